@@ -8,6 +8,8 @@ import Testing
         "AtomicFile": "writing files is the task of their owners",
         "Fifo": "a queue, as that of swift-collections",
         "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
+        "LateStream": "a stream that gives up an index becomes another body: others decide before the first byte",
+        "StartedStream": "what such a stream becomes", "StreamOverReader": "names the base of such a stream in errors",
         "HandedOver": "a box to move a value between threads, without any state",
         "LocallyDescribedError": "Foundation's errors are described where Foundation is linked",
         "ByteSet": "a set of bytes, as `Set` is",
