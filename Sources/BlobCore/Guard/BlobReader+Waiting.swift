@@ -36,7 +36,7 @@ extension BlobReader {
         guard !EventLoop.isCurrentThread else {
             throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that calls wakers."))
         }
-        self.whenReadable(self.wait.unblocker())
+        self.whenReadable(self.changeWait { $0.unblocker() })
         self.wait.block()
     }
 

@@ -23,7 +23,9 @@ public final class BlobReader {
     private var phase = Phase.reading
     private var declared: DeclaredContent
     private var skipped = BytesToSkip(0)
-    package var wait = ReaderWait()
+    // Changed as a copy, as `declared` is, so that the compiler can prove that no access overlaps another: it would check
+    // that at run time, with each read.
+    private(set) var wait = ReaderWait()
     /// The bytes that were taken from the stream, and neither delivered nor skipped.
     private var held: BlobBytes?
     /// The error that comes after the bytes that were delivered with it.
@@ -134,13 +136,13 @@ public final class BlobReader {
                 result = try self.skipAndRead(into: &output)
             }
             guard result == .notYet else {
-                if !self.isAbsorbed { self.wait.end() }
+                if !self.isAbsorbed { self.endWait() }
                 return result
             }
             guard let slot = self.readiness else {
                 throw BlobError(.misbehavingPlugin, "A read returned 'notYet', but there is no slot for a waker (C1).")
             }
-            if !self.isAbsorbed { try self.wait.begin(self.context, slot) }
+            if !self.isAbsorbed { try self.changeWait { wait throws(BlobError) in try wait.begin(self.context, slot) } }
             return .notYet
         } catch {
             throw self.fail(error)
@@ -156,7 +158,7 @@ public final class BlobReader {
             return waker.wake()
         }
         guard let slot = self.readiness else { return waker.wake() }
-        self.wait.attach(to: slot, self.context)
+        self.changeWait { $0.attach(to: slot, self.context) }
         slot.store(waker)
     }
 
@@ -183,7 +185,7 @@ public final class BlobReader {
                 return nil
             }
             try self.advance(by: bytes.count)
-            self.wait.end()
+            self.endWait()
             self.held = bytes
             return bytes.shared
         } catch {
@@ -212,7 +214,7 @@ public final class BlobReader {
             }
             try self.advance(by: bytes.count)
             bytes.delivered(bytes.count)
-            if !self.isAbsorbed { self.wait.end() }
+            if !self.isAbsorbed { self.endWait() }
             return bytes
         } catch {
             throw self.fail(error)
@@ -261,7 +263,7 @@ public final class BlobReader {
         let stream = StartedStream(stream: self.stream, byteOffset: self.streamOffset, held: self.held)
         self.phase = .closed
         (self.stream, self.late, self.held) = (ClosedStream(), nil, nil)
-        self.wait.close()
+        self.changeWait { $0.close() }
         return stream
     }
 
@@ -334,8 +336,30 @@ public final class BlobReader {
     private func learnFacts() throws -> Bool {
         if self.declared.isKnown { return true }
         guard let info = try self.stream.info else { return false }
-        try self.declared.check(info, at: self.byteOffset)
+        try self.declare(info)
         return true
+    }
+
+    private func declare(_ info: BlobInfo) throws(BlobError) {
+        var declared = self.declared
+        try declared.check(info, at: self.byteOffset)
+        self.declared = declared
+    }
+
+    private func endWait() { if self.wait.isWaiting { self.changeWait { $0.end() } } }
+
+    func changeWait<Result, Failure: Error>(
+        _ change: (inout ReaderWait) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var wait = self.wait
+        defer { self.wait = wait }
+        return try change(&wait)
+    }
+
+    /// True when limits apply to a wait that begins now.
+    package var isLimited: Bool {
+        get { self.wait.isLimited }
+        set { self.wait.isLimited = newValue }
     }
 
     /// True when the stream was replaced, or its slot was fired during the read.
@@ -395,7 +419,7 @@ public final class BlobReader {
         guard result != .notYet else { return }
         if try !self.learnFacts() {
             // Bytes or the end without facts: they are all that will be known.
-            try self.declared.check(try self.stream.info ?? BlobInfo(), at: self.byteOffset)
+            try self.declare(try self.stream.info ?? BlobInfo())
         }
         try self.advance(by: appended)
         guard result == .end else { return }

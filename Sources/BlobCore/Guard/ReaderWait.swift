@@ -1,8 +1,8 @@
 /// The waits of a ``BlobReader``: their limits, and what fires the slot besides the plugin.
-package struct ReaderWait {
+struct ReaderWait {
     /// True when the limits apply to a wait that begins now; false while nothing waits for bytes that are not there
     /// yet.
-    package var isLimited = true
+    var isLimited = true
     private var limit: BlobContext.StepLimit?  // The limit of the current wait.
     private var slot: BlobWakerSlot?
     private var cancelling: BlobRegistration?
@@ -37,7 +37,10 @@ package struct ReaderWait {
         self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
     }
 
-    mutating func end() { if self.limit != nil { self.limit = nil } }
+    /// True from a read in vain to the next bytes.
+    var isWaiting: Bool { self.limit != nil }
+
+    mutating func end() { self.limit = nil }
 
     /// Returns a waker that ends the next ``block()``.
     mutating func unblocker() -> BlobWaker {

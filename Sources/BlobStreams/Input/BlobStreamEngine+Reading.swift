@@ -37,7 +37,7 @@ extension BlobStreamEngine {
     /// - Returns: The number of bytes added.
     func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         var outcome = Machine.Outcome()
-        use.reader.wait.isLimited = true
+        use.reader.isLimited = true
         let isDirect = buffer.count >= Self.directByteCount || use.reader.lend() != nil
         let windowByteCount = isDirect ? Self.peekByteCount : BlobPipe.defaultCapacity
         if offset < buffer.count, offset == 0 || use.neverBlocks {
@@ -57,7 +57,7 @@ extension BlobStreamEngine {
     /// Checks whether bytes are available, then gives the reader back.
     func checkForBytes(with use: Machine.Use) {
         var outcome = Machine.Outcome()
-        use.reader.wait.isLimited = self.isAwaited
+        use.reader.isLimited = self.isAwaited
         self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
     }
 
@@ -77,7 +77,7 @@ extension BlobStreamEngine {
         if case .success(.notYet) = outcome.result {
             reader.whenReadable(BlobWaker { [weak self, id = use.sessionID] in self?.woken(id) })
         }
-        outcome.isLimited = reader.wait.isLimited
+        outcome.isLimited = reader.isLimited
         self.finish(use, outcome)
     }
 
