@@ -157,9 +157,18 @@ public final class BlobReader {
             if case .closed = self.phase { return }
             return waker.wake()
         }
-        guard let slot = self.readiness else { return waker.wake() }
-        self.changeWait { $0.attach(to: slot, self.context) }
+        guard let slot = self.readiness,
+            self.changeWait({ $0.beginStoring(in: slot, self.context) })
+        else { return waker.wake() }
         slot.store(waker)
+    }
+
+    /// Calls the consumer's waker after a call, other than a read, that made the stream wait for something else, or
+    /// fail: only a read makes the new slot fire, and limits the wait for it.
+    private func wakeAfterChange() {
+        guard self.wait.hasWaker else { return }
+        let isReading = if case .reading = self.phase { true } else { false }
+        self.changeWait { $0.takeWaker(unlessIn: isReading ? self.readiness : nil) }?.wake()
     }
 
     /// Skips bytes, which the next read drops.
@@ -205,6 +214,7 @@ public final class BlobReader {
         guard self.isReadable else { return nil }
         if self.held != nil, self.skipped.rest == 0 { return self.takeHeld(byteCount) }
         guard !self.hasEnded else { return nil }
+        defer { self.wakeAfterChange() }
         do {
             if !self.isAbsorbed { try self.context.check() }
             guard try self.learn(), self.skipped.rest == 0,
@@ -287,6 +297,7 @@ public final class BlobReader {
         case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), "open")
         case .reading, .ended: break
         }
+        defer { self.wakeAfterChange() }
         do {
             guard try self.learn() else { return nil }
             return try self.stream.info ?? BlobInfo()

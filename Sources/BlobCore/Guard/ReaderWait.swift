@@ -8,6 +8,8 @@ struct ReaderWait {
     private var cancelling: BlobRegistration?
     private var timer: (registration: BlobRegistration, end: Moment, isOver: Locked<Bool>)?
     private var blocked: (signal: WaitSignal, waker: BlobWaker)?
+    /// True when the consumer's waker was stored in the slot; it may have been called since.
+    private(set) var hasWaker = false
 
     /// Begins a wait for `slot`, which a cancellation and the end of the time limit fire as well.
     ///
@@ -29,10 +31,42 @@ struct ReaderWait {
         self.timer = (context.wake(after: end.remaining, waker), end, isOver)
     }
 
-    /// Makes a cancellation fire `slot`, and moves a waker that was stored in the last slot, and not called, to it.
-    mutating func attach(to slot: BlobWakerSlot, _ context: BlobContext) {
+    /// Prepares `slot` for the consumer's waker, which replaces the last one.
+    ///
+    /// - Returns: False when that of the last read in vain is another slot, so that nothing was asked to fire this one:
+    ///   the waker is to be called at once.
+    mutating func beginStoring(in slot: BlobWakerSlot, _ context: BlobContext) -> Bool {
+        let isAsked = !self.isOver(slot)
+        if !isAsked { self.takeWaker() }
+        self.attach(to: slot, context)
+        self.hasWaker = isAsked
+        return isAsked
+    }
+
+    /// Removes the consumer's waker if `slot`, that of the stream, is another one than the one it was stored in; nil
+    /// when it is not, or the waker was called.
+    mutating func takeWaker(unlessIn slot: BlobWakerSlot?) -> BlobWaker? {
+        self.isOver(slot) ? self.takeWaker() : nil
+    }
+
+    private func isOver(_ slot: BlobWakerSlot?) -> Bool { self.slot != nil && self.slot !== slot }
+
+    /// Removes the consumer's waker; nil when there is none, or it was called. The wakers of other consumers stay: a
+    /// reader over this one may wait for the same slot.
+    @discardableResult
+    private mutating func takeWaker() -> BlobWaker? {
+        guard self.hasWaker else { return nil }
+        self.hasWaker = false
+        return self.slot?.clear()
+    }
+
+    /// Makes a cancellation fire `slot`, and moves the consumer's waker to it if it was not called.
+    private mutating func attach(to slot: BlobWakerSlot, _ context: BlobContext) {
         guard slot !== self.slot else { return }
-        if let waker = self.slot?.clear() { slot.store(waker) }
+        if let waker = self.takeWaker() {
+            self.hasWaker = true
+            slot.store(waker)
+        }
         (self.slot, self.timer) = (slot, nil)
         self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
     }
@@ -53,7 +87,7 @@ struct ReaderWait {
 
     /// Drops the consumer's waker, and ends the registrations.
     mutating func close() {
-        self.slot?.clear()
+        self.takeWaker()
         (self.slot, self.cancelling, self.timer) = (nil, nil, nil)
     }
 }

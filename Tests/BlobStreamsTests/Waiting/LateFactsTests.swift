@@ -1,0 +1,99 @@
+import BlobStreams
+import BlobTestSupport
+import Testing
+
+@testable import BlobCore
+
+/// Asking for the facts may end an attempt or begin the next one, so that a reader waits for another slot than before.
+@Suite(.timeLimit(.minutes(1))) struct LateFactsTests {
+    private let first = SilentStream()
+    private let second = SilentStream()
+
+    /// Returns a reader of the first stream, and of the second one after an error, that has read in vain.
+    private func waitingReader() throws -> BlobReader {
+        let streams = Locked([self.second, self.first])
+        let source = StreamSource { streams.withLock { $0.removeLast() } }.layered { $0.retry = .impatient }
+        let reader = try source.open(context: BlobContext(deadline: .now + .seconds(600)))
+        #expect(try readOnce(reader) == .notYet)
+        return reader
+    }
+
+    @Test func anErrorOfTheFactsCallsTheWaker() async throws {
+        try await onThread {
+            let reader = try self.waitingReader()
+            let isAwake = Latch()
+            reader.whenReadable(BlobWaker { isAwake.open() })
+            // Just before the slot is fired.
+            self.first.fail()
+            #expect(!reader.isOpen)
+            self.first.slot.fire()
+            isAwake.wait()
+        }
+    }
+
+    /// A read that ends an attempt keeps the waker that waits for another one.
+    @Test func anErrorOfAReadKeepsTheWaker() async throws {
+        try await onThread {
+            let reader = try self.waitingReader()
+            let isAwake = Latch()
+            reader.whenReadable(BlobWaker { isAwake.open() })
+            self.first.fail()
+            #expect(try readOnce(reader) == .notYet)
+            isAwake.wait()
+        }
+    }
+
+    /// The second stream knows its facts, and fires its slot only after a read.
+    @Test func aWakerForASlotOfWhichNothingWasReadIsCalled() async throws {
+        try await onThread {
+            let reader = try self.waitingReader()
+            self.first.fail()
+            #expect(!reader.isOpen)
+            self.second.learn()
+            while !reader.isOpen { _ = WaitSignal().wait(for: .milliseconds(1)) }
+            let isAwake = Latch()
+            reader.whenReadable(BlobWaker { isAwake.open() })
+            isAwake.wait()
+            #expect(try readOnce(reader) == .notYet)
+        }
+    }
+}
+
+/// Makes one read.
+private func readOnce(_ reader: BlobReader) throws -> BlobReadResult {
+    try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        let result = try reader.read(into: &output)
+        _ = output.finalize(for: buffer)
+        return result
+    }
+}
+
+private struct StreamSource: BlobInputStreamDataSource {
+    let make: @Sendable () -> any BlobByteStream
+
+    var traits: BlobTraits { [.repeatable, .concurrentReaders, .neverBlocks] }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+    func makeBody(_ opening: BlobOpening) -> BlobBody { .stream(self.make(), startingAt: opening.byteOffset) }
+}
+
+/// A stream without a byte, whose slot only the test fires.
+private final class SilentStream: BlobByteStream, Sendable {
+    let slot = BlobWakerSlot()
+    private let facts = Locked<Result<BlobInfo, BlobError>?>(nil)
+
+    func learn() { self.facts.withLock { $0 = .success(BlobInfo()) } }
+
+    func fail() {
+        self.facts.withLock { $0 = .failure(BlobError(.unavailable, "The line was cut.", isTransient: true)) }
+    }
+
+    var info: BlobInfo? { get throws { try self.facts.withLock { $0 }?.get() } }
+    var neverBlocks: Bool { true }
+    var readiness: BlobWakerSlot? { self.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        _ = try self.info
+        return .notYet
+    }
+}
