@@ -102,9 +102,8 @@ import Testing
                 """
             let text = self.text.replacing("#expect(", with: "precondition(")
             let lines = text.split(separator: "\n")
-            if lines.contains(where: { $0.hasPrefix("import ") || $0.hasPrefix("extension ") }) {
-                return imports + text
-            }
+            if lines.first?.hasPrefix("import ") ?? false { return text }
+            if lines.contains(where: { $0.hasPrefix("extension ") }) { return imports + text }
             return imports + """
                 func use(_ value: Any...) {}
                 let source: any BlobInputStreamDataSource = MemorySource(Data())
