@@ -5,14 +5,17 @@ extension Kit {
     /// C5, C6: a reader that is opened at an offset within the blob returns the bytes from there.
     func checkOffsets() throws {
         for byteOffset in self.expected.offsets {
-            let pass = try self.open(at: byteOffset)
-            let bytes = try pass.read(upTo: 256)
-            let wanted = min(256, self.expected.byteCount - byteOffset)
-            guard bytes.count == wanted, self.expected.agrees(with: bytes, at: byteOffset) else {
-                let contract = byteOffset == self.expected.byteCount ? 5 : 6
+            let contract = byteOffset == self.expected.byteCount ? 5 : 6
+            do {
+                let bytes = try self.open(at: byteOffset).read(upTo: 256)
+                let wanted = min(256, self.expected.byteCount - byteOffset)
+                if bytes.count == wanted, self.expected.agrees(with: bytes, at: byteOffset) { continue }
                 self.findings.add(
                     contract, "Opened at byte \(byteOffset), \(bytes.count) bytes came, not the right ones.")
-                continue
+            } catch {
+                return self.findings.add(
+                    contract, "Opened at byte \(byteOffset) of \(self.expected.byteCount), it throws",
+                    BlobError(wrapping: error))
             }
         }
     }
