@@ -181,11 +181,12 @@ private final class WaitingStream: BlobByteStream {
 
     /// Makes the next bytes come.
     private func ask() {
-        let isAsked = self.state.withLock { state in
-            defer { state.isAwaited = true }
-            return state.isAwaited || state.isThere
+        let asks = self.state.withLock { state in
+            guard !state.isAwaited, !state.isThere else { return false }
+            state.isAwaited = true
+            return true
         }
-        if !isAsked { self.come(after: self.defect?.delay ?? .zero) }
+        if asks { self.come(after: self.defect?.delay ?? .zero) }
     }
 
     private func come(after delay: Duration) {
