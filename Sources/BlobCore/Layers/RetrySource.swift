@@ -53,7 +53,7 @@ struct RetryFailures {
     /// Counts a failure, and returns the delay before the next attempt: the one that the source asks for if that is
     /// longer than the random one, which leaves at least half of the time up to the deadline to the attempt.
     ///
-    /// - Throws: The error, if there is to be no attempt, or none before the deadline.
+    /// - Throws: The error, if there is to be no attempt, or none before the deadline; what ended the job meanwhile.
     mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
         self.count += 1
         self.countInRow += 1
@@ -64,6 +64,8 @@ struct RetryFailures {
             self.rules.delay(afterFailures: self.countInRow, using: &self.random), error.retryDelay ?? .zero
         )
         guard let left = context.lastMoment?.remaining else { return max(random, asked) }
+        // An attempt that fails when the time of the job is up: the job ends for that reason.
+        try context.check()
         guard asked < left else { throw error }
         return max(min(random, left / 2), asked)
     }
