@@ -8,7 +8,7 @@ struct StoredMember: Sendable {
     private let format: ArchiveFormat
     /// The range of the bytes in the base.
     let range: Range<Int64>
-    /// Returns the bytes of the member, compared with their checksum; nil when there is none, as in a tar.
+    /// Returns a body that verifies the checksum of the member; nil when the format has no checksum, as in a tar.
     private let makeCheckedBody: FoundMember.MakeCheckedBody?
     private let validator: BlobValidator
     private let statusChangeTime: Int64?

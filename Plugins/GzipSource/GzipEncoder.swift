@@ -23,7 +23,7 @@ final class GzipEncoder: BlobTransform {
     private var sum = CRC32()
     private var byteCount: UInt32 = 0
 
-    /// - Parameter info: Returns the info of the encoded bytes for that of the base.
+    /// - Parameter info: Derives the info of the encoded bytes from the info of the base.
     init(level: Int, info: @escaping (BlobInfo) -> BlobInfo) throws(BlobError) {
         self.encodedInfo = info
         self.deflater = try Deflater(level: level)

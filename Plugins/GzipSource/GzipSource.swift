@@ -125,7 +125,7 @@ public struct GzipSource: BlobLayer {
     ///
     /// - Parameters:
     ///   - base: A reader of the base from its start.
-    ///   - info: The info of the decoded bytes; nil to make it from that of the base.
+    ///   - info: The info of the decoded bytes; nil derives it from the info of the base.
     private func body(
         _ base: BlobReader, _ opening: BlobOpening, _ recording: IndexRecording? = nil, info: BlobInfo? = nil
     ) -> BlobBody {

@@ -164,6 +164,15 @@ import Testing
         #expect(late?.code == .timedOut)
     }
 
+    /// It has the error of a pipe that nobody reads, and is not waited for.
+    @Test func aSocketCannotBeWrittenTo() throws {
+        let folder = try TemporaryFolder()
+        let socket = try FileHandle(fileDescriptor: boundSocket(folder.path("socket")), closeOnDealloc: true)
+        let error = #expect(throws: BlobError.self) { try self.write(MemorySource(bytes), to: folder.url("socket")) }
+        #expect(error?.systemErrorNumber == ENXIO)
+        withExtendedLifetime(socket) {}
+    }
+
     @Test func aSourceThatDoesNotOpenMakesNoFile() throws {
         let folder = try TemporaryFolder()
         let source = InputStreamSource(info: BlobInfo(byteCount: 5), isRepeatable: false) { nil }
@@ -171,4 +180,19 @@ import Testing
         #expect(codeThrown { try self.write(source, to: folder.url("a")) } == .unsupported)
         #expect(folder.names.isEmpty)
     }
+}
+
+/// Returns a local socket with a name.
+private func boundSocket(_ path: String) throws -> CInt {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let status = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
+    }
+    guard status == 0 else { throw BlobError(systemError: errno, doing: "Could not name a socket") }
+    return descriptor
 }

@@ -42,6 +42,15 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(500))
     }
 
+    @Test func aFailureAfterTheDeadlineIsATimeOut() {
+        var failures = RetryFailures(.impatient)
+        let fault = BlobError(.unavailable, "The line was cut.", isTransient: true)
+        let error = #expect(throws: BlobError.self) {
+            try failures.delay(after: fault, BlobContext(deadline: .now - .seconds(1)))
+        }
+        #expect(error?.code == .timedOut)
+    }
+
     @Test func aRandomDelayLeavesTimeForTheAttempt() throws {
         let rules = BlobRetry(
             maximumFailureCount: 200, maximumDelays: .seconds(1_000_000)...(.seconds(1_000_000)))

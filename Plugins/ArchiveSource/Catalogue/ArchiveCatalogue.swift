@@ -46,7 +46,7 @@ struct FoundMember {
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
     /// The member with an index of its own; nil when it has and needs none.
     var indexed: (any IndexedMember)?
-    /// Returns the bytes of a stored member, any number of times, compared with their checksum; nil when there is none.
+    /// Returns a body that verifies the checksum of a stored member; nil when it has none. To be called any number of times.
     var makeCheckedBody: MakeCheckedBody?
 }
 

@@ -81,7 +81,8 @@ public struct DecompressedSource: BlobLayer {
         return .inspected(decoded, IndexedLength(index: index, info: info), startingAt: byteOffset)
     }
 
-    /// Returns the bytes of the blocks, or those of one decoder. Without the length in an index, which may be wrong.
+    /// Returns a body that decodes block by block, or by one decoder. Its info lacks the length in an index, which may be
+    /// wrong.
     ///
     /// Nothing that is read from the beginning depends on an index.
     func decodedBlocks(

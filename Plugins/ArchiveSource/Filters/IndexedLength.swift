@@ -15,8 +15,7 @@ struct IndexedLength: BlobInspector {
         return 0..<bytes.byteCount
     }
 
-    /// Returns the error; that of an offset which is past the end of the data, and not past that in the index, disproves
-    /// the index.
+    /// Returns the error. An offset within the length in the index and past the end of the data disproves the index.
     func reported(_ error: BlobError) -> BlobError { error.code == .invalidArgument ? self.disproved() : error }
 
     private func disproved() -> BlobError {

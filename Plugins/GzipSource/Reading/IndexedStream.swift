@@ -81,7 +81,7 @@ final class IndexedStream: LateStream {
         guard byteCount == self.index.layout.byteCount else {
             throw BlobError(
                 .changed,
-                "The index of this gzip tells of another length, and is not used any more: it has \(byteCount) bytes.")
+                "The index does not match this gzip, which has \(byteCount) bytes, and is no longer used.")
         }
     }
 }

@@ -12,7 +12,7 @@
 ///
 /// ## The contracts
 ///
-/// What a plugin has to keep; the conformance kit of `BlobStreamsTesting` reports violations by these numbers.
+/// The duties of a plugin, by the numbers with which the conformance kit of `BlobStreamsTesting` reports violations.
 ///
 /// - **C1** A read appends at least one byte and returns `bytes`, or appends none and returns `end` or `notYet`; after
 ///   `notYet` the slot is fired when bytes, the end or an error are there. A call too many is allowed, a missing one

@@ -62,8 +62,8 @@ package final class AtomicFile {
             descriptor = uninterrupted {
                 openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
-            // A pipe that nobody reads yet: no event tells when somebody does.
-            guard descriptor < 0, errno == ENXIO, isWrittenDirectly else { break }
+            // A pipe that nobody reads yet: no event tells when somebody does. A socket has the same error, for ever.
+            guard descriptor < 0, errno == ENXIO, isWrittenDirectly, Self.isPipe(name) else { break }
             try context.pause(for: Self.openingInterval)
         }
         self.descriptor = descriptor
@@ -75,6 +75,14 @@ package final class AtomicFile {
 
     /// The interval at which it is tried to open a pipe that nobody reads yet.
     private static let openingInterval = Duration.milliseconds(20)
+
+    /// Returns true for a named pipe; leaves `errno` as it is.
+    private static func isPipe(_ path: String) -> Bool {
+        let number = errno
+        defer { errno = number }
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
 
     /// Returns false for a name that no file can have, which is refused before the first byte.
     private static func canBeName(_ path: String) -> Bool {

@@ -501,7 +501,7 @@ public final class BlobReader {
 }
 
 extension BlobError {
-    /// Returns this error with the facts of a source that it passes; unchanged when there is none.
+    /// Returns this error with the context of a source; unchanged when the source is nil.
     fileprivate func passing(
         _ source: (any BlobInputStreamDataSource)?, operation: String, byteOffset: Int64
     ) -> BlobError {

@@ -33,8 +33,8 @@ struct ReaderWait {
 
     /// Prepares `slot` for the consumer's waker, which replaces the last one.
     ///
-    /// - Returns: False when that of the last read in vain is another slot, so that nothing was asked to fire this one:
-    ///   the waker is to be called at once.
+    /// - Returns: False when the last read in vain waited for another slot: nothing will fire this one, and the waker is
+    ///   to be called at once.
     mutating func beginStoring(in slot: BlobWakerSlot, _ context: BlobContext) -> Bool {
         let isAsked = !self.isOver(slot)
         if !isAsked { self.takeWaker() }
