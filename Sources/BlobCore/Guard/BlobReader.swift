@@ -188,7 +188,7 @@ public final class BlobReader {
         guard self.isReadable, self.skipped.rest == 0, (try? self.context.check()) != nil else { return nil }
         if let held { return held.shared }
         do {
-            guard try self.learn(), self.skipped.rest == 0,
+            guard try self.learnOutsideOfRead(), self.skipped.rest == 0,
                 let bytes = try self.stream.take(at: self.streamOffset, atMost: .max)
             else {
                 return nil
@@ -217,7 +217,7 @@ public final class BlobReader {
         defer { self.wakeAfterChange() }
         do {
             if !self.isAbsorbed { try self.context.check() }
-            guard try self.learn(), self.skipped.rest == 0,
+            guard try self.learnOutsideOfRead(), self.skipped.rest == 0,
                 let bytes = try self.stream.take(at: self.streamOffset, atMost: byteCount)
             else {
                 return nil
@@ -299,7 +299,7 @@ public final class BlobReader {
         }
         defer { self.wakeAfterChange() }
         do {
-            guard try self.learn() else { return nil }
+            guard try self.learnOutsideOfRead() else { return nil }
             return try self.stream.info ?? BlobInfo()
         } catch {
             throw self.fail(error)
@@ -342,6 +342,14 @@ public final class BlobReader {
         if self.declared.isKnown { return true }
         while try self.followSuccessor(isOpening: isOpening) {}
         return try self.learnFacts()
+    }
+
+    /// As ``learn(isOpening:)``, in a call that reads no bytes. A stream that was replaced may have read what its slot
+    /// was fired for, and the next one has asked for nothing yet: only a read makes it fire again.
+    private func learnOutsideOfRead() throws -> Bool {
+        let stream = self.stream
+        defer { if self.stream !== stream { self.readiness?.fire() } }
+        return try self.learn()
     }
 
     private func learnFacts() throws -> Bool {

@@ -57,6 +57,24 @@ import Testing
             #expect(try readOnce(reader) == .notYet)
         }
     }
+
+    /// Asking peeks at the first bytes, which come during the reads of them: no call of the slot is left for the waker.
+    @Test(arguments: [1, 2])
+    func aWakerAfterFactsThatCameWithBytesIsCalled(deferrals: Int) async throws {
+        try await onThread {
+            let stream = StutteringStream()
+            var source: any BlobInputStreamDataSource = StreamSource { stream }
+            for _ in 0..<deferrals { source = DeferringSource(base: source) }
+            let reader = try source.open()
+            #expect(try readOnce(reader) == .notYet)
+            stream.begin()
+            #expect(reader.isOpen)
+            let isAwake = Latch()
+            reader.whenReadable(BlobWaker { isAwake.open() })
+            isAwake.wait()
+            #expect(try readOnce(reader) == .bytes)
+        }
+    }
 }
 
 /// Makes one read.
@@ -95,5 +113,45 @@ private final class SilentStream: BlobByteStream, Sendable {
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         _ = try self.info
         return .notYet
+    }
+}
+
+/// Looks at two bytes before it hands out the bytes of its base.
+private struct DeferringSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let reader = try self.base.open(context: opening.context)
+        return .deferred(reader, peeking: 2) { _, _ in .inspected(reader, Passing(), startingAt: 0) }
+    }
+
+    private struct Passing: BlobInspector {
+        func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
+    }
+}
+
+/// A stream whose bytes come one by one, each during a read in vain that asks for it.
+private final class StutteringStream: BlobByteStream, Sendable {
+    private let slot = BlobWakerSlot()
+    private let state = Locked((hasBegun: false, isThere: false))
+
+    func begin() {
+        self.state.withLock { $0.hasBegun = true }
+        self.slot.fire()
+    }
+
+    var info: BlobInfo? { self.state.withLock { $0.hasBegun } ? BlobInfo() : nil }
+    var neverBlocks: Bool { true }
+    var readiness: BlobWakerSlot? { self.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult {
+        let (hasBegun, isThere) = self.state.withLock { state in
+            defer { state.isThere = state.hasBegun && !state.isThere }
+            return state
+        }
+        if isThere { output.append(0) } else if hasBegun { self.slot.fire() }
+        return isThere ? .bytes : .notYet
     }
 }
