@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobTestSupport
+import FileSource
 import Foundation
 import Testing
 
@@ -98,6 +99,63 @@ import Testing
             }
         }
         #expect(code == .sizeMismatch)
+    }
+
+    /// A stored member of 4 GiB and 16 MiB of zeros, one of 4 GiB less 16 MiB, and small ones between and after them: the
+    /// offsets of these, of the directory, and a length are modulo 2^32.
+    @Test(.timeLimit(.minutes(5))) func wrappedOffsetsAndStoredLengthsAreRead() async throws {
+        try await onThread {
+            let folder = try TemporaryFolder()
+            let script = #"""
+                import struct, sys, zlib
+                file, entries = open('offsets.zip', 'wb'), b''
+                for name, mebibytes, data, sum in [
+                    (b'a', 4112, b'', int(sys.argv[1], 16)), (b'b', 0, b'bee', None), (b'c', 4080, b'', int(sys.argv[2], 16)),
+                    (b'd', 0, b'dee' * 10, None)]:
+                    offset, packed = file.tell(), data
+                    method = 8 if len(data) > 9 else 0
+                    if method: packer = zlib.compressobj(9, 8, -15); packed = packer.compress(data) + packer.flush()
+                    sum = zlib.crc32(data) if sum is None else sum
+                    numbers = struct.pack('<III', sum, len(packed) + (mebibytes << 20) & 0xFFFFFFFF,
+                        len(data) + (mebibytes << 20) & 0xFFFFFFFF)
+                    flags = 0 if name == b'a' else 8
+                    middle = lambda numbers: struct.pack('<HHHHH', 20, flags, method, 0, 0x21) + numbers
+                    file.write(b'PK\3\4' + middle(bytes(12) if flags else numbers) + struct.pack('<HH', 1, 0) + name + packed)
+                    file.seek(mebibytes << 20, 1)
+                    if flags: file.write(b'PK\7\x08' + numbers)
+                    entries += b'PK\1\2' + struct.pack('<H', 0x315) + middle(numbers) \
+                        + struct.pack('<HHHHHII', 1, 0, 0, 0, 0, 0o100644 << 16, offset & 0xFFFFFFFF) + name
+                start = file.tell()
+                file.write(entries + b'PK\5\6' + struct.pack('<HHHHIIH', 0, 0, 4, 4, len(entries), start & 0xFFFFFFFF, 0))
+                """#
+            let sums = [try Self.checksumOfZeros(4112 << 20), try Self.checksumOfZeros(4080 << 20)]
+            let made = try FinishedProcess(
+                "python3", ["-c", script] + sums, in: URL(fileURLWithPath: folder.path("")))
+            try #require(made.status == 0, "\(made.errors)")
+
+            let archive = ArchiveContainer(FileSource(path: folder.path("offsets.zip")), format: .zip)
+            let lengths = ["a": 4112 << 20, "b": 3, "c": 4080 << 20, "d": 30] as [String: Int64]
+            func check(_ selector: BlobLocator.Selector, _ name: String) throws {
+                let member = try archive.member(selector, context: BlobContext())
+                let count = try #require(lengths[name])
+                #expect(try member.info().byteCount == count, "\(name)")
+                if count < 100 { #expect(try readAll(member.open()).count == count) }
+            }
+            for isListed in [false, true] {
+                if isListed { try archive.forEachMember(BlobContext()) { _ in true } }
+                for name in ["d", "b", "a", "c"] { try check(.name(Array(name.utf8)), name) }
+                for (index, name) in ["a", "b", "c", "d"].enumerated() { try check(.index(index), name) }
+            }
+            // To their ends, where their checksums are.
+            try archive.forEachSource(isWhole: true, BlobContext()) { member, source in
+                let reader = try source.open()
+                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+                defer { buffer.deallocate() }
+                var count: Int64 = 0
+                while case let more = try reader.readWaiting(into: buffer), more > 0 { count += Int64(more) }
+                #expect(count == lengths[String(decoding: member.name, as: UTF8.self)])
+            }
+        }
     }
 
     /// The CRC-32 of zeros, by the squares of its matrix (zlib's `crc32_combine`).

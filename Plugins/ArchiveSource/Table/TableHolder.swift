@@ -19,7 +19,7 @@ final class TableHolder: Sendable {
     private struct State {
         var validator: BlobValidator?
         var table: MemberTable?
-        /// The extents of the members of a zip; nil when none overlap.
+        /// The extents of the members of a zip; nil when none overlap, and no length is modulo 2^32.
         var extents: ZipExtents?
         /// True after a search without the table, too, failed to find a member that is not in it.
         var isConfirmed = false
@@ -109,7 +109,7 @@ final class TableHolder: Sendable {
         return table
     }
 
-    /// The extents of the members in the table of a zip; nil when none overlap.
+    /// The extents of the members in the table of a zip; nil when none overlap, and no length is modulo 2^32.
     var extents: ZipExtents? { self.state.withLock { $0.extents } }
 
     /// True when the table is trusted to have all members.
@@ -225,7 +225,7 @@ final class TableRecording {
     typealias Keep = (_ bytes: [UInt8], _ count: Int, _ extents: ZipExtents?) throws(BlobError) -> Void
 
     /// - Parameter keep: Keeps the bytes of the table, which has `count` members, and the extents of those of a zip, if
-    ///   some overlap.
+    ///   they are needed.
     init(keep: @escaping Keep) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
@@ -235,7 +235,8 @@ final class TableRecording {
 
     /// Completes and keeps the table. Must be called after the last member.
     ///
-    /// - Parameter extents: The extents of the members of a zip, if some overlap: such a table is not written to a file.
+    /// - Parameter extents: The extents of the members of a zip, if they are needed; such a table is not written to a
+    ///   file.
     func finish(overlapping extents: ZipExtents? = nil) throws(BlobError) {
         guard let bytes = self.builder.finish() else { return }
         try self.keep(bytes, self.count, extents)

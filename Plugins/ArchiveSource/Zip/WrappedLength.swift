@@ -1,9 +1,9 @@
 import BlobCore
 import BlobDeflate
 
-/// The lengths of members from 4 GiB on that a writer without zip64, such as the archiver of macOS, gives modulo 2^32.
+/// The lengths and offsets from 4 GiB on that a writer without zip64, such as the archiver of macOS, gives modulo 2^32.
 enum WrappedLength {
-    private static let modulus: Int64 = 1 << 32
+    static let modulus: Int64 = 1 << 32
     /// The maximum ratio of deflate.
     private static let maximumRatio: Int64 = 1032
     /// The number of compressed bytes that are decoded for an estimate, at most 4 MiB of bytes.

@@ -34,7 +34,8 @@ struct ZipCatalogue: ArchiveCatalogue {
                 // A separate scanner, because the directory still uses the buffer of the other.
                 let scanner = try links ?? ArchiveScanner(self.base, context)
                 links = scanner
-                member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner, context)
+                member.linkTarget = self.target(
+                    of: ZipEntry(record, index: index), scanner, before: directory.range.lowerBound, context)
             }
             // There is no table of more members, and their extents would only take memory.
             if let recording, index <= MemberTable.maximumCount {
@@ -49,7 +50,7 @@ struct ZipCatalogue: ArchiveCatalogue {
         try directory.checkBeginning()
         guard let recording else { return }
         let found = ZipExtents(extents, before: directory.range.lowerBound)
-        try recording.finish(overlapping: found.areDisjoint ? nil : found)
+        try recording.finish(overlapping: found.areDisjoint && !directory.isWrapped ? nil : found)
     }
 
     func find(
@@ -78,12 +79,15 @@ struct ZipCatalogue: ArchiveCatalogue {
     }
 
     /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.
-    private func target(of entry: ZipEntry, _ scanner: ArchiveScanner, _ context: BlobContext) -> [UInt8]? {
+    private func target(
+        of entry: ZipEntry, _ scanner: ArchiveScanner, before next: Int64, _ context: BlobContext
+    ) -> [UInt8]? {
+        var entry = entry
         guard let method = ZipStream.Method(rawValue: entry.method), entry.encryption == nil,
             entry.byteCount <= Self.maximumTargetByteCount,
             entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
         else { return nil }
-        let around = ZipMemberBounds(precedingEnd: 0, next: .max)
+        let around = ZipMemberBounds(precedingEnd: 0, next: next)
         guard let data = try? entry.locate(scanner, within: around),
             let stream = try? ZipStream(
                 ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner), method,

@@ -11,8 +11,11 @@ struct ZipDirectory {
     let scanner: ArchiveScanner
     /// The range of the entries in the base.
     let range: Range<Int64>
-    /// The number of bytes to add to the offsets in the entries, because other data may precede the archive.
-    private let shift: Int64
+    /// The number of bytes to add to the offsets in entries, from the first entry on, and from each one at which offsets
+    /// modulo 2^32 begin again: other data may precede the archive.
+    private var shifts: [Shift]
+    /// True when offsets are modulo 2^32, as lengths then may be.
+    private(set) var isWrapped = false
     /// The declared number of members; modulo 2^16 without zip64.
     private let declaredCount: (number: UInt64, modulus: UInt64)
 
@@ -65,8 +68,54 @@ struct ZipDirectory {
         let start = directoryEnd - Int64(size)
         self.range = start..<directoryEnd
         // Offsets count from the beginning of the archive, which other data may precede.
-        self.shift = start - Int64(declared)
+        self.shifts = [Shift(recordOffset: start, byteCount: start - Int64(declared))]
         self.declaredCount = (count, modulus)
+        if modulus > 0, start >= WrappedLength.modulus { try self.unwrapOffsets() }
+    }
+
+    /// Takes the offsets modulo 2^32 if that is where the members are. Writers without zip64 list members in the order of
+    /// their bytes, so that the members at which the offsets begin again are searched for by halves.
+    private mutating func unwrapOffsets() throws(BlobError) {
+        let shift = self.shifts[0].byteCount % WrappedLength.modulus
+        var records = Records(
+            scanner: self.scanner, range: self.range, shifts: [Shift(recordOffset: 0, byteCount: shift)],
+            from: self.range.lowerBound)
+        var places: [(record: Int64, local: Int64)] = []
+        while let record = try records.next() { places.append((records.recordOffset, record.localOffset)) }
+
+        /// Returns how often the offset of a member has passed 4 GiB; nil when its header is at none of the places.
+        func wraps(_ index: Int, among numbers: ClosedRange<Int64>) throws(BlobError) -> Int64? {
+            let (record, local) = places[index]
+            let fixed = try self.scanner.bytes(at: record, count: ZipRecord.fixedByteCount)
+            let nameCount = Int(fixed.number16(at: 28))
+            let name = Array(try self.scanner.bytes(at: record + Int64(fixed.count), count: nameCount))
+            for number in numbers where local + number * WrappedLength.modulus < self.range.lowerBound {
+                let header = try self.scanner.bytes(
+                    at: local + number * WrappedLength.modulus, count: 30 + name.count)
+                if header.number32(at: 0) == 0x0403_4B50, header.dropFirst(30).elementsEqual(name) { return number }
+            }
+            return nil
+        }
+
+        let most = self.range.lowerBound / WrappedLength.modulus
+        guard !places.isEmpty, let first = try wraps(0, among: 0...most),
+            let last = try wraps(places.count - 1, among: first...most)
+        else { return }
+        var shifts = [Shift(recordOffset: self.range.lowerBound, byteCount: shift + first * WrappedLength.modulus)]
+        var parts = [(low: 0, high: places.count - 1, first: first, last: last)]
+        while let part = parts.popLast() {
+            if part.first == part.last { continue }
+            guard part.high - part.low > 1 else {
+                let byteCount = shift + part.last * WrappedLength.modulus
+                shifts.append(Shift(recordOffset: places[part.high].record, byteCount: byteCount))
+                continue
+            }
+            let middle = (part.low + part.high) / 2
+            guard let number = try wraps(middle, among: part.first...part.last) else { return }
+            parts.append((middle, part.high, number, part.last))
+            parts.append((part.low, middle, part.first, number))
+        }
+        (self.shifts, self.isWrapped) = (shifts, true)
     }
 
     /// Returns true when a source ends with a directory whose first member exists, whatever the source begins with.
@@ -111,27 +160,37 @@ struct ZipDirectory {
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkBeginning() throws(BlobError) {
-        guard self.shift > 0 else { return }
-        let count = min(Int64(Self.maximumTrailerByteCount), self.shift)
-        let tail = try self.scanner.bytes(at: self.shift - count, count: Int(count))
+        let shift = self.shifts[0].byteCount
+        guard shift > 0 else { return }
+        let count = min(Int64(Self.maximumTrailerByteCount), shift)
+        let tail = try self.scanner.bytes(at: shift - count, count: Int(count))
         guard let place = Self.lastTrailer(tail), place + 22 + Int(tail.number16(at: place + 20)) == tail.count else {
             return
         }
-        throw BlobError(trailingDataAfter: .zip, at: self.shift)
+        throw BlobError(trailingDataAfter: .zip, at: shift)
     }
 
     /// Returns an iteration over the entries, from the first one or from the one at a known offset.
     func records(from byteOffset: Int64? = nil) -> Records {
         let start = byteOffset.map { max(self.range.lowerBound, min($0, self.range.upperBound)) }
         return Records(
-            scanner: self.scanner, range: self.range, shift: self.shift, from: start ?? self.range.lowerBound)
+            scanner: self.scanner, range: self.range, shifts: self.shifts, from: start ?? self.range.lowerBound)
+    }
+
+    fileprivate struct Shift {
+        /// The offset of the first entry that it is for.
+        let recordOffset: Int64
+        let byteCount: Int64
     }
 
     /// An iteration over the entries (4.3.12). An entry that occurs twice in a row stands for one member.
     struct Records {
         private let scanner: ArchiveScanner
         private let range: Range<Int64>
-        private let shift: Int64
+        private let shifts: [Shift]
+        /// The index of the shift of the next entry, and the offset at which it ends.
+        private var shiftIndex = 0
+        private var shiftEnd: Int64 = 0
         /// The part of the directory in the buffer of the scanner, which has no other user meanwhile.
         private var window = UnsafeRawBufferPointer(start: nil, count: 0)
         private var windowOffset: Int64
@@ -143,11 +202,18 @@ struct ZipDirectory {
         /// The offset of the last entry.
         var recordOffset: Int64 { self.previous.byteOffset }
 
-        fileprivate init(scanner: ArchiveScanner, range: Range<Int64>, shift: Int64, from byteOffset: Int64) {
+        fileprivate init(scanner: ArchiveScanner, range: Range<Int64>, shifts: [Shift], from byteOffset: Int64) {
             self.scanner = scanner
             self.range = range
-            self.shift = shift
+            self.shifts = shifts
             self.windowOffset = byteOffset
+            self.findShift()
+        }
+
+        private mutating func findShift() {
+            let next = self.shifts.firstIndex { $0.recordOffset > self.byteOffset } ?? self.shifts.count
+            self.shiftIndex = max(next - 1, 0)
+            self.shiftEnd = next < self.shifts.count ? self.shifts[next].recordOffset : .max
         }
 
         /// Returns the next entry, whose bytes are valid until the next call; nil at the end.
@@ -175,7 +241,8 @@ struct ZipDirectory {
             if fixed.isEmpty || fixed.number32(at: 0) == 0x0505_4B50 { return nil }
             guard let count = ZipRecord.byteCount(fixed) else { throw self.isBroken }
             let bytes = try self.bytes(count)
-            guard bytes.count == count, let record = ZipRecord(bytes, shift: self.shift),
+            if self.byteOffset >= self.shiftEnd { self.findShift() }
+            guard bytes.count == count, let record = ZipRecord(bytes, shift: self.shifts[self.shiftIndex].byteCount),
                 record.localOffset < self.range.lowerBound
             else { throw self.isBroken }
             self.position += count

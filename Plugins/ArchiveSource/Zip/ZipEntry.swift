@@ -73,13 +73,16 @@ struct ZipEntry: Equatable {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
 
-    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7).
+    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7). Adds to the
+    /// lengths what a writer without zip64 left out.
     ///
     /// - Parameters:
     ///   - surroundings: The bounds of its header and bytes: the end of earlier members and the next header.
     /// - Returns: The range of its compressed bytes in the base.
     /// - Throws: ``BlobError/Code/inconsistent``.
-    func locate(_ scanner: ArchiveScanner, within surroundings: ZipMemberBounds) throws(BlobError) -> Range<Int64> {
+    mutating func locate(
+        _ scanner: ArchiveScanner, within surroundings: ZipMemberBounds
+    ) throws(BlobError) -> Range<Int64> {
         let fixed = try scanner.bytes(at: self.localOffset, count: 30)
         let (nameCount, extraCount) = (Int(fixed.number16(at: 26)), Int(fixed.number16(at: 28)))
         guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.differs("place") }
@@ -95,8 +98,8 @@ struct ZipEntry: Equatable {
             throw self.differs("encryption")
         }
         let start = self.localOffset + Int64(header.count)
-        let (end, overflows) = start.addingReportingOverflow(self.compressedByteCount)
-        guard !overflows, end <= surroundings.next, surroundings.precedingEnd <= self.localOffset else {
+        let (declaredEnd, overflows) = start.addingReportingOverflow(self.compressedByteCount)
+        guard !overflows, declaredEnd <= surroundings.next, surroundings.precedingEnd <= self.localOffset else {
             throw BlobError(
                 .inconsistent, "The member overlaps another part of the zip archive.",
                 byteOffset: self.localOffset)
@@ -113,8 +116,19 @@ struct ZipEntry: Equatable {
             numbers.byteCount == UInt64(self.byteCount)
             && numbers.compressedByteCount == UInt64(self.compressedByteCount)
         guard hasLengths || isDeferred && numbers.mayBecome(self) else { throw self.differs("length") }
+        self.unwrapLengths(before: surroundings.next - declaredEnd)
+        let end = start + self.compressedByteCount
         if !hasChecksum || !hasLengths { try self.checkDescriptor(scanner, at: end, before: surroundings.next) }
         return start..<end
+    }
+
+    /// Takes the lengths modulo 2^32 if the bytes then end at the next member, or as far before it as the largest data
+    /// descriptor is long.
+    private mutating func unwrapLengths(before gap: Int64) {
+        let (wraps, rest) = gap.quotientAndRemainder(dividingBy: WrappedLength.modulus)
+        guard !self.hasZip64Field, wraps > 0, rest <= 24 else { return }
+        self.compressedByteCount += gap - rest
+        if self.decrypted.method == ZipStream.Method.stored.rawValue { self.byteCount += gap - rest }
     }
 
     /// Returns true when a local header has the same name; each of the two headers declares its own encoding.

@@ -74,6 +74,7 @@ struct ZipSearch {
         guard entry.encryption != .unsupported else {
             throw BlobError(.encrypted, "This member is encrypted, and the method of its encryption is not supported.")
         }
+        var entry = entry
         let data = try entry.locate(scanner, within: surroundings)
         guard entry.kind == .file else {
             let what =
