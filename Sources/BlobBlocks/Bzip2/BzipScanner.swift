@@ -70,7 +70,16 @@ struct BitWriter {
         let (shift, wholeCount) = (bits.lowerBound % 8, bits.count / 8)
         let start = bits.lowerBound / 8
         self.bytes += [UInt8](unsafeUninitializedCapacity: wholeCount) { buffer, filled in
-            for place in 0..<wholeCount {
+            // Words first: a loop over bytes takes a hundredth of the time of decoding.
+            var place = 0
+            while place + 8 <= wholeCount, start + place + 9 <= source.count {
+                let word = source.loadUnaligned(fromByteOffset: start + place, as: UInt64.self).bigEndian
+                let shifted = word << UInt64(shift) | UInt64(source[start + place + 8]) >> UInt64(8 - shift)
+                UnsafeMutableRawBufferPointer(buffer).storeBytes(
+                    of: shifted.bigEndian, toByteOffset: place, as: UInt64.self)
+                place += 8
+            }
+            for place in place..<wholeCount {
                 let next = shift > 0 ? UInt16(source[start + place + 1]) : 0
                 buffer[place] = UInt8(
                     truncatingIfNeeded: (UInt16(source[start + place]) << 8 | next) >> UInt16(8 - shift))
