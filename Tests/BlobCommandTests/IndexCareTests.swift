@@ -52,8 +52,8 @@ import Testing
             let file = "\(indexes)/\(name).blobindex"
             try #require(FileManager.default.createFile(atPath: file, contents: nil))
             try #require(truncate(file, 500 << 20) == 0)
-            let then = timespec(tv_sec: time(nil) - 10_000 + number, tv_nsec: 0)
-            try #require(utimensat(AT_FDCWD, file, [then, then], 0) == 0)
+            let then = Date(timeIntervalSinceNow: TimeInterval(number - 10_000))
+            try FileManager.default.setAttributes([.modificationDate: then], ofItemAtPath: file)
         }
         try FileManager.default.removeItem(atPath: String(path))
         expect(try self.run("index", "build", self.gzip), prints: "\(path)\n")

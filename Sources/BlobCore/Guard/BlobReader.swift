@@ -284,7 +284,7 @@ public final class BlobReader {
     }
 
     /// Lets the reader over this one, which reads it with the same context, check the context for both.
-    func absorb(into context: BlobContext) {
+    package func absorb(into context: BlobContext) {
         self.isAbsorbed = self.context.cancellation === context.cancellation && self.context.hasSameLimits(as: context)
     }
 

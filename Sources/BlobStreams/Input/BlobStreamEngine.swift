@@ -13,7 +13,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     // Set once, before the stream is shared.
     weak var inputStream: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
-    private let readerLock: ReaderLock?  // In asynchronous mode, for a source that may block.
+    private let ended = BlobCancellation()  // Requested when nothing more will be read.
+    private let readers: any BlobInputStreamDataSource  // The source, as its readers are opened.
     // Behind a pointer: the lock ensures the exclusivity that Swift would otherwise check at each access.
     private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
 
@@ -21,7 +22,10 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         self.source = source
         self.mode = mode
         self.context = context
-        self.readerLock = mode == .asynchronous && !source.traits.contains(.neverBlocks) ? ReaderLock() : nil
+        // A source that is not repeatable has one reader.
+        let isSerial = source.traits.contains(.repeatable) && !source.traits.contains(.concurrentReaders)
+        let readers = isSerial ? SerialSource(source) : source
+        self.readers = mode == .asynchronous ? readers.withoutBlocking : readers
         self.machine.initialize(to: Machine())
     }
 
@@ -53,14 +57,14 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     func perform(_ action: Machine.Action) {
         switch action {
-        case .ended: self.onEnded?()
+        case .ended:
+            self.ended.cancel()
+            self.onEnded?()
         case .wake(let waiters): for waiter in waiters { waiter.signal() }
         case .signal(let sources): for source in sources { source.signal() }
         case .invalidate(let sources): for source in sources { source.invalidate() }
         case .cancel(let cancellation): cancellation.cancel()
-        case .close(let reader):
-            reader.close()
-            self.update(delivers: false) { machine, _ in ((), machine.endReaderChange()) }
+        case .close(let reader): reader.close()
         case .checkForBytes: BlockingPool.brief.run { [weak self] in self?.checkForBytes() }
         case .release: break
         }
@@ -94,7 +98,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
             switch state.phase {
             case .notOpen: .notOpen
             case .opening: .opening
-            case .open: machine.session.isReading ? .reading : .open
+            case .open: machine.session?.isReading == true ? .reading : .open
             // As in Foundation's streams, an empty one is open until a read or the event has shown its end.
             case .atEnd: machine.isUnread && machine.events.pending.contains(.endEncountered) ? .open : .atEnd
             case .failed: .error
@@ -141,25 +145,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
             self?.record(event, of: cancellation)
             sink?(event)
         }
-        try self.beginReaderChange(context)
-        defer { self.update(delivers: false) { machine, _ in ((), machine.endReaderChange()) } }
-        let source = self.readerLock.map { SerialSource(self.source, $0) } ?? self.source
-        return try (self.mode == .asynchronous ? source.withoutBlocking : source)
-            .open(at: byteOffset, matching: validator, context: context)
-    }
-
-    /// Makes an opening wait for another thread that opens or closes a reader, if the source supports only one at a
-    /// time.
-    private func beginReaderChange(_ context: BlobContext) throws(BlobError) {
-        let waiter = WaitSignal()
-        let mayOverlap = self.readerLock != nil || self.source.traits.contains(.concurrentReaders)
-        func begin() -> Void? {
-            self.withMachine { machine, state in
-                machine.beginReaderChange(waiter, mayOverlap: mayOverlap, state) ? () : nil
-            }
-        }
-        if begin() != nil { return }
-        try BlockingPool.leave { () throws(BlobError) in try context.wait(on: waiter) { begin() } }
+        return try self.readers.open(at: byteOffset, matching: validator, context: context)
     }
 
     /// Records an event in the state. Called by threads that use the reader, which must not notify observers, and by
@@ -173,16 +159,187 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     /// Makes a cancellation end the stream also while no call reads.
     func watchCancellation() {
-        guard self.withMachine({ machine, _ in machine.cancellationRegistration == nil }) else { return }
+        guard self.withMachine({ machine, _ in !machine.isCancellable }) else { return }
         let registration = self.context.cancellation.onCancel { [weak self] in self?.cancel() }
-        self.withMachine { machine, _ in machine.cancellationRegistration = registration }
+        self.withMachine { machine, _ in machine.keep(registration) }
     }
 
     func cancel() {
+        self.ended.cancel()
         self.update { machine, state in ((), machine.cancel(&state)) }
     }
 
     func close(evenUnopened: Bool = false) {
         self.update { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
+    }
+
+    // MARK: Reading
+
+    /// Reads the next bytes, waiting while there are none.
+    ///
+    /// - Returns: The number of bytes read; 0 at the end, -1 after an error.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var waiter: WaitSignal?
+        while true {
+            let step = self.update(delivers: false) { machine, state in
+                machine.beginRead(into: buffer, waiter, &state)
+            }
+            switch step {
+            case .done(let count):
+                self.state.deliver()
+                return count
+            case .publishOutcome(let count):
+                self.publishOutcome()
+                if let count { return count }
+            case .start(let id): self.start(id)
+            case .use(let use, let count):
+                let total = count + self.read(use, into: buffer, from: count)
+                if total > 0 { return total }
+            case .wait:
+                if let waiter { BlockingPool.leave { _ = waiter.wait(for: nil) } } else { waiter = WaitSignal() }
+            }
+        }
+    }
+
+    /// The size from which reads go straight to the caller's memory; smaller reads take bytes from a window.
+    private static let directByteCount = 16 * 1024
+    private static let peekByteCount = 512
+
+    /// Reads, then gives the reader back.
+    ///
+    /// - Parameter offset: The number of bytes that are already in `buffer`.
+    /// - Returns: The number of bytes added.
+    func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
+        var outcome = Machine.Outcome()
+        use.reader.isLimited = true
+        let isDirect = buffer.count >= Self.directByteCount || use.reader.lend() != nil
+        let windowByteCount = isDirect ? Self.peekByteCount : BlobPipe.defaultCapacity
+        if offset < buffer.count, offset == 0 || use.neverBlocks {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+            if isDirect {
+                self.read(use.reader, into: rest, &outcome)
+            } else {
+                self.fill(windowByteCount, use.reader, &outcome)
+                outcome.appended = outcome.window?.move(to: rest) ?? 0
+                if outcome.window?.isEmpty ?? false { outcome.window = nil }
+            }
+        }
+        self.finish(use, &outcome, peeking: use.neverBlocks ? windowByteCount : nil)
+        return outcome.appended
+    }
+
+    /// Checks whether bytes are available, then gives the reader back.
+    func checkForBytes(with use: Machine.Use) {
+        var outcome = Machine.Outcome()
+        use.reader.isLimited = self.isAwaited
+        self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
+    }
+
+    /// Gives the reader back.
+    ///
+    /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, when nothing
+    ///   else shows it; nil when reading would block.
+    func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
+        let reader = use.reader
+        if case .success(.bytes) = outcome.result, outcome.window == nil {
+            if byteCount != nil, reader.lend() != nil {
+                outcome.isReadable = true
+            } else if byteCount != nil || reader.isAtDeclaredEnd {
+                self.fill(byteCount ?? 1, reader, &outcome)
+            }
+        }
+        if case .success(.notYet) = outcome.result {
+            reader.whenReadable(BlobWaker { [weak self, id = use.sessionID] in self?.woken(id) })
+        }
+        outcome.isLimited = reader.isLimited
+        self.finish(use, outcome)
+    }
+
+    func finish(_ use: Machine.Use, _ outcome: Machine.Outcome) {
+        let info = !use.isOpenCompleted && use.reader.isOpen ? use.reader.info : nil
+        let hasMore = self.update { machine, state in machine.finish(use, outcome, opening: info, &state) }
+        if hasMore { self.publishOutcome() }
+    }
+
+    func publishOutcome() { while self.update({ machine, state in machine.publishOutcome(&state) }) {} }
+
+    func fill(_ byteCount: Int, _ reader: BlobReader, _ outcome: inout Machine.Outcome) {
+        let window = Window(byteCount)
+        outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
+        if !window.isEmpty { outcome.window = window }
+    }
+
+    func read(_ reader: BlobReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        outcome.result = Result { try reader.read(into: &output) }.mapError { BlobError(wrapping: $0) }
+        outcome.appended = output.finalize(for: buffer)
+    }
+
+    func woken(_ id: Int) { self.update(delivers: false) { machine, _ in ((), machine.woken(id)) } }
+
+    /// Checks whether bytes are available, for delegates that wait for events and for observers of the state.
+    func checkForBytes() {
+        let use = self.withMachine { machine, state in machine.beginCheckForBytes(state) }
+        if let use { self.checkForBytes(with: use) }
+    }
+
+    /// Checks for bytes with limits, which apply from now on.
+    func wasScheduled() { self.checkForBytes() }
+
+    /// Lends the bytes that are in memory until the next call; nil when there are none.
+    func lendWindow() -> UnsafeRawBufferPointer? {
+        // Under the lock: lending only accesses memory, and no thread is using the reader.
+        self.withMachine { machine, state in machine.lend(state) { $0.lend() } }
+    }
+
+    // MARK: The offset
+
+    /// Sets the offset at which reading begins or continues.
+    ///
+    /// - Returns: False when the offset is refused; the stream is then unchanged.
+    func setOffset(_ byteOffset: Int64) -> Bool {
+        guard byteOffset >= 0 else { return false }
+        let (traits, waiter) = (self.source.traits, WaitSignal())
+        while true {
+            let step = self.update(delivers: false) { machine, state in
+                machine.beginSettingOffset(byteOffset, traits, self.mode, waiter, &state)
+            }
+            switch step {
+            case .done(let isSet):
+                self.state.deliver()
+                return isSet
+            case .start(let id): self.start(id)
+            case .restart(let id):
+                self.state.deliver()
+                self.start(id)
+                return self.mode == .asynchronous || self.state.value.phase != .failed
+            case .skip(let use, let count):
+                use.reader.skip(count)
+                self.checkForBytes(with: use)
+                return true
+            case .replace(let sessionID): return self.openAndReplace(byteOffset, sessionID)
+            case .wait:
+                // A cancellation ends the stream, which wakes all waiters.
+                let limit = self.context.stepLimit().remaining
+                guard BlockingPool.leave({ waiter.wait(for: limit) }) else { return false }
+            }
+        }
+    }
+
+    private func openAndReplace(_ byteOffset: Int64, _ oldSessionID: Int?) -> Bool {
+        let validator = self.withMachine { machine, _ in machine.validator }
+        let cancellation = self.ended.makeChild()
+        let reader = try? self.makeReader(at: byteOffset, matching: validator, cancellation)
+        let use = reader.flatMap { reader in
+            let info = reader.info
+            return self.update(delivers: false) { machine, state in
+                machine.replaceReader(
+                    with: reader, neverBlocks: reader.neverBlocks, info: info, at: byteOffset, for: oldSessionID,
+                    cancellation: cancellation, &state)
+            }
+        }
+        if let use { self.checkForBytes(with: use) } else { reader?.close() }
+        self.state.deliver()
+        return use != nil
     }
 }

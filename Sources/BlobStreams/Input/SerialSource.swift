@@ -1,67 +1,100 @@
-/// The lock of the readers of one stream, of which only one holds it when the source supports only one reader at a
-/// time. A reader holds it from its creation until it is closed or released.
-final class ReaderLock: Sendable {
+import BlobPlatform
+
+/// A source whose readers are used by one thread at a time, for one that does not support concurrent readers.
+struct SerialSource: ForwardingSource, NamedLayer {
+    let base: any BlobInputStreamDataSource
+    private let lock = ReaderLock()
+
+    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+
+    var layer: String { self.base.layerName }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let reader = try self.lock.withLock(opening.context) { try self.base.open(opening) }
+        return .stream(SerialStream(reader, self.lock, opening.context), startingAt: opening.byteOffset)
+    }
+}
+
+private final class SerialStream: StreamOverReader {
+    private let base: BlobReader
+    private let lock: ReaderLock
+    private let context: BlobContext
+
+    init(_ base: BlobReader, _ lock: ReaderLock, _ context: BlobContext) {
+        (self.base, self.lock, self.context) = (base, lock, context)
+        base.absorb(into: context)
+    }
+
+    var info: BlobInfo? { get throws { try self.lock.withLock(self.context) { try self.base.knownInfo() } } }
+    var reader: BlobReader? { self.base }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    var readiness: BlobWakerSlot? { self.lock.withLock { self.base.readiness } }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.lock.withLock(self.context) { try self.base.read(into: &output) }
+    }
+
+    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        try self.lock.withLock(self.context) { try self.base.take(atMost: byteCount) }
+    }
+
+    func close() { self.lock.withLock { self.base.close() } }
+}
+
+/// The lock of the readers of one source. The thread that has it may acquire it again: a plugin may call the stream.
+private final class ReaderLock: Sendable {
     private struct State {
-        var isHeld = false
+        var holder: pthread_t?
+        var depth = 0
         var waiting: [WaitSignal] = []
     }
 
     private let state = Locked(State())
 
-    /// Waits for the lock and acquires it; returns false at once when the source supports concurrent readers.
-    fileprivate func acquire(
-        for source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> Bool {
-        guard !source.traits.contains(.concurrentReaders) else { return false }
-        let signal = WaitSignal()
-        return try BlockingPool.leave { () throws(BlobError) in
-            try context.wait(on: signal) {
-                self.state.withLock { state in
-                    if state.isHeld { state.waiting.append(signal) }
-                    defer { state.isHeld = true }
-                    return state.isHeld ? nil : true
-                }
+    /// Calls `body` with the lock, for which it waits.
+    ///
+    /// - Throws: The errors of `body`, and those of waiting in `context`.
+    func withLock<Result>(_ context: BlobContext, _ body: () throws -> Result) throws -> Result {
+        if !self.acquire(nil) {
+            let signal = WaitSignal()
+            try BlockingPool.leave { () throws(BlobError) in
+                try context.wait(on: signal) { self.acquire(signal) ? () : nil }
             }
         }
+        defer { self.release() }
+        return try body()
     }
 
-    /// The time during which a reader holds the lock.
-    fileprivate final class Turn {
-        private let lock: ReaderLock
+    /// Calls `body` with the lock, for which it waits as long as another thread has it.
+    func withLock<Result>(_ body: () -> Result) -> Result {
+        if !self.acquire(nil) {
+            let signal = WaitSignal()
+            while !self.acquire(signal) { BlockingPool.leave { _ = signal.wait(for: nil) } }
+        }
+        defer { self.release() }
+        return body()
+    }
 
-        init(_ lock: ReaderLock) { self.lock = lock }
-
-        deinit { self.lock.release() }
+    /// - Returns: False when another thread has the lock; `signal` is signalled when it is released.
+    private func acquire(_ signal: WaitSignal?) -> Bool {
+        let thread = pthread_self()
+        return self.state.withLock { state in
+            guard state.depth == 0 || state.holder == thread else {
+                if let signal { state.waiting.append(signal) }
+                return false
+            }
+            (state.holder, state.depth) = (thread, state.depth + 1)
+            return true
+        }
     }
 
     private func release() {
         let waiting = self.state.withLock { state in
-            defer { (state.isHeld, state.waiting) = (false, []) }
+            state.depth -= 1
+            guard state.depth == 0 else { return [WaitSignal]() }
+            defer { state.waiting = [] }
             return state.waiting
         }
         for signal in waiting { signal.signal() }
     }
-}
-
-/// A source with at most one reader at a time, unless it supports concurrent readers.
-struct SerialSource: ForwardingSource, NamedLayer {
-    let base: any BlobInputStreamDataSource
-    private let lock: ReaderLock
-
-    init(_ base: any BlobInputStreamDataSource, _ lock: ReaderLock) { (self.base, self.lock) = (base, lock) }
-
-    var layer: String { self.base.layerName }
-
-    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        guard try self.lock.acquire(for: self.base, opening.context) else { return try self.base.makeBody(opening) }
-        let turn = ReaderLock.Turn(self.lock)
-        return .inspected(try self.base.open(opening), LastReader(turn: turn), startingAt: opening.byteOffset)
-    }
-}
-
-/// Holds the lock until the reader is closed.
-private struct LastReader: BlobInspector {
-    let turn: ReaderLock.Turn
-
-    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

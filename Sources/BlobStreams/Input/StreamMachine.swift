@@ -6,50 +6,45 @@ import Foundation
 /// changes both, and the actions that it returns are performed after the lock was released. The reader is used by one
 /// thread at a time, the one to which an event gave it.
 struct StreamMachine<Reader: AnyObject> {
-    /// One opening of the source, and the use of the reader that it produces.
+    /// One opening of the source, and the reader that it produces.
     struct Session {
-        /// The number of the opening; 0 when there is none.
-        var id = 0
-        var byteOffset: Int64 = 0
-        var cancellation: BlobCancellation?
-        var reader: Reader?
-        var neverBlocks = false
-        var isStarted = false
-        var isOpenCompleted = false
-        /// Known once the opening is completed.
-        var isRandomAccess = false
+        enum Step {
+            /// Nobody opens the reader yet.
+            case requested(byteOffset: Int64)
+            /// A thread opens the reader.
+            case opening
+            /// No thread uses the reader. It may have bytes in memory, to be read or lent.
+            case idle(Reader, isReadable: Bool)
+            /// A thread uses the reader, for a read or to look for bytes. The waker may have been called meanwhile.
+            case inUse(Reader, isReading: Bool, wasWoken: Bool)
+            /// The reader had nothing to read and will call the stream's waker. A limit may apply to the wait.
+            case parked(Reader, isLimited: Bool)
+        }
+
+        let id: Int
+        let cancellation: BlobCancellation
+        fileprivate(set) var step: Step
+        fileprivate(set) var neverBlocks = false
+        /// Nil until the opening is completed.
+        fileprivate(set) var isRandomAccess: Bool?
+
+        fileprivate var isOpenCompleted: Bool { self.isRandomAccess != nil }
+
         /// True while a thread uses the reader.
-        var isBusy = false
+        var isInUse: Bool { if case .inUse = self.step { true } else { false } }
+
         /// True while a thread uses the reader for a read.
-        var isReading = false
-        /// True when the reader had nothing to read and will call the stream's waker.
-        var isParked = false
-        /// True when a limit applies to the wait of a parked reader.
-        var isLimited = false
-        /// True when the reader has bytes in memory, to be read or lent.
-        var isReadable = false
-        /// True when the waker was called while a thread used the reader.
-        var wasWoken = false
+        var isReading: Bool { if case .inUse(_, isReading: true, _) = self.step { true } else { false } }
 
-        /// True while a thread opens the reader.
-        var isOpening: Bool { self.isStarted && self.reader == nil }
-
-        /// Gives the reader to the calling thread.
-        mutating func beginUse() {
-            self.isBusy = true
-            self.isReadable = false
-            self.isParked = false
+        /// The reader, unless a thread opens or uses it.
+        fileprivate var unusedReader: Reader? {
+            switch self.step {
+            case .idle(let reader, _), .parked(let reader, _): reader
+            case .requested, .opening, .inUse: nil
+            }
         }
 
-        /// Takes the reader back from the thread that used it.
-        mutating func endUse(_ outcome: Outcome) {
-            if case .success(.notYet) = outcome.result { self.isParked = !self.wasWoken }
-            self.isBusy = false
-            self.isReading = false
-            self.wasWoken = false
-            self.isReadable = outcome.isReadable
-            self.isLimited = outcome.isLimited
-        }
+        fileprivate var isReadable: Bool { if case .idle(_, isReadable: true) = self.step { true } else { false } }
     }
 
     enum Action {
@@ -72,17 +67,6 @@ struct StreamMachine<Reader: AnyObject> {
         /// True when the reader never blocks.
         let neverBlocks: Bool
         let isOpenCompleted: Bool
-        private let isReadable: Bool
-        private let isLimited: Bool
-
-        init(_ reader: Reader, _ session: Session) {
-            (self.sessionID, self.reader) = (session.id, reader)
-            (self.neverBlocks, self.isOpenCompleted) = (session.neverBlocks, session.isOpenCompleted)
-            (self.isReadable, self.isLimited) = (session.isReadable, session.isLimited)
-        }
-
-        /// The outcome of a use that read nothing.
-        var unchanged: Outcome { Outcome(isReadable: self.isReadable, isLimited: self.isLimited) }
     }
 
     /// The outcome of a use of the reader.
@@ -99,32 +83,30 @@ struct StreamMachine<Reader: AnyObject> {
         var result = Result<BlobReadResult, BlobError>.success(.bytes)
     }
 
-    var session = Session()
-    var window: Window?
-    var startOffset: Int64 = 0
-    var validator: BlobValidator?
+    /// Nil before opening, at the end, after an error and once closed: the published state shows which.
+    private(set) var session: Session?
+    private var window: Window?
+    private(set) var startOffset: Int64 = 0
+    private(set) var validator: BlobValidator?
     /// The error of the last call, if the call was refused.
-    var refusal: BlobError?
+    private(set) var refusal: BlobError?
     var events = StreamEvents()
     /// The lent bytes, kept until the next call of the stream, which may come after the reader was released.
-    var lent: BlobBytes?
-    var declaredByteCount: Int64?
+    private var lent: BlobBytes?
+    private var declaredByteCount: Int64?
     /// The end of the bytes or an error, which is published once the window is empty.
-    var ending: Result<Void, BlobError>?
-    var sessionCount = 0
-    /// The threads that open, close or replace a reader; a thread can be listed more than once.
-    var threadsChangingReaders: [pthread_t] = []
-    var isOtherThreadChangingReaders: Bool { self.threadsChangingReaders.contains { $0 != pthread_self() } }
+    private var ending: Result<Void, BlobError>?
+    private var sessionCount = 0
     /// True when a read returned bytes, or the offset was set, since the last event for available bytes.
-    var wantsEvent = false
+    private var wantsEvent = false
     /// True once the job was cancelled; kept for a stream at its end, which a cancellation does not change.
-    var isCancelled = false
+    private var isCancelled = false
     /// True while no read was begun since the stream was opened or its offset was set.
-    var isUnread = true
+    private(set) var isUnread = true
     /// The signals of waiting threads; `isReading` is true for a thread that waits to read.
-    var waiters: [(signal: WaitSignal, isReading: Bool)] = []
+    private var waiters: [(signal: WaitSignal, isReading: Bool)] = []
     /// The registration of the cancellation handler, until the stream is closed.
-    var cancellationRegistration: BlobRegistration?
+    private var cancellationRegistration: BlobRegistration?
 
     // MARK: Opening
 
@@ -155,9 +137,10 @@ struct StreamMachine<Reader: AnyObject> {
     }
 
     /// Makes a new opening the current one.
-    mutating func beginSession(at byteOffset: Int64) -> Int {
+    private mutating func beginSession(at byteOffset: Int64) -> Int {
         self.sessionCount += 1
-        self.session = Session(id: self.sessionCount, byteOffset: byteOffset, cancellation: BlobCancellation())
+        self.session = Session(
+            id: self.sessionCount, cancellation: BlobCancellation(), step: .requested(byteOffset: byteOffset))
         return self.sessionCount
     }
 
@@ -165,11 +148,9 @@ struct StreamMachine<Reader: AnyObject> {
     mutating func start(
         _ id: Int
     ) -> (byteOffset: Int64, validator: BlobValidator?, cancellation: BlobCancellation)? {
-        guard self.session.id == id, !self.session.isStarted, let cancellation = self.session.cancellation else {
-            return nil
-        }
-        self.session.isStarted = true
-        return (self.session.byteOffset, self.validator, cancellation)
+        guard let session, session.id == id, case .requested(let byteOffset) = session.step else { return nil }
+        self.session?.step = .opening
+        return (byteOffset, self.validator, session.cancellation)
     }
 
     /// Takes over the result of an opening.
@@ -178,54 +159,51 @@ struct StreamMachine<Reader: AnyObject> {
     mutating func opened(
         _ id: Int, _ result: Result<Reader, BlobError>, neverBlocks: Bool, _ state: inout BlobStreamState
     ) -> (Use?, [Action]) {
-        let isCurrent = self.session.id == id
+        let isCurrent = self.session?.id == id
         switch result {
         case .success(let reader):
-            guard isCurrent else { return (nil, [self.beginClosing(reader)]) }
-            self.session.reader = reader
-            self.session.neverBlocks = neverBlocks
+            guard isCurrent else { return (nil, [.close(reader)]) }
+            self.session?.step = .idle(reader, isReadable: false)
+            self.session?.neverBlocks = neverBlocks
             return (self.beginUse(), [])
         case .failure(let error): return (nil, isCurrent ? self.fail(error, &state) : [])
         }
     }
 
-    // MARK: Opening and closing readers
-
-    /// Registers the calling thread as one that opens a reader, until ``endReaderChange()``.
-    ///
-    /// - Parameter mayOverlap: True when the source supports several readers at once.
-    /// - Returns: False while another thread opens or closes a reader; `waiter` is signalled when it is done.
-    mutating func beginReaderChange(_ waiter: WaitSignal, mayOverlap: Bool, _ state: BlobStreamState) -> Bool {
-        let isWanted = state.phase != .failed && state.phase != .closed
-        if isWanted, !mayOverlap, self.isOtherThreadChangingReaders {
-            self.waiters.append((waiter, false))
-            return false
-        }
-        self.threadsChangingReaders.append(pthread_self())
-        return true
+    private mutating func completeOpening(_ info: BlobInfo, _ state: inout BlobStreamState) -> [Action] {
+        if let error = self.lengthChangeError(info) { return self.fail(error, &state) }
+        self.session?.isRandomAccess = info.isRandomAccess
+        state.byteCount = info.byteCount
+        self.validator = self.validator ?? info.validator
+        self.declaredByteCount = self.declaredByteCount ?? info.byteCount
+        guard state.phase == .opening else { return [] }  // Otherwise the offset was set.
+        state.phase = .open
+        state.isOpenCompleted = true
+        return self.post(.openCompleted)
     }
 
-    /// Registers the calling thread as one that closes a reader, until ``endReaderChange()``.
-    mutating func beginClosing(_ reader: Reader) -> Action {
-        self.threadsChangingReaders.append(pthread_self())
-        return .close(reader)
-    }
-
-    /// Ends a registration of the calling thread as one that opens, closes or replaces a reader.
-    mutating func endReaderChange() -> [Action] {
-        if let index = self.threadsChangingReaders.firstIndex(of: pthread_self()) {
-            self.threadsChangingReaders.remove(at: index)
+    /// The error for content whose length differs from that of the first opening, for sources without a validator.
+    private func lengthChangeError(_ info: BlobInfo) -> BlobError? {
+        guard self.validator == nil, let old = self.declaredByteCount, let new = info.byteCount, old != new else {
+            return nil
         }
-        return self.wakeWaiters()
+        return BlobError(.changed, "The source had \(old) bytes when it was opened first, and has \(new) now.")
     }
 
     // MARK: Events, uses and waiters
+
+    /// Keeps the registration of the cancellation handler, unless there is one.
+    mutating func keep(_ registration: BlobRegistration) {
+        self.cancellationRegistration = self.cancellationRegistration ?? registration
+    }
+
+    var isCancellable: Bool { self.cancellationRegistration != nil }
 
     /// Records an event of a reader, unless it is one of an opening that is over.
     ///
     /// - Returns: True when the event is part of the state.
     func record(_ event: BlobEvent, of session: BlobCancellation, _ state: inout BlobStreamState) -> Bool {
-        guard self.session.cancellation === session else { return false }
+        guard self.session?.cancellation === session else { return false }
         switch event.kind {
         case .invalidated: state.interruption = .invalidated
         case .recovering: state.interruption = .recovering
@@ -235,26 +213,324 @@ struct StreamMachine<Reader: AnyObject> {
         return true
     }
 
-    mutating func post(_ event: Stream.Event) -> [Action] {
+    private mutating func post(_ event: Stream.Event) -> [Action] {
         let sources = self.events.post(event)
         return sources.isEmpty ? [] : [.signal(sources)]
     }
 
-    /// Gives the reader to the calling thread, if there is one.
-    mutating func beginUse() -> Use? {
-        guard let reader = self.session.reader else { return nil }
-        self.session.beginUse()
-        return Use(reader, self.session)
+    /// Gives the reader to the calling thread, unless there is none or another thread uses it.
+    private mutating func beginUse(isReading: Bool = false) -> Use? {
+        guard let session, let reader = session.unusedReader else { return nil }
+        self.session?.step = .inUse(reader, isReading: isReading, wasWoken: false)
+        return Use(
+            sessionID: session.id, reader: reader, neverBlocks: session.neverBlocks,
+            isOpenCompleted: session.isOpenCompleted)
     }
 
-    mutating func wakeWaiters() -> [Action] {
+    private mutating func wakeWaiters() -> [Action] {
         guard !self.waiters.isEmpty else { return [] }
         defer { self.waiters = [] }
         return [.wake(self.waiters.map(\.signal))]
     }
 
-    mutating func refuse(_ state: BlobStreamState) {
+    private mutating func refuse(_ state: BlobStreamState) {
         let step = state.phase == .closed ? "closed" : "not open"
         self.refusal = BlobError(.closed, "The stream is \(step).", operation: "read", byteOffset: state.byteOffset)
+    }
+
+    // MARK: Reading
+
+    /// The next step of a read.
+    enum ReadStep {
+        /// The read returns this number of bytes, 0 at the end, or -1.
+        case done(Int)
+        /// The caller must start the opening.
+        case start(Int)
+        /// The read returns this number after ``publishOutcome(_:)``; nil when its result depends on that.
+        case publishOutcome(Int?)
+        /// The calling thread uses the reader from now on; `appended` bytes were taken from the window already.
+        case use(Use, appended: Int)
+        case wait
+    }
+
+    /// Begins a read: completes it from the window, or gives the reader to the calling thread.
+    mutating func beginRead(
+        into buffer: UnsafeMutableRawBufferPointer, _ waiter: WaitSignal?, _ state: inout BlobStreamState
+    ) -> (ReadStep, [Action]) {
+        (self.refusal, self.lent, self.isUnread) = (nil, nil, false)
+        switch state.phase {
+        case .notOpen, .closed:
+            self.refuse(state)
+            return (.done(-1), [])
+        case .failed: return (.done(-1), [])
+        case .atEnd: return (.done(0), [])
+        case .open where buffer.isEmpty: return (.done(0), [])
+        case .opening, .open: break
+        }
+        if let session, case .requested = session.step { return (.start(session.id), []) }
+        var count = 0
+        if state.phase == .open, let window {
+            count = window.move(to: buffer)
+            state.byteOffset += Int64(count)
+            if !window.isEmpty { return (.done(count), self.post(.hasBytesAvailable)) }
+            self.window = nil
+            self.wantsEvent = count > 0
+        }
+        // With bytes to return, the reader is used only if that makes no caller wait.
+        let mayUse = count == 0 || self.session?.neverBlocks == true || state.byteOffset == state.byteCount
+        if mayUse, self.ending == nil, count > 0 || !self.mustWaitForWaker, let use = self.beginUse(isReading: true) {
+            return (.use(use, appended: count), [])
+        }
+        if count > 0 { return (.publishOutcome(count), []) }
+        if self.session?.isInUse == false, self.ending != nil { return (.publishOutcome(nil), []) }
+        if let waiter { self.waiters.append((waiter, true)) }
+        return (.wait, [])
+    }
+
+    private var mustWaitForWaker: Bool {
+        if case .parked(_, isLimited: true) = self.session?.step { true } else { false }
+    }
+
+    /// Lends the bytes in memory until the next call; nil when there are none, or while a thread uses the reader.
+    mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobBytes?) -> UnsafeRawBufferPointer? {
+        (self.refusal, self.lent) = (nil, nil)
+        guard state.phase == .open, let session, !session.isInUse else { return nil }
+        if let window {
+            self.lent = BlobBytes(window.bytes, ownedBy: window)
+        } else if case .idle(let reader, isReadable: true) = session.step {
+            self.lent = lend(reader)
+        }
+        return self.lent?.bytes
+    }
+
+    /// Gives the reader to the calling thread to check whether bytes are available; nil when that is not needed now.
+    mutating func beginCheckForBytes(_ state: BlobStreamState) -> Use? {
+        guard let session, session.neverBlocks, !session.isReadable, self.window == nil, self.ending == nil else {
+            return nil
+        }
+        // The thread that uses the reader may not be reading, so a check follows its use.
+        guard case .inUse(let reader, let isReading, _) = session.step else { return self.beginUse() }
+        self.session?.step = .inUse(reader, isReading: isReading, wasWoken: true)
+        return nil
+    }
+
+    /// Takes the reader back.
+    ///
+    /// - Parameter opening: The info of the reader, if it is open now and was not known to be before.
+    /// - Returns: True when ``publishOutcome(_:)`` has more to do.
+    mutating func finish(
+        _ use: Use, _ outcome: Outcome, opening info: BlobInfo?, _ state: inout BlobStreamState
+    ) -> (hasMore: Bool, [Action]) {
+        var actions = self.wakeWaiters()
+        guard self.session?.id == use.sessionID, case .inUse(_, let isReading, let wasWoken) = self.session?.step else {
+            return (false, actions + [.close(use.reader), .release(outcome.window)])
+        }
+        if isReading, outcome.appended > 0 { self.wantsEvent = true }
+        if wasWoken { actions.append(.checkForBytes) }
+        var step = Session.Step.idle(use.reader, isReadable: outcome.isReadable)
+        switch outcome.result {
+        case .success(.bytes): break
+        case .success(.end): self.ending = .success(())
+        case .success(.notYet): if !wasWoken { step = .parked(use.reader, isLimited: outcome.isLimited) }
+        case .failure(let error): self.ending = .failure(error)
+        }
+        self.session?.step = step
+        state.byteOffset += Int64(outcome.appended)
+        if let window = outcome.window { self.window = window }
+        let hasMore: Bool
+        let more: [Action]
+        if let info, self.session?.isOpenCompleted == false {
+            (hasMore, more) = (true, self.completeOpening(info, &state))
+        } else {
+            (hasMore, more) = self.publishOutcome(&state)
+        }
+        if !more.isEmpty { actions += more }
+        return (hasMore, actions)
+    }
+
+    /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers see
+    /// each.
+    mutating func publishOutcome(_ state: inout BlobStreamState) -> (hasMore: Bool, actions: [Action]) {
+        guard let session, session.unusedReader != nil else { return (false, []) }
+        if self.window == nil, let ending {
+            if state.hasBytesAvailable {
+                state.hasBytesAvailable = false
+                return (true, [])
+            }
+            switch ending {
+            case .success where session.isOpenCompleted: return (false, self.end(&state))
+            case .success: return (false, [])
+            case .failure(let error): return (false, self.fail(error, &state))
+            }
+        }
+        guard session.isOpenCompleted, state.phase == .open else { return (false, []) }
+        let hadBytes = state.hasBytesAvailable
+        state.hasBytesAvailable = self.window != nil || session.isReadable || !session.neverBlocks
+        guard state.hasBytesAvailable, self.wantsEvent || !hadBytes else { return (false, []) }
+        self.wantsEvent = false
+        return (false, self.post(.hasBytesAvailable))
+    }
+
+    /// Handles a call of the reader's waker.
+    mutating func woken(_ id: Int) -> [Action] {
+        guard let session, session.id == id else { return [] }
+        switch session.step {
+        case .inUse(let reader, let isReading, _):
+            self.session?.step = .inUse(reader, isReading: isReading, wasWoken: true)
+            return []
+        case .parked(let reader, _): self.session?.step = .idle(reader, isReadable: false)
+        case .requested, .opening, .idle: break
+        }
+        // Threads that wait to read check by themselves.
+        let hasWaitingRead = self.waiters.contains { $0.isReading }
+        return hasWaitingRead ? self.wakeWaiters() : [.checkForBytes]
+    }
+
+    // MARK: Ending
+
+    mutating func fail(_ error: BlobError, _ state: inout BlobStreamState) -> [Action] {
+        guard state.phase != .closed, state.phase != .failed else { return [] }
+        state.phase = .failed
+        state.error = error.passing(
+            layer: "BlobInputStream", operation: state.isOpenCompleted ? "read" : "open", locator: nil,
+            byteOffset: state.byteOffset)
+        state.hasBytesAvailable = false
+        return [.ended] + self.endSession(&state) + self.post(.errorOccurred)
+    }
+
+    /// Cancels the job: fails the stream, unless it is at its end, which stays; it can then not be opened again.
+    mutating func cancel(_ state: inout BlobStreamState) -> [Action] {
+        self.isCancelled = true
+        return state.phase == .atEnd ? [] : self.fail(Self.cancellationError, &state)
+    }
+
+    private static var cancellationError: BlobError { BlobError(.cancelled, "The job was cancelled.") }
+
+    private mutating func end(_ state: inout BlobStreamState) -> [Action] {
+        state.phase = .atEnd
+        state.isAtEnd = true
+        state.hasBytesAvailable = false
+        state.byteCount = state.byteOffset
+        return self.endSession(&state) + self.post(.endEncountered)
+    }
+
+    /// Closes the stream permanently. Before opening it does nothing, unless `evenUnopened`.
+    mutating func close(evenUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
+        (self.refusal, self.lent) = (nil, nil)
+        guard state.phase != .notOpen || evenUnopened else { return [] }
+        (state.phase, self.cancellationRegistration) = (.closed, nil)
+        state.hasBytesAvailable = false
+        return [.ended] + self.endSession(&state) + [.invalidate(self.events.close())]
+    }
+
+    /// Ends the current opening: releases its reader and wakes the threads that wait for it.
+    private mutating func endSession(_ state: inout BlobStreamState) -> [Action] {
+        var actions = self.wakeWaiters()
+        state.interruption = nil
+        self.events.drop(.hasBytesAvailable)
+        actions.append(.release(self.window))
+        (self.window, self.ending) = (nil, nil)
+        if let session {
+            actions.append(.cancel(session.cancellation))
+            // A thread that opens or uses the reader closes it itself.
+            if let reader = session.unusedReader { actions.append(.close(reader)) }
+        }
+        self.session = nil
+        return actions
+    }
+
+    // MARK: The offset
+
+    /// The next step in setting the offset.
+    enum OffsetStep {
+        /// The offset was set; false when it was refused.
+        case done(Bool)
+        /// The caller must start this opening, then try again.
+        case start(Int)
+        /// The stream reads from the new offset once the caller has started this opening.
+        case restart(Int)
+        /// The calling thread uses the reader to skip bytes.
+        case skip(Use, Int64)
+        /// In synchronous mode: the caller opens another reader, which replaces that of this opening if it succeeds;
+        /// nil at the end.
+        case replace(Int?)
+        case wait
+    }
+
+    mutating func beginSettingOffset(
+        _ byteOffset: Int64, _ traits: BlobTraits, _ mode: BlobStreamMode, _ waiter: WaitSignal,
+        _ state: inout BlobStreamState
+    ) -> (OffsetStep, [Action]) {
+        self.refusal = nil
+        switch state.phase {
+        case .notOpen:
+            state.byteOffset = byteOffset
+            return (.done(true), [])
+        case .failed, .closed: return (.done(false), [])
+        case .opening where mode == .synchronous:
+            if let session, case .requested = session.step { return (.start(session.id), []) }
+            self.waiters.append((waiter, false))
+            return (.wait, [])
+        case .opening, .open, .atEnd: break
+        }
+        if byteOffset == state.byteOffset { return (.done(true), self.repostBytesAvailable(state)) }
+        guard !self.isCancelled else { return (.done(false), []) }
+        if let byteCount = state.byteCount, byteOffset > byteCount { return (.done(false), []) }
+        guard traits.contains(.repeatable) else { return (.done(false), []) }
+        if let isRandomAccess = self.session?.isRandomAccess, byteOffset > state.byteOffset,
+            !isRandomAccess || byteOffset - state.byteOffset <= self.window?.count ?? 0
+        {
+            guard self.session?.isInUse == false else {
+                self.waiters.append((waiter, false))
+                return (.wait, [])
+            }
+            let count = byteOffset - state.byteOffset
+            let inWindow = Int(min(count, Int64(self.window?.count ?? 0)))
+            self.window?.drop(inWindow)
+            self.isUnread = true
+            if self.window?.isEmpty ?? false { self.window = nil }
+            state.byteOffset = byteOffset
+            guard count > inWindow || self.window == nil else { return (.done(true), self.repostBytesAvailable(state)) }
+            self.wantsEvent = true
+            return (self.beginUse().map { .skip($0, count - Int64(inWindow)) } ?? .done(true), [])
+        }
+        guard mode == .synchronous else {
+            let actions = self.moveOffset(to: byteOffset, &state)
+            return (.restart(self.beginSession(at: byteOffset)), actions)
+        }
+        return (.replace(self.session?.id), [])
+    }
+
+    /// Repeats the event for available bytes: a delegate may set the offset in place of reading.
+    private mutating func repostBytesAvailable(_ state: BlobStreamState) -> [Action] {
+        state.hasBytesAvailable ? self.post(.hasBytesAvailable) : []
+    }
+
+    /// Replaces the old opening with a new one, unless the old one is no longer current or the length changed.
+    mutating func replaceReader(
+        with reader: Reader, neverBlocks: Bool, info: BlobInfo, at byteOffset: Int64, for oldSessionID: Int?,
+        cancellation: BlobCancellation, _ state: inout BlobStreamState
+    ) -> (Use?, [Action]) {
+        guard state.phase == .open || state.phase == .atEnd, self.session?.id == oldSessionID,
+            self.lengthChangeError(info) == nil
+        else { return (nil, []) }
+        var actions = self.moveOffset(to: byteOffset, &state)
+        self.sessionCount += 1
+        self.session = Session(
+            id: self.sessionCount, cancellation: cancellation, step: .idle(reader, isReadable: false),
+            neverBlocks: neverBlocks)
+        actions += self.completeOpening(info, &state)
+        return (self.beginUse(), actions)
+    }
+
+    private mutating func moveOffset(to byteOffset: Int64, _ state: inout BlobStreamState) -> [Action] {
+        let actions = self.endSession(&state)
+        self.events.drop(.endEncountered)
+        self.isUnread = true
+        if state.phase == .atEnd { state.phase = .open }
+        state.isAtEnd = false
+        state.hasBytesAvailable = false
+        state.byteOffset = byteOffset
+        return actions
     }
 }

@@ -40,11 +40,9 @@ struct StreamTimeline {
             if self.state.phase == .opening { self.answeredByteCount = self.state.byteOffset }
         case "opened", "blocking", "refused": self.finishOpening(parts[0])
         case "look": self.begin(self.machine.beginCheckForBytes(self.state))
-        case "woken": self.perform(self.machine.woken(self.machine.session.id))
+        case "woken": self.perform(self.machine.woken(self.machine.session?.id ?? 0))
         case "read": self.read(number)
         case "seek": self.seek(Int64(number))
-        case "holds": self.hold(for: Int64(number))
-        case "keeps-on": self.perform(self.machine.keepSession(self.machine.session.id, isOldReaderReserved: true))
         case "brings": self.finish(Machine.Outcome(appended: number))
         case "keeps": self.finish(Machine.Outcome(window: try Self.window(number)))
         case "readable": self.finish(Machine.Outcome(isReadable: true))
@@ -61,8 +59,7 @@ struct StreamTimeline {
     }
 
     private mutating func finishOpening(_ word: String) {
-        let id = self.machine.session.id
-        guard self.machine.start(id) != nil else { return }
+        guard let id = self.machine.session?.id, self.machine.start(id) != nil else { return }
         let reader = Reader()
         if word != "refused" { self.givenReaders.append(reader) }
         let result: Result<Reader, BlobError> = word == "refused" ? .failure(BlobError(.io, "No.")) : .success(reader)
@@ -117,14 +114,6 @@ struct StreamTimeline {
         }
     }
 
-    /// A seek of a synchronous stream whose source serves one reader, as far as the opening of another one.
-    private mutating func hold(for byteOffset: Int64) {
-        let (step, actions) = self.machine.beginSettingOffset(
-            byteOffset, .repeatable, .synchronous, WaitSignal(), &self.state)
-        self.perform(actions)
-        if case .replace = step { self.trace.append("held") }
-    }
-
     private mutating func begin(_ use: Machine.Use?) {
         guard let use else { return }
         self.uses.append(use)
@@ -134,7 +123,7 @@ struct StreamTimeline {
     private mutating func finish(_ outcome: Machine.Outcome) {
         guard !self.uses.isEmpty else { return }
         let use = self.uses.removeFirst()
-        if self.machine.session.id == use.sessionID { self.answeredByteCount += Int64(outcome.appended) }
+        if self.machine.session?.id == use.sessionID { self.answeredByteCount += Int64(outcome.appended) }
         let info = use.isOpenCompleted ? nil : BlobInfo(isRandomAccess: true)
         let (hasMore, actions) = self.machine.finish(use, outcome, opening: info, &self.state)
         self.perform(actions)
@@ -155,9 +144,7 @@ struct StreamTimeline {
     private mutating func perform(_ actions: [Machine.Action]) {
         for action in actions {
             switch action {
-            case .close(let reader):
-                self.closedReaders.append(reader)
-                self.perform(self.machine.endReaderChange())
+            case .close(let reader): self.closedReaders.append(reader)
             case .wake(let signals):
                 for signal in signals { signal.signal() }
                 self.trace.append("wakes")
