@@ -265,7 +265,7 @@ import Testing
         #expect(isEqual.withLock { $0 })
         try await upload(
             // Knows its length only once it is open, and announces it all the same.
-            EventDrivenSource(FaultSource(MemorySource(bytes), fault)), BlobUploadRequest(.put, server.url))
+            FaultSource(MemorySource(bytes), fault).readingAhead(), BlobUploadRequest(.put, server.url))
         #expect(isEqual.withLock { $0 })
     }
 }

@@ -1,5 +1,4 @@
 import BlobStreams
-import BlobStreamsTesting
 import BlobTestSupport
 import BlobURLSession
 import Foundation
@@ -42,7 +41,7 @@ extension URLSessionTests {
             defer { server.stop() }
             let bytes = pattern(300_000)
             for mode in modes {
-                let source = EventDrivenSource(MemorySource(bytes))
+                let source = MemorySource(bytes).readingAhead()
                 _ = try await URLSessionUploader(mode: mode).upload(source, with: put(server.url()))
             }
             let requests = await server.requests.values(count: 2)

@@ -42,7 +42,7 @@ struct RandomRound {
         }
         if base != .pipe, let fault { source = FaultSource(source, fault) }
         let isEventDriven = base != .pipe && Bool.random(using: &random)
-        if isEventDriven { source = EventDrivenSource(source) }
+        if isEventDriven { source = source.readingAhead() }
         let mode = random.next() % 2 == 0 ? BlobStreamMode.synchronous : .asynchronous
         if isCancelled {
             work = { [work, cancellation = self.context.cancellation, delay = random.next() % 64] in

@@ -23,7 +23,7 @@ import Testing
     func everySourceKeepsEveryContractWhenItIsMadeEventDriven(_ maker: SourceMaker, length: Int) async throws {
         let bytes = Data(makeContent(length))
         let folder = try TemporaryFolder()
-        expectNone(await violations(of: EventDrivenSource(try maker.make(bytes, folder)), expecting: bytes))
+        expectNone(await violations(of: try maker.make(bytes, folder).readingAhead(), expecting: bytes))
     }
 
     /// Parts of different kinds beside each other; each layer over one kind of base: `LayerConformanceTests`.
@@ -49,7 +49,7 @@ import Testing
         let bytes = Data(makeContent(length))
         let encoded = try await GzipEncodedSource(MemorySource(bytes)).data(upTo: 1 << 20)
         for base: any BlobInputStreamDataSource in [
-            MemorySource(bytes), FaultSource(MemorySource(bytes), .half), EventDrivenSource(MemorySource(bytes)),
+            MemorySource(bytes), FaultSource(MemorySource(bytes), .half), MemorySource(bytes).readingAhead(),
         ] { expectNone(await violations(of: GzipEncodedSource(base), expecting: encoded)) }
         expectNone(await violations(of: GzipEncodedSource(pipeSource(bytes)), expecting: encoded))
     }

@@ -16,7 +16,7 @@ import Testing
             let make: @Sendable () throws -> any BlobInputStreamDataSource = { try maker.make(bytes, folder) }
             expectNone(await violations(of: layers.around(try make()), expecting: bytes), "of \(length) bytes")
             expectNone(
-                await violations(of: layers.around(EventDrivenSource(try make())), expecting: bytes),
+                await violations(of: layers.around(try make().readingAhead()), expecting: bytes),
                 "of \(length) bytes, event-driven")
         }
     }

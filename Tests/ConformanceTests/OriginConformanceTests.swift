@@ -19,7 +19,7 @@ import Testing
     func theInputOfABoundPairKeepsEveryContract(length: Int) async {
         let bytes = Data(makeContent(length))
         expectNone(await violations(of: pairSource(bytes), expecting: bytes))
-        expectNone(await violations(of: EventDrivenSource(pairSource(bytes)), expecting: bytes))
+        expectNone(await violations(of: pairSource(bytes).readingAhead(), expecting: bytes))
     }
 
     @Test(arguments: [0, 1, 65, 5000])

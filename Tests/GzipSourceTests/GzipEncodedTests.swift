@@ -37,7 +37,7 @@ import Testing
         }
         let bases: [any BlobInputStreamDataSource] = [
             FaultSource(MemorySource(bytes), .oneByte), FaultSource(MemorySource(bytes), .half),
-            EventDrivenSource(FaultSource(MemorySource(bytes), .half)),
+            FaultSource(MemorySource(bytes), .half).readingAhead(),
             ConcatenatedSource([MemorySource(bytes.prefix(65_536)), MemorySource(bytes.dropFirst(65_536))]),
         ]
         for base in bases { #expect(outcome(of: GzipEncodedSource(base, level: level)).bytes == whole.bytes) }

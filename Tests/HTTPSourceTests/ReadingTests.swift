@@ -107,7 +107,7 @@ import Testing
         let url = server.url
         let all = await violations(of: try HTTPSource(url), expecting: bytes)
         #expect(all.isEmpty, "\(all)")
-        let waiting = await violations(of: EventDrivenSource(try HTTPSource(url)), expecting: bytes)
+        let waiting = await violations(of: try HTTPSource(url).readingAhead(), expecting: bytes)
         #expect(waiting.isEmpty, "\(waiting)")
     }
 

@@ -17,7 +17,7 @@ import Testing
             try $0.appendPart(data: Data("data".utf8), name: "data", fileName: "d")
             try $0.appendPart(source: MemorySource([]), name: "nothing")
             try $0.appendPart(
-                source: EventDrivenSource(MemorySource("event-driven".utf8)), name: "events", fileName: "e")
+                source: MemorySource("event-driven".utf8).readingAhead(), name: "events", fileName: "e")
             try $0.appendPart(
                 makingStreams: { InputStream(data: Data("stream".utf8)) }, byteCount: 6, name: "stream", fileName: "s")
             try $0.appendPart(source: SliceSource(FileSource(url: file), range: 1..<3), name: "slice", fileName: "f")

@@ -16,7 +16,7 @@ import Testing
         let store = try VerifyingStore(Array(bytes))
         let all = await violations(of: try store.source(), expecting: bytes)
         #expect(all.isEmpty, "\(all)")
-        let waiting = await violations(of: EventDrivenSource(try store.source()), expecting: bytes)
+        let waiting = await violations(of: try store.source().readingAhead(), expecting: bytes)
         #expect(waiting.isEmpty, "\(waiting)")
     }
 
