@@ -13,7 +13,9 @@ final class FileSnapshot {
     private let cancellation: BlobCancellation
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
-    private var delivered: DeliveredBytes
+    private var delivered = DeliveredBytes()
+    /// The offset after the bytes delivered last.
+    private var deliveredEnd: Int64 = 0
     private let growth: FileSource.GrowthPolicy
 
     init(_ descriptor: FileDescriptor, growth: FileSource.GrowthPolicy, _ context: BlobContext) {
@@ -21,7 +23,6 @@ final class FileSnapshot {
         self.cancellation = context.cancellation
         self.deadline = context.deadline
         self.lastStatus = descriptor.status
-        self.delivered = DeliveredBytes(fileByteCount: descriptor.status.byteCount)
         self.growth = growth
     }
 
@@ -70,10 +71,11 @@ final class FileSnapshot {
         guard count > 0 || byteOffset >= self.byteCount else {
             throw BlobError(.truncated, "The file ends here, and says that it has \(self.byteCount) bytes.")
         }
+        // Bytes that were read ahead and did not fit are read again.
+        if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }
+        self.deliveredEnd = byteOffset + Int64(count)
         output.bytes.withUnsafeBytes { bytes in
-            if count > 0 {
-                self.delivered.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(count)), at: byteOffset)
-            }
+            self.delivered.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(count)), .last)
         }
     }
 
@@ -113,7 +115,27 @@ final class FileSnapshot {
         guard now.byteCount > self.byteCount, self.growth == .snapshot else {
             throw BlobError(.changed, "The file was written to while it was read.")
         }
-        try self.delivered.compare(with: self.descriptor)
+        try self.compare()
         self.lastStatus = now
+    }
+
+    /// Reads the bytes delivered last again, and compares them.
+    private func compare() throws(BlobError) {
+        var proof = self.delivered.proof(.last)
+        let byteCount = proof.byteCount
+        try withUnsafeTemporaryAllocation(byteCount: Int(byteCount), alignment: 16) { buffer throws(BlobError) in
+            while proof.byteCount > 0 {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(proof.byteCount)])
+                let count = try self.descriptor.read(into: rest, at: self.deliveredEnd - proof.byteCount) ?? 0
+                guard count > 0 else { break }
+                proof.append(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            }
+        }
+        guard proof.byteCount == 0, proof.holds else {
+            throw BlobError(
+                .changed,
+                "The file was rewritten while it was read: the \(byteCount) bytes before byte \(self.deliveredEnd) "
+                    + "have changed.")
+        }
     }
 }

@@ -51,6 +51,27 @@ import Testing
         }
     }
 
+    /// As after a read on the pool that brought more bytes than the next output had room for.
+    @Test func bytesThatAreReadAgainAreComparedOnce() throws {
+        try self.folder.write(self.content, to: "x")
+        let file = FileSnapshot(try self.descriptor(of: self.folder.path("x")), growth: .snapshot, BlobContext())
+        func read(_ byteCount: Int, at byteOffset: Int64) throws -> [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: byteCount)
+            try bytes.withUnsafeMutableBytes { buffer in
+                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                try file.read(at: byteOffset, into: &output)
+                #expect(output.finalize(for: buffer) == byteCount)
+            }
+            return bytes
+        }
+        _ = try read(1000, at: 0)
+        #expect(try read(10, at: 100) == Array(self.content[100..<110]))
+        let writer = try File(self.folder.path("x"), O_WRONLY)
+        defer { writer.close() }
+        try writer.write([1], at: Int64(self.content.count))
+        #expect(try read(10, at: 110) == Array(self.content[110..<120]))
+    }
+
     @Test func aClosedDescriptorIsClosed() throws {
         try self.folder.write(self.content, to: "x")
         let file = try self.descriptor(of: self.folder.path("x"))

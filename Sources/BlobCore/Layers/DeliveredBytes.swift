@@ -1,8 +1,8 @@
 /// The facts kept about the bytes that a reader delivered, by which content that is read again is known to be the same.
-struct DeliveredBytes {
+package struct DeliveredBytes {
     /// A stretch of bytes to read again, and its hash.
-    struct Proof {
-        private(set) var byteCount: Int64
+    package struct Proof {
+        package private(set) var byteCount: Int64
         private var hash = RunningHash()
         private let expected: RunningHash
 
@@ -11,17 +11,17 @@ struct DeliveredBytes {
         }
 
         /// Takes the next bytes, at most ``byteCount``.
-        mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        package mutating func append(_ bytes: UnsafeRawBufferPointer) {
             self.hash.update(bytes)
             self.byteCount -= Int64(bytes.count)
         }
 
         /// False when all bytes were taken and others than those delivered were among them.
-        var holds: Bool { self.byteCount > 0 || self.hash == self.expected }
+        package var holds: Bool { self.byteCount > 0 || self.hash == self.expected }
     }
 
     /// The bytes that are kept.
-    enum Extent {
+    package enum Extent {
         case none
         /// The last 4 KiB, or all if there are fewer.
         case last
@@ -37,21 +37,25 @@ struct DeliveredBytes {
     private var hash = RunningHash()
     private var last: [UInt8] = []
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer, _ extent: Extent) {
+    package init() {}
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer, _ extent: Extent) {
         self.byteCount += Int64(bytes.count)
         switch extent {
         case .none: break
         case .all: self.hash.update(bytes)
         case .last:
-            self.last += bytes.suffix(Self.lastByteCount)
-            if self.last.count > 4 * Self.lastByteCount {
-                self.last.removeFirst(self.last.count - Self.lastByteCount)
+            let added = UnsafeRawBufferPointer(rebasing: bytes.suffix(Self.lastByteCount))
+            // Twice the number kept has room, so that short reads do not move the bytes each time.
+            if self.last.count + added.count > 2 * Self.lastByteCount || added.count == Self.lastByteCount {
+                self.last.removeFirst(max(0, self.last.count + added.count - Self.lastByteCount))
             }
+            self.last += added
         }
     }
 
     /// The bytes before the one reached that must be read again and be the same.
-    func proof(_ extent: Extent) -> Proof {
+    package func proof(_ extent: Extent) -> Proof {
         switch extent {
         case .none: return Proof(0, RunningHash())
         case .all: return Proof(self.byteCount, self.hash)
