@@ -28,6 +28,9 @@ final class FileSnapshot {
 
     private var byteCount: Int64 { self.descriptor.status.byteCount }
 
+    /// The delivered bytes that are compared when the file has grown.
+    private var compared: DeliveredBytes.Extent { self.growth == .snapshot ? .last : .none }
+
     /// Reads bytes; waits for the device.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
         let count = try self.append(to: &output) { buffer in
@@ -75,7 +78,7 @@ final class FileSnapshot {
         if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }
         self.deliveredEnd = byteOffset + Int64(count)
         output.bytes.withUnsafeBytes { bytes in
-            self.delivered.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(count)), .last)
+            self.delivered.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(count)), self.compared)
         }
     }
 
@@ -121,7 +124,7 @@ final class FileSnapshot {
 
     /// Reads the bytes delivered last again, and compares them.
     private func compare() throws(BlobError) {
-        var proof = self.delivered.proof(.last)
+        var proof = self.delivered.proof(self.compared)
         let byteCount = proof.byteCount
         try withUnsafeTemporaryAllocation(byteCount: Int(byteCount), alignment: 16) { buffer throws(BlobError) in
             while proof.byteCount > 0 {

@@ -23,4 +23,24 @@ import Testing
             try #require((200..<4096).contains(each), "\(each) bytes each")
         }
     }
+
+    @Test func aReaderThatNeverComparesKeepsNoBytes() async {
+        await #expect(processExitsWith: .success) {
+            let count = 1000
+            _ = setDescriptorLimit(20_000)
+            let folder = try TemporaryFolder()
+            let path = try folder.write([UInt8](repeating: 1, count: 10_000), to: "x")
+            let source = FileSource(path: path, growth: .strict)
+            _ = try read(source.open(), upTo: 8192)
+            var readers: [BlobReader] = []
+            readers.reserveCapacity(count)
+            let before = heapByteCount()
+            for _ in 0..<count {
+                readers.append(try source.open())
+                try #require(try read(readers[readers.count - 1], upTo: 8192).count == 8192)
+            }
+            let each = (heapByteCount() - before) / count
+            try #require((200..<4096).contains(each), "\(each) bytes each")
+        }
+    }
 }
