@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobStreamsTesting
 import BlobTestSupport
 import Foundation
 import Testing
@@ -23,6 +24,18 @@ import Testing
         let reader = try ClosureSource { _, _, _ in }.reporting(to: progress).open()
         #expect(progress.isIndeterminate)
         reader.close()
+    }
+
+    @Test(arguments: [false, true]) func aLengthThatBecomesKnownLateIsReported(isLayered: Bool) throws {
+        let progress = Progress(totalUnitCount: 0)
+        let drip = DripSource(MemorySource(0..<100), pieceByteCount: 30)
+        let source: any BlobInputStreamDataSource = isLayered ? SliceSource(drip, range: 10..<90) : drip
+        let byteCount: Int64 = isLayered ? 80 : 100
+        let reader = try source.reporting(to: progress).open(at: 20)
+        #expect(progress.completedUnitCount == 20)
+        #expect(try readAll(reader).count == Int(byteCount) - 20)
+        #expect(progress.totalUnitCount == byteCount)
+        #expect(progress.completedUnitCount == byteCount)
     }
 
     @Test func cancellingTheProgressEndsABlockedRead() async throws {
