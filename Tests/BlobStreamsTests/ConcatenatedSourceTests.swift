@@ -1,3 +1,4 @@
+import BlobStreamsTesting
 import BlobTestSupport
 import Foundation
 import Testing
@@ -95,6 +96,22 @@ import Testing
         #expect(withSequence.traits == [.neverBlocks, .repeatable, .concurrentReaders])
         #expect(try withSequence.open().neverBlocks)
         #expect(try !ConcatenatedSource([MemorySource([1]), ClosureSource { _, _, _ in }]).open().neverBlocks)
+    }
+
+    /// The bytes can be read once only, and nothing of them was read; of a part that drips, the error comes with a read.
+    @Test(arguments: [true, false]) func anOpeningThatFailsCanBeRepeated(isLate: Bool) throws {
+        let openings = Recorder<Bool>()
+        let once = SequentialSource { _ in
+            openings.append(true)
+            guard openings.values.count > 1 else { throw BlobError(systemError: EMFILE, doing: "Could not open it") }
+            return try MemorySource([1, 2]).makeBody(BlobOpening(context: BlobContext()))
+        }
+        let parts: [any BlobInputStreamDataSource] = [isLate ? DripSource(once) : once, MemorySource([3])]
+        let source = ConcatenatedSource(parts)
+        let error = #expect(throws: BlobError.self) { try BlobTestSupport.readAll(source.open()) }
+        #expect(error?.isTransient == true)
+        #expect(try BlobTestSupport.readAll(source.open()) == [1, 2, 3])
+        #expect(codeThrown { try source.open() } == .unsupported)
     }
 
     @Test(arguments: [true, false]) func aPartThatHasNothingYetIsWaitedFor(isMemory: Bool) async throws {

@@ -28,10 +28,13 @@ private struct Parts: NamedLayer {
     func describe(_ context: BlobContext) throws -> BlobInfo { .joined(try self.parts.map { try $0.info(context) }) }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let parts = self.parts.map { ($0, BlobInfo?.none) }
+        guard !self.traits.contains(.repeatable) else { return .joined(parts) }
         // Refused now, not when a part is reached that can be read only once.
-        guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
+        guard !self.isTaken.exchange(true) else {
             throw BlobError(.unsupported, "A part of this source can be read only once, and was opened already.")
         }
-        return .joined(self.parts.map { ($0, nil) })
+        let stream = JoinedStream(parts, nil, opening) { [isTaken] in _ = isTaken.exchange(false) }
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 }

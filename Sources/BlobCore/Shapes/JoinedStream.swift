@@ -3,6 +3,7 @@ final class JoinedStream: LateStream {
     private var parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
     private let whole: BlobInfo?
     private let opening: BlobOpening
+    private let onClose: () -> Void
     /// The number of parts whose info is known, from the front.
     private var knownCount = 0
     /// The reader of the first part whose info is not known yet.
@@ -10,10 +11,12 @@ final class JoinedStream: LateStream {
     /// The readers of parts that can be read only once, by position.
     private var opened: [Int: BlobReader] = [:]
 
+    /// - Parameter onClose: Called when the stream is closed before the first part with bytes was opened.
     init(
-        _ parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)], _ whole: BlobInfo?, _ opening: BlobOpening
+        _ parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)], _ whole: BlobInfo?, _ opening: BlobOpening,
+        onClose: @escaping () -> Void = {}
     ) {
-        (self.parts, self.whole, self.opening) = (parts, whole, opening)
+        (self.parts, self.whole, self.opening, self.onClose) = (parts, whole, opening, onClose)
         self.neverBlocks = parts.allSatisfy { $0.source.traits.contains(.neverBlocks) }
     }
 
@@ -54,6 +57,7 @@ final class JoinedStream: LateStream {
     func close() {
         self.asked?.close()
         for reader in self.opened.values { reader.close() }
+        self.onClose()
     }
 
     /// Returns the info of a part; nil when it is not known yet.
