@@ -4,6 +4,8 @@
     import Foundation
     import Testing
 
+    @testable import BlobCore
+
     /// A process that can start no thread, because its address space has no room for a stack.
     @Suite(.timeLimit(.minutes(5))) struct ThreadShortageTests {
         private static func setAddressSpaceLimit(_ byteCount: rlim_t) {
@@ -32,6 +34,37 @@
                 try #require(threadCount == 0 && filler.count == 1 << 20)
                 pool.run { done.open() }
                 done.wait()
+            }
+        }
+
+        /// Runs `body` while there is room for what it allocates, and for no thread.
+        private static func withoutThreads(_ body: () throws -> Void) throws {
+            Self.setAddressSpaceLimit(try Self.addressSpace() + 512 * 1024)
+            defer { Self.setAddressSpaceLimit(rlim_t.max) }
+            try #require(!EventLoop.shared.isRunning)
+            try body()
+        }
+
+        /// The timer of the first read in vain calls its waker at once.
+        @Test func aWaitThatIsWokenEarlyKeepsItsLimit() async {
+            await #expect(processExitsWith: .success) {
+                let pipe = BlobPipe()
+                let reader = try pipe.source.open(context: BlobContext(idleLimit: .milliseconds(200)))
+                try Self.withoutThreads { try #require(try Data(readingAtMost: 1, from: reader, waits: false).isEmpty) }
+                // Ends a process that waits without a timer.
+                alarm(20)
+                try #require(codeThrown { try read(reader) } == .timedOut)
+                pipe.finish()
+            }
+        }
+
+        @Test func aWaitForATimeThatIsWokenEarlyIsRepeated() async {
+            await #expect(processExitsWith: .success) {
+                let reader = try ThrottledSource(MemorySource([1, 2]), bytesPerSecond: 5).open()
+                try #require(try read(reader) == [1])
+                try Self.withoutThreads { try #require(try Data(readingAtMost: 1, from: reader, waits: false).isEmpty) }
+                alarm(20)
+                try #require(try read(reader) == [2])
             }
         }
     }

@@ -4,7 +4,7 @@ final class InspectedStream: StreamOverReader {
     private var inspector: any BlobInspector
     private let context: BlobContext
     private var made: (base: BlobInfo, info: BlobInfo)?
-    private var timer: Timer?
+    private var timer: TimerWait?
     private var isAtEnd = false
 
     init(_ base: BlobReader, _ inspector: any BlobInspector, _ context: BlobContext) {
@@ -102,24 +102,10 @@ final class InspectedStream: StreamOverReader {
             self.isAtEnd = true
             return nil
         case .wait(let end):
-            self.timer = Timer(end, self.context)
+            self.timer = TimerWait(end - .now, self.context)
             return nil
         }
     }
 
     private func reported(_ error: any Error) -> BlobError { self.inspector.reported(BlobError(wrapping: error)) }
-
-    /// A wait for an instant.
-    private final class Timer {
-        let slot = BlobWakerSlot()
-        private let end: ContinuousClock.Instant
-        private let registration: BlobRegistration
-
-        init(_ end: ContinuousClock.Instant, _ context: BlobContext) {
-            self.end = end
-            self.registration = context.wake(after: end - .now, BlobWaker { [slot] in slot.fire() })
-        }
-
-        var isOver: Bool { ContinuousClock.now >= self.end }
-    }
 }
