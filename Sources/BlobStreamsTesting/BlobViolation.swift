@@ -29,6 +29,13 @@ final class ViolationLog: Sendable {
         self.add(contract, "\(message): \(error)")
     }
 
+    /// Adds an error that has not this code, or that is transient although trying again cannot help (C15).
+    func expect(_ code: BlobError.Code, of error: any Error, _ contract: Int, _ message: String) {
+        let error = BlobError(wrapping: error)
+        guard error.code == code else { return self.add(contract, message, error) }
+        if error.isTransient, !code.isTransient { self.add(15, "\(message) a transient error", error) }
+    }
+
     /// True when waiting for the waker is pointless: a reader calls it in vain endlessly.
     var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
     static let endlessCalls = "times in vain."

@@ -38,8 +38,8 @@ extension Kit {
         for _ in 0..<Self.attemptCount {
             let (context, interrupt) = makeTerms()
             guard let failure = self.endOfReading(context, interrupt) else { continue }
-            if case .failure(let error) = failure, error.code != code {
-                self.findings.add(contract, "A reader \(what) throws", error)
+            if case .failure(let error) = failure {
+                self.findings.expect(code, of: error, contract, "A reader \(what) throws")
             }
             return
         }

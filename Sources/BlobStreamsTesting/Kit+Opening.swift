@@ -20,16 +20,15 @@ extension Kit {
         }
     }
 
-    /// C5: an offset outside of the blob is an invalid argument.
+    /// C5, C15: an offset outside of the blob is an invalid argument, for good.
     func checkOffsetsOutside() throws {
         for byteOffset in [-1, self.expected.byteCount + 1, self.expected.byteCount + 70_000, .max, .min] {
             do {
                 let step = try self.open(at: byteOffset).step()
                 self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, a read gives \(step).")
             } catch {
-                let error = BlobError(wrapping: error)
-                guard error.code != .invalidArgument else { continue }
-                self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, it throws", error)
+                self.findings.expect(
+                    .invalidArgument, of: error, 5, "Opened at byte \(byteOffset), outside of the blob, it throws")
             }
         }
     }
@@ -51,8 +50,7 @@ extension Kit {
                 let step = try self.open(matching: other).step()
                 self.findings.add(7, "Opened for content that it does not have, a read gives \(step).")
             } catch {
-                let error = BlobError(wrapping: error)
-                if error.code != .changed { self.findings.add(7, "Opened for other content, it throws", error) }
+                self.findings.expect(.changed, of: error, 7, "Opened for other content, it throws")
             }
         }
     }
@@ -70,8 +68,7 @@ extension Kit {
                 let step = try open(0).step()
                 self.findings.add(10, "It is not repeatable, and a second opening gives \(step).")
             } catch {
-                let error = BlobError(wrapping: error)
-                if error.code != .unsupported { self.findings.add(10, "A second opening throws", error) }
+                self.findings.expect(.unsupported, of: error, 10, "A second opening throws")
             }
             return withExtendedLifetime(first) {}
         }

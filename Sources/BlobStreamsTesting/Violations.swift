@@ -52,6 +52,27 @@ public func violations(
     }
 }
 
+/// Checks a layer over bases of the kit, and returns every contract that it breaks there.
+///
+/// Beside a run of ``violations(of:expecting:)``: that a layer reports the errors of its base with their code, and as
+/// transient as they are (C15), and that no call waits for the facts of a base that learns them late, if `neverBlocks` is
+/// true (C16). Takes some milliseconds, and seconds for a layer that waits.
+///
+///     #expect(try violations(ofLayer: { base in HexSource(underlying: base(MemorySource(bytes))) }).isEmpty)
+///
+/// - Parameter makeLayer: Makes the layer over sources that work. Each of them is passed to `base`, which returns it with
+///   a fault, or with facts that come late.
+/// - Throws: The error of reading the layer without a fault.
+public func violations(
+    ofLayer makeLayer:
+        @escaping @Sendable (
+            _ base: @Sendable (any BlobInputStreamDataSource) -> any BlobInputStreamDataSource
+        ) throws -> any BlobInputStreamDataSource
+) throws -> [BlobViolation] {
+    let kit = Kit({ try makeLayer { $0 } }, expecting: try Expectation(sampling: makeLayer { $0 }))
+    return kit.run([{ kit.checkErrors(makeLayer) }, { kit.checkLateFacts(makeLayer) }])
+}
+
 /// One run of the conformance kit over one source.
 struct Kit: Sendable {
     typealias Make = @Sendable () throws -> any BlobInputStreamDataSource
@@ -72,13 +93,19 @@ struct Kit: Sendable {
         self.patience = patience
     }
 
+    typealias Check = @Sendable () throws -> Void
+
     func run(_ onCheck: (_ count: Int, _ total: Int) -> Void = { _, _ in }) -> [BlobViolation] {
-        let checks: [@Sendable () throws -> Void] = [
+        let checks: [Check] = [
             self.checkReads, self.checkChunks, self.checkBuffers, self.checkInfo, self.checkOffsets,
             self.checkOffsetsOutside, self.checkValidators, self.checkIndependence, self.checkConcurrency,
             self.checkCancellation, self.checkDeadline, self.checkRelease, self.checkCalls, self.checkLocksOfWakers,
             self.checkThreads, self.checkFinalInfo, self.checkWakerAtOpening, self.checkNeverBlocks,
         ]
+        return self.run(checks, onCheck)
+    }
+
+    func run(_ checks: [Check], _ onCheck: (_ count: Int, _ total: Int) -> Void = { _, _ in }) -> [BlobViolation] {
         for (number, check) in checks.enumerated() where !self.findings.neverWakes {
             self.run(check)
             onCheck(number + 1, checks.count)
@@ -87,7 +114,7 @@ struct Kit: Sendable {
     }
 
     /// Runs a check on its own thread, so that a source that never returns does not block the kit.
-    private func run(_ check: @escaping @Sendable () throws -> Void) {
+    private func run(_ check: @escaping Check) {
         let isDone = WaitSignal()
         inNewThread {
             do {

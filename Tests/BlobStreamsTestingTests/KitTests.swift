@@ -118,6 +118,7 @@ struct BrokenSource: BlobInputStreamDataSource {
         case cannotBeCancelled = 12
         case passesTheDeadline = 13
         case staysInMemory = 14
+        case asksForAnotherTry = 15
         case blocksAtAnOffset = 16
     }
 
@@ -136,6 +137,9 @@ struct BrokenSource: BlobInputStreamDataSource {
     }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        if self.defect == .asksForAnotherTry, opening.byteOffset > bytes.count {
+            throw BlobError(.invalidArgument, "There are fewer bytes.", isTransient: true)
+        }
         var info = self.describe(opening.context)
         if self.defect == .ignoresValidators { info.validator = opening.validator }
         let start = opening.byteOffset &+ (self.defect == .startsBehindTheOffset ? 1 : 0)

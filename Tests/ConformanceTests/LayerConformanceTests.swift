@@ -52,6 +52,15 @@ import Testing
         }
         #expect(all == expected)
     }
+
+    @Test(arguments: LayerMaker.all)
+    func everyLayerPassesOnErrorsAndWaitsForNoFacts(_ layer: LayerMaker) async throws {
+        let bytes = Data(makeContent(3000))
+        expectNone(
+            try await onThread {
+                try violations(ofLayer: { base in try layer.make(bytes) { base(MemorySource($0)) } })
+            })
+    }
 }
 
 /// The behaviour of a base that has nothing to give.
@@ -106,7 +115,7 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
                 $0.timeLimit = .seconds(300)
             }
         },
-        LayerMaker(testDescription: "retry") { bytes, base in base(bytes).layered { $0.retry = BlobRetry() } },
+        LayerMaker(testDescription: "retry") { bytes, base in base(bytes).layered { $0.retry = .impatient } },
         LayerMaker(testDescription: "retry of what fails") { bytes, base in
             FlakySource(base(bytes), failingAfter: 150).layered { $0.retry = .impatient }
         },
