@@ -73,13 +73,9 @@ struct WaitingLayer: ForwardingSource {
             }
         if waits { _ = try self.base.info(opening.context) }
         let reader = try self.base.open(opening)
-        guard self.place == .read else { return .inspected(reader, Passage(), startingAt: opening.byteOffset) }
+        guard self.place == .read else { return .inspected(reader, UnchangedBytes(), startingAt: opening.byteOffset) }
         return .stream(WaitingLayerStream(reader), startingAt: opening.byteOffset)
     }
-}
-
-private struct Passage: BlobInspector {
-    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }
 
 private final class WaitingLayerStream: BlobByteStream {
