@@ -104,7 +104,7 @@ import Testing
 
     @Test func aCancelledImportLeavesNothing() throws {
         let context = BlobContext()
-        let source = CountingSource(MemorySource(Data(makeContent(1_000_000)))) { _, byteOffset, _ in
+        let source = MemorySource(Data(makeContent(1_000_000))).counting { _, byteOffset, _ in
             if byteOffset > 500_000 { context.cancellation.cancel() }
         }
         #expect(codeThrown { try self.test.library.importAsset(from: source, context: context) } == .cancelled)

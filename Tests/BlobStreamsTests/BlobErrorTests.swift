@@ -230,7 +230,7 @@ import Testing
 
     @Test func layersFillInWhatTheThrowerLeftOut() throws {
         let failing = ClosureSource { _, _, _ in throw BlobError(.corrupted, "Broken.") }
-        let source = SliceSource(ConcatenatedSource([MemorySource([1, 2, 3]), failing]), from: 1)
+        let source = ConcatenatedSource([MemorySource([1, 2, 3]), failing]).slice(1...)
         let error = try #require(throws: BlobError.self) { try source.data(upTo: 10) }
         #expect(error.code == .corrupted)
         #expect(error.operation == "read")
@@ -243,7 +243,7 @@ import Testing
         let failing = ClosureSource { _, _, _ in
             throw BlobError(.refused, "No.", operation: "info", locator: "far:away", byteOffset: 99, isTransient: true)
         }
-        let error = try #require(throws: BlobError.self) { try SliceSource(failing, from: 0).data(upTo: 10) }
+        let error = try #require(throws: BlobError.self) { try failing.slice(0...).data(upTo: 10) }
         #expect(error.operation == "info")
         #expect(error.locator == "far:away")
         #expect(error.byteOffset == 99)

@@ -416,7 +416,7 @@ import Testing
                 output.append(repeating: 1, count: 10, as: UInt8.self)
             }
         }
-        let source = SliceSource(ConcatenatedSource([MemorySource([1, 2, 3]), failing]), range: 2..<50)
+        let source = ConcatenatedSource([MemorySource([1, 2, 3]), failing]).slice(2..<50)
         let reader = try source.open()
         #expect(try read(reader) == [3])
         #expect(try read(reader).count == 10)
@@ -435,7 +435,7 @@ import Testing
             Plugin { _, _ in }
         }
         let error = try #require(throws: BlobError.self) {
-            try SliceSource(ConcatenatedSource([failing]), from: 0).info()
+            try ConcatenatedSource([failing]).slice(0...).info()
         }
         #expect(error.code == .unavailable)
         #expect(error.operation == "info")

@@ -374,7 +374,7 @@ import Testing
         try pipe.write(Data(content))
         pipe.finish()
         let taken = Locked(0)
-        let counted = CountingSource(pipe.source) { count, _, _ in taken.withLock { $0 += count } }
+        let counted = pipe.source.counting { count, _, _ in taken.withLock { $0 += count } }
 
         let first = try registry.identify(counted)
         #expect(first.provider?.schemes == ["seven"])

@@ -117,7 +117,7 @@ import Testing
     @Test(arguments: [true, false]) func aPartThatHasNothingYetIsWaitedFor(isMemory: Bool) async throws {
         let played = PlayedStream()
         func part(_ bytes: [UInt8]) -> any BlobInputStreamDataSource {
-            isMemory ? MemorySource(bytes) : SliceSource(MemorySource(bytes), from: 0)
+            isMemory ? MemorySource(bytes) : MemorySource(bytes).slice(0...)
         }
         let reader = try ConcatenatedSource([part([1, 2]), played, part([5])]).open(at: 1)
         let wakes = Recorder<Bool>()

@@ -151,7 +151,7 @@ import Testing
         defer { if hasReader { close(reader) } }
         let context = BlobContext()
         let begun = Latch()
-        let source = CountingSource(MemorySource(bytes)) { _, _, _ in begun.open() }
+        let source = MemorySource(bytes).counting { _, _, _ in begun.open() }
         let writing = Task { try await source.write(to: pipe, context: context) }
         if hasReader { await begun.opened() }
         context.cancellation.cancel()

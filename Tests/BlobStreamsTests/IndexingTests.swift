@@ -52,7 +52,7 @@ import Testing
 
 extension BlobLayer {
     /// What is behind the signature.
-    fileprivate var content: SliceSource { SliceSource(self.underlying, from: 2) }
+    fileprivate var content: any BlobInputStreamDataSource { self.underlying.slice(2...) }
 }
 
 /// Stands for a layer that can be seen through.

@@ -39,7 +39,7 @@ import Testing
         let base = SequentialSource(info: BlobInfo(), traits: .repeatable) { _ in
             .stream(PlayedStream(failed), startingAt: 0)
         }
-        let source = CountingSource(base) { _, _, _ in }
+        let source = base.counting { _, _, _ in }
         let synchronous = try #require(throws: BlobError.self) { try source.data(upTo: 10) }
         #expect(synchronous.layers == ["CountingSource", "SequentialSource"])
         let asynchronous = try await #require(throws: BlobError.self) { try await source.data(upTo: 10) }
@@ -50,7 +50,7 @@ import Testing
         for base in try self.bases() {
             let (counts, events) = (Recorder<Int>(), Recorder<BlobEvent>())
             let ends = Recorder<Int64>()
-            let source = CountingSource(base) { count, end, _ in
+            let source = base.counting { count, end, _ in
                 counts.append(count)
                 ends.append(end)
             }
@@ -68,7 +68,7 @@ import Testing
     @Test func aRightDigestIsToldBeforeTheEnd() async throws {
         for base in try self.bases() {
             let found = Recorder<[UInt8]>()
-            let source = DigestSource(base, digest: Sum(), expected: [55]) { found.append($0) }
+            let source = base.hashing(with: Sum(), expected: [55]) { found.append($0) }
             #expect(try await self.readAll(source) == bytes)
             #expect(found.values == [[55]])
         }
@@ -76,7 +76,7 @@ import Testing
 
     @Test func aWrongDigestIsThrownInsteadOfTheEnd() async throws {
         for base in try self.bases() {
-            let source = DigestSource(base, digest: Sum(), expected: [54])
+            let source = base.hashing(with: Sum(), expected: [54])
             var all = Data()
             let error = await #expect(throws: BlobError.self) {
                 for try await chunk in source.chunks(ofAtMost: 3) { all += chunk }
@@ -90,23 +90,23 @@ import Testing
 
     @Test(arguments: [1, 5, 10] as [Int64]) func anOffsetChecksTheWholeBlobAllTheSame(offset: Int64) async throws {
         for base in try self.bases() {
-            let source = DigestSource(base, digest: Sum(), expected: [54])
+            let source = base.hashing(with: Sum(), expected: [54])
             #expect(await asyncCodeThrown { try await self.readAll(source, at: offset) } == .checksumMismatch)
         }
         for base in try self.bases() {
-            let source = DigestSource(base, digest: Sum(), expected: [55])
+            let source = base.hashing(with: Sum(), expected: [55])
             #expect(try await self.readAll(source, at: offset) == bytes[Int(offset)...])
             #expect(try !source.info().isRandomAccess)
         }
         #expect(
-            await asyncCodeThrown { try await self.readAll(DigestSource(MemorySource(bytes), digest: Sum()), at: 11) }
+            await asyncCodeThrown { try await self.readAll(MemorySource(bytes).hashing(with: Sum()), at: 11) }
                 == .invalidArgument)
     }
 
     @Test func theDigestOfNothingIsCheckedToo() async throws {
-        let source = DigestSource(MemorySource([]), digest: Sum(), expected: [1])
+        let source = MemorySource([]).hashing(with: Sum(), expected: [1])
         #expect(await asyncCodeThrown { try await self.readAll(source) } == .checksumMismatch)
-        #expect(try await self.readAll(DigestSource(MemorySource([]), digest: Sum(), expected: [0])).isEmpty)
+        #expect(try await self.readAll(MemorySource([]).hashing(with: Sum(), expected: [0])).isEmpty)
     }
 
     @Test func anErrorOfTheBaseIsNoMismatch() async throws {
@@ -115,7 +115,7 @@ import Testing
             output.append(1)
         }
         #expect(
-            await asyncCodeThrown { try await self.readAll(DigestSource(failing, digest: Sum(), expected: [1])) }
+            await asyncCodeThrown { try await self.readAll(failing.hashing(with: Sum(), expected: [1])) }
                 == .refused)
     }
 }

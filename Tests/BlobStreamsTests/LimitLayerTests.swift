@@ -16,10 +16,10 @@ import Testing
                 let base = ClosureSource(info: info) { offset, output, _ in
                     content[Int(offset)...].withUnsafeBytes { _ = output.append(contentsOf: $0) }
                 }
-                let reader = try base.layered { $0.maximumByteCount = Int64(limit) }.open()
                 var bytes: [UInt8] = []
                 var code: BlobError.Code?
                 do {
+                    let reader = try base.layered { $0.maximumByteCount = Int64(limit) }.open()
                     while case let piece = try read(reader, upTo: 77), !piece.isEmpty { bytes += piece }
                 } catch {
                     code = BlobError(wrapping: error).code

@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: [false, true]) func aLengthThatBecomesKnownLateIsReported(isLayered: Bool) throws {
         let progress = Progress(totalUnitCount: 0)
         let drip = DripSource(MemorySource(0..<100), pieceByteCount: 30)
-        let source: any BlobInputStreamDataSource = isLayered ? SliceSource(drip, range: 10..<90) : drip
+        let source: any BlobInputStreamDataSource = isLayered ? drip.slice(10..<90) : drip
         let byteCount: Int64 = isLayered ? 80 : 100
         let reader = try source.reporting(to: progress).open(at: 20)
         #expect(progress.completedUnitCount == 20)

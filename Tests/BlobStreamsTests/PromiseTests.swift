@@ -22,15 +22,15 @@ import Testing
     }
 
     @Test func aSliceUpToTheEndOfItsBaseChecksWhatTheBaseChecksThere() {
-        let wrong = DigestSource(MemorySource([1, 2, 3]), digest: Sum(), expected: [9])
-        let error = #expect(throws: BlobError.self) { try SliceSource(wrong, range: 1..<3).data(upTo: 10) }
+        let wrong = MemorySource([1, 2, 3]).hashing(with: Sum(), expected: [9])
+        let error = #expect(throws: BlobError.self) { try wrong.slice(1..<3).data(upTo: 10) }
         #expect(error?.code == .checksumMismatch)
-        let right = DigestSource(MemorySource([1, 2, 3]), digest: Sum(), expected: [6])
-        #expect(throws: Never.self) { try SliceSource(right, range: 1..<3).data(upTo: 10) }
+        let right = MemorySource([1, 2, 3]).hashing(with: Sum(), expected: [6])
+        #expect(throws: Never.self) { try right.slice(1..<3).data(upTo: 10) }
     }
 
     @Test func aWrongDigestSaysOfWhat() {
-        let wrong = DigestSource(Located(), digest: Sum(), expected: [9])
+        let wrong = Located().hashing(with: Sum(), expected: [9])
         let error = #expect(throws: BlobError.self) { try wrong.data(upTo: 10) }
         #expect(error?.locator == "memory:there")
         #expect(error?.byteOffset == 3)
@@ -38,7 +38,7 @@ import Testing
 
     @Test func theErrorsOfAsynchronousReadingHaveTheirContext() async {
         let pipe = BlobPipe()
-        let source = CountingSource(pipe.source) { _, _, _ in }
+        let source = pipe.source.counting { _, _, _ in }
         let error = await #expect(throws: BlobError.self) {
             for try await _ in source.chunks(context: BlobContext(idleLimit: .milliseconds(10))) {}
         }

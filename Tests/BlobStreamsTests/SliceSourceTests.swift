@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: [0..<10, 0..<0, 3..<7, 3..<3, 9..<10, 10..<10] as [Range<Int64>])
     func aSliceHasTheBytesOfItsRange(range: Range<Int64>) async throws {
         for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
-            let slice = SliceSource(base, range: range)
+            let slice = base.slice(range)
             #expect(try slice.info().byteCount == Int64(range.count))
             #expect(try await self.readAll(slice) == bytes[Int(range.lowerBound)..<Int(range.upperBound)])
         }
@@ -60,12 +60,12 @@ import Testing
         let memory = MemorySource(bytes)
         let base = LateSource(base: DripSource(memory, pieceByteCount: 2))
         let expected = self.bytes[Int(range.lowerBound)..<Int(range.upperBound)]
-        let slice = SliceSource(base, range: range)
+        let slice = base.slice(range)
         let reader = try slice.open()
         #expect(try self.rest(of: reader) == expected)
         #expect(reader.isOpen)
         #expect(reader.info.byteCount == Int64(range.count))
-        let validator = try #require(SliceSource(memory, range: range).info().validator)
+        let validator = try #require(memory.slice(range).info().validator)
         #expect(reader.info.validator == validator)
         #expect(try await self.readAll(slice, at: Int64(range.count)) == Data())
         // When the base is open at once, the opening throws.
@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: [0..<11, 5..<20] as [Range<Int64>])
     func aRangePastTheEndOfABaseThatOpensLateIsRefusedByTheFirstRead(range: Range<Int64>) {
         let base = LateSource(base: DripSource(MemorySource(bytes)))
-        #expect(codeThrown { try self.rest(of: SliceSource(base, range: range).open()) } == .invalidArgument)
+        #expect(codeThrown { try self.rest(of: base.slice(range).open()) } == .invalidArgument)
     }
 
     private func rest(of reader: BlobReader) throws -> Data {
@@ -89,18 +89,18 @@ import Testing
 
     @Test(arguments: [0, 4, 10] as [Int64]) func aSliceWithoutAnEndGoesOn(start: Int64) async throws {
         for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
-            #expect(try await self.readAll(SliceSource(base, from: start)) == bytes[Int(start)...])
+            #expect(try await self.readAll(base.slice(start...)) == bytes[Int(start)...])
         }
-        #expect(try SliceSource(MemorySource(bytes), from: start).info().byteCount == 10 - start)
-        #expect(try SliceSource(self.unknown(), from: start).info().byteCount == nil)
+        #expect(try MemorySource(bytes).slice(start...).info().byteCount == 10 - start)
+        #expect(try self.unknown().slice(start...).info().byteCount == nil)
     }
 
     @Test(arguments: [.min..<1, .min ..< .max, -1..<1, -1..<(-1)] as [Range<Int64>])
     func aRangeThatBeginsBeforeTheFirstByteIsRefused(range: Range<Int64>) {
         for slice in [
-            SliceSource(MemorySource(bytes), range: range), SliceSource(MemorySource(bytes), from: range.lowerBound),
-            SliceSource(self.unknown(), range: range),
-        ] {
+            MemorySource(bytes).slice(range), MemorySource(bytes).slice(range.lowerBound...),
+            self.unknown().slice(range),
+        ] as [any BlobInputStreamDataSource] {
             #expect(codeThrown { try slice.info() } == .invalidArgument)
             for offset: Int64 in [0, 1, .max] {
                 #expect(codeThrown { try slice.open(at: offset) } == .invalidArgument)
@@ -110,22 +110,23 @@ import Testing
 
     @Test func aSliceOpensAtAnOffset() async throws {
         for base in [MemorySource(bytes), self.unknown()] as [any BlobInputStreamDataSource] {
-            let slice = SliceSource(base, range: 2..<8)
+            let slice = base.slice(2..<8)
             for offset: Int64 in 0...6 {
                 #expect(try await self.readAll(slice, at: offset) == bytes[(2 + Int(offset))..<8])
             }
             #expect(codeThrown { try slice.open(at: 7) } == .invalidArgument)
             #expect(codeThrown { try slice.open(at: -1) } == .invalidArgument)
             #expect(codeThrown { try slice.open(at: .max) } == .invalidArgument)
+            #expect(codeThrown { try base.slice(2...).open(at: .max) } == .invalidArgument)
         }
     }
 
     @Test func aRangeThatIsNotThereIsInvalid() {
         for slice in [
-            SliceSource(MemorySource(bytes), range: 5..<11), SliceSource(MemorySource(bytes), range: 11..<12),
-            SliceSource(MemorySource(bytes), range: -1..<3), SliceSource(MemorySource(bytes), from: 11),
-            SliceSource(MemorySource(bytes), from: -1),
-        ] {
+            MemorySource(bytes).slice(5..<11), MemorySource(bytes).slice(11..<12),
+            MemorySource(bytes).slice(-1..<3), MemorySource(bytes).slice(11...),
+            MemorySource(bytes).slice((-1)...),
+        ] as [any BlobInputStreamDataSource] {
             #expect(codeThrown { try slice.info() } == .invalidArgument)
             #expect(codeThrown { try slice.open() } == .invalidArgument)
         }
@@ -134,7 +135,7 @@ import Testing
     @Test func aBaseThatEndsBeforeTheRangeIsTruncated() async throws {
         for base in [self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
             let error = await #expect(throws: BlobError.self) {
-                try await self.readAll(SliceSource(base, range: 5..<11))
+                try await self.readAll(base.slice(5..<11))
             }
             #expect(error?.code == .truncated)
         }
@@ -142,16 +143,16 @@ import Testing
 
     @Test func theValidatorTellsRangesApart() throws {
         let base = MemorySource(bytes)
-        let validator = try #require(SliceSource(base, range: 1..<3).info().validator)
-        #expect(try SliceSource(base, range: 1..<3).info().validator == validator)
-        #expect(try SliceSource(base, range: 1..<4).info().validator != validator)
-        #expect(codeThrown { try SliceSource(base, range: 1..<4).open(matching: validator) } == .changed)
+        let validator = try #require(base.slice(1..<3).info().validator)
+        #expect(try base.slice(1..<3).info().validator == validator)
+        #expect(try base.slice(1..<4).info().validator != validator)
+        #expect(codeThrown { try base.slice(1..<4).open(matching: validator) } == .changed)
     }
 
     @Test func theEndOfASliceOfAPipeNeedsNoEndOfThePipe() async throws {
         let pipe = BlobPipe()
         try await pipe.write(bytes)
-        #expect(try await self.readAll(SliceSource(pipe.source, range: 2..<6)) == bytes[2..<6])
+        #expect(try await self.readAll(pipe.source.slice(2..<6)) == bytes[2..<6])
         pipe.finish()
     }
 }

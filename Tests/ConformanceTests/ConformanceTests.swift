@@ -41,7 +41,7 @@ import Testing
                 of: ConcatenatedSource([MemorySource(parts[0]), pipeSource(parts[1]), drip(parts[2])]),
                 expecting: bytes))
         let longer = Data(makeContent(7)) + bytes + Data(makeContent(9))
-        expectNone(await violations(of: SliceSource(drip(longer), from: 7), expecting: longer.dropFirst(7)))
+        expectNone(await violations(of: drip(longer).slice(7...), expecting: longer.dropFirst(7)))
     }
 
     @Test(arguments: [0, 1, 65, 5000, 70_000])
@@ -60,8 +60,8 @@ import Testing
         let difficult = { @Sendable in FaultSource(MemorySource(bytes), fault) }
         expectNone(await violations(of: difficult(), expecting: bytes))
         expectNone(await violations(of: ConcatenatedSource([difficult(), difficult()]), expecting: bytes + bytes))
-        expectNone(await violations(of: SliceSource(difficult(), range: 10..<2000), expecting: bytes[10..<2000]))
-        expectNone(await violations(of: DigestSource(difficult(), digest: CryptoDigest.sha256), expecting: bytes))
+        expectNone(await violations(of: difficult().slice(10..<2000), expecting: bytes[10..<2000]))
+        expectNone(await violations(of: difficult().hashing(with: CryptoDigest.sha256), expecting: bytes))
     }
 
     @Test func aSourceIsCheckedWithoutKnowingItsBytes() throws {

@@ -203,8 +203,8 @@ struct StreamMaker: Sendable {
             StreamMaker("gzip over a file") { GzipSource(FileSource(path: gzipPath)) },
             StreamMaker("drip and file") {
                 ConcatenatedSource([
-                    SliceSource(DripSource(memory, pieceByteCount: 4), range: 0..<9),
-                    SliceSource(FileSource(path: path), from: 9),
+                    DripSource(memory, pieceByteCount: 4).slice(0..<9),
+                    FileSource(path: path).slice(9...),
                 ])
             },
             StreamMaker("sequence") { AsyncSequenceSource(isRepeatable: true, chunks: { memory.chunks(ofAtMost: 6) }) },

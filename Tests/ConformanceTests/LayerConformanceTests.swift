@@ -97,15 +97,15 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
             return ConcatenatedSource([MemorySource(parts[0]), base(parts[1]), MemorySource(parts[2])])
         },
         LayerMaker(testDescription: "slice") { bytes, base in
-            SliceSource(base(Data(makeContent(9)) + bytes + Data(makeContent(5))), range: 9..<Int64(9 + bytes.count))
+            base(Data(makeContent(9)) + bytes + Data(makeContent(5))).slice(9..<Int64(9 + bytes.count))
         },
         LayerMaker(testDescription: "slice to the end") { bytes, base in
-            SliceSource(base(Data(makeContent(9)) + bytes), from: 9)
+            base(Data(makeContent(9)) + bytes).slice(9...)
         },
         LayerMaker(testDescription: "lines that begin in a range") { bytes, base in
             LineRangeSource(base(Data("before\nas\n".utf8) + bytes), beginningIn: 8..<Int64.max)
         },
-        LayerMaker(testDescription: "counting") { bytes, base in CountingSource(base(bytes)) { _, _, _ in } },
+        LayerMaker(testDescription: "counting") { bytes, base in base(bytes).counting { _, _, _ in } },
         LayerMaker(testDescription: "progress") { bytes, base in
             base(bytes).reporting(to: Progress(totalUnitCount: 0))
         },
@@ -137,7 +137,7 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
             }
         },
         LayerMaker(testDescription: "digest") { bytes, base in
-            DigestSource(base(bytes), digest: CryptoDigest.sha256)
+            base(bytes).hashing(with: CryptoDigest.sha256)
         },
     ]
 
@@ -157,11 +157,10 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
             try await GzipEncodedSource(MemorySource($0)).data(upTo: 1 << 20)
         },
         LayerMaker(testDescription: "several layers") { bytes, base in
-            let slice = SliceSource(
-                base(try gzipped(Data(makeContent(3)) + bytes) + Data([1])),
-                range: 0..<Int64(try gzipped(Data(makeContent(3)) + bytes).count))
-            let decoded = CountingSource(GzipSource(slice)) { _, _, _ in }
-            return DigestSource(SliceSource(decoded, from: 3), digest: CryptoDigest.sha256)
+            let slice = base(try gzipped(Data(makeContent(3)) + bytes) + Data([1])).slice(
+                0..<Int64(try gzipped(Data(makeContent(3)) + bytes).count))
+            let decoded = GzipSource(slice).counting { _, _, _ in }
+            return decoded.slice(3...).hashing(with: CryptoDigest.sha256)
         },
         LayerMaker(testDescription: "stream, read by a source") { bytes, base in
             let source = base(bytes)

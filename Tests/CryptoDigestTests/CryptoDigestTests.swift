@@ -116,13 +116,13 @@ import Testing
             let message = MemorySource(Array("abc".utf8))
             let right = try #require(vectors.messages.first { $0.0 == "abc" }).1
             let expected = try #require(bytes(ofHexadecimal: right))
-            let checked = DigestSource(message, digest: vectors.digest, expected: expected)
+            let checked = message.hashing(with: vectors.digest, expected: expected)
             #expect(try checked.data(upTo: 3) == Data("abc".utf8))
 
             for index in expected.indices {
                 var wrong = expected
                 wrong[index] ^= 1
-                let reader = try DigestSource(message, digest: vectors.digest, expected: wrong).open()
+                let reader = try message.hashing(with: vectors.digest, expected: wrong).open()
                 let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 10, alignment: 1)
                 defer { memory.deallocate() }
                 #expect(try reader.readWaiting(into: memory) == 3)
@@ -138,7 +138,7 @@ import Testing
 
     @Test func aDigestOfAnotherLengthIsAMismatch() throws {
         for expected in [[], [0xE3], Array(repeating: UInt8(0), count: 33)] {
-            let source = DigestSource(MemorySource([]), digest: CryptoDigest.sha256, expected: expected)
+            let source = MemorySource([]).hashing(with: CryptoDigest.sha256, expected: expected)
             let error = try #require(throws: BlobError.self) { try source.data(upTo: 1) }
             #expect(error.code == .checksumMismatch)
         }
@@ -149,21 +149,21 @@ import Testing
         let right = try #require(
             bytes(ofHexadecimal: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"))
         for byteOffset: Int64 in 0...3 {
-            let checked = DigestSource(message, digest: CryptoDigest.sha256, expected: right)
-            let rest = try SliceSource(checked, from: byteOffset).data(upTo: 3)
+            let checked = message.hashing(with: CryptoDigest.sha256, expected: right)
+            let rest = try checked.slice(byteOffset...).data(upTo: 3)
             #expect(rest == Data("abc".utf8.dropFirst(Int(byteOffset))))
-            let wrong = DigestSource(message, digest: CryptoDigest.sha256, expected: Array(right.reversed()))
+            let wrong = message.hashing(with: CryptoDigest.sha256, expected: Array(right.reversed()))
             let error = try #require(throws: BlobError.self) {
-                try SliceSource(wrong, from: byteOffset).data(upTo: 3)
+                try wrong.slice(byteOffset...).data(upTo: 3)
             }
             #expect(error.code == .checksumMismatch)
         }
-        #expect(throws: BlobError.self) { try DigestSource(message, digest: CryptoDigest.md5).open(at: 4) }
+        #expect(throws: BlobError.self) { try message.hashing(with: CryptoDigest.md5).open(at: 4) }
     }
 
     @Test func everyPassHasADigestOfItsOwn() throws {
         let digests = Locked<[String]>([])
-        let source = DigestSource(MemorySource(Array("abc".utf8)), digest: CryptoDigest.md5) { found in
+        let source = MemorySource(Array("abc".utf8)).hashing(with: CryptoDigest.md5) { found in
             digests.withLock { $0.append(found.hexadecimal) }
         }
         _ = try source.data(upTo: 3)
@@ -174,10 +174,10 @@ import Testing
     }
 }
 
-/// The digest as hexadecimal digits, through a ``DigestSource``.
+/// The digest as hexadecimal digits, through a layer.
 private func digest(_ digest: CryptoDigest, of message: [UInt8], inPiecesOf byteCount: Int) throws -> String? {
     let found = Locked<String?>(nil)
-    let source = DigestSource(MemorySource(message), digest: digest) { bytes in
+    let source = MemorySource(message).hashing(with: digest) { bytes in
         found.withLock { $0 = bytes.hexadecimal }
     }
     let reader = try source.open()

@@ -187,7 +187,7 @@ import Testing
             }
             try damaged.write(to: URL(fileURLWithPath: folder.path("index")))
             let outcome = outcome(
-                of: SliceSource(GzipSource(file, index: policy), range: 1_900_000..<2_000_000), pieceByteCount: 65_536)
+                of: GzipSource(file, index: policy).slice(1_900_000..<2_000_000), pieceByteCount: 65_536)
             let expected = bytes.dropFirst(1_900_000).prefix(100_000)
             #expect(outcome.isWhole && outcome.bytes == expected)
         }
@@ -367,7 +367,7 @@ import Testing
         let policy = BlobIndexPolicy.file(folder.path("index"))
         #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
         let found = await violations(
-            of: SliceSource(GzipSource(file, index: policy), range: 1_040_000..<1_060_000),
+            of: GzipSource(file, index: policy).slice(1_040_000..<1_060_000),
             expecting: Data(bytes[1_040_000..<1_060_000]))
         #expect(found.isEmpty)
     }

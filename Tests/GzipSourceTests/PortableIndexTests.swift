@@ -74,7 +74,7 @@ import Testing
             let whole = outcome(of: GzipSource(file, index: self.policy), pieceByteCount: 65_536)
             #expect(whole.error?.code == .checksumMismatch && self.decoded.starts(with: whole.bytes))
             let range = outcome(
-                of: SliceSource(GzipSource(file, index: self.policy), range: 900_000..<1_100_000),
+                of: GzipSource(file, index: self.policy).slice(900_000..<1_100_000),
                 pieceByteCount: 65_536)
             // Without the index, a range before the trailer is not verified.
             let hasIndex = (try? GzipSource(file, index: self.policy).info(BlobContext()).byteCount) != nil

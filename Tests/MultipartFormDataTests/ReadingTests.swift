@@ -20,7 +20,7 @@ import Testing
                 source: MemorySource("event-driven".utf8).readingAhead(), name: "events", fileName: "e")
             try $0.appendPart(
                 makingStreams: { InputStream(data: Data("stream".utf8)) }, byteCount: 6, name: "stream", fileName: "s")
-            try $0.appendPart(source: SliceSource(FileSource(url: file), range: 1..<3), name: "slice", fileName: "f")
+            try $0.appendPart(source: FileSource(url: file).slice(1..<3), name: "slice", fileName: "f")
         }
     }
 

@@ -13,65 +13,43 @@ extension BlobInputStreamDataSource {
     ///
     /// - Parameter range: The offsets of the bytes; without an upper bound, all bytes from the lower one on.
     public func slice(_ range: some RangeExpression<Int64>) -> some BlobInputStreamDataSource {
-        let range = range.relative(to: 0..<Int64.max)
-        return range.upperBound == .max
-            ? SliceSource(self, from: range.lowerBound) : SliceSource(self, range: range)
+        SliceSource(base: self, range: range.relative(to: 0..<Int64.max))
     }
 }
 
 /// A source of a range of the bytes of another source.
-package struct SliceSource: ForwardingSource {
-    package let base: any BlobInputStreamDataSource
-    private let lowerBound: Int64
-    private let upperBound: Int64?
-
-    package init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
-        self.base = base
-        self.lowerBound = range.lowerBound
-        self.upperBound = range.upperBound
-    }
-
-    package init(_ base: any BlobInputStreamDataSource, from lowerBound: Int64) {
-        self.base = base
-        self.lowerBound = lowerBound
-        self.upperBound = nil
-    }
+private struct SliceSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let range: Range<Int64>
 
     // No locator names a range.
-    package var locator: BlobLocator? { nil }
+    var locator: BlobLocator? { nil }
 
-    package func info(over base: BlobInfo) throws -> BlobInfo { try self.sliced(base) }
+    private var end: Int64? { self.range.upperBound == .max ? nil : self.range.upperBound }
 
-    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        // With a range, the length is known before the base is opened; the sum cannot overflow once the offset is
-        // checked.
-        try self.sliced(BlobInfo()).check(byteOffset: opening.byteOffset, matching: nil)
-        let (start, overflows) = self.lowerBound.addingReportingOverflow(opening.byteOffset)
+    func info(over base: BlobInfo) throws -> BlobInfo {
+        let start = self.range.lowerBound
+        for bound in [start, self.end ?? start] { try base.check(byteOffset: bound, matching: nil) }
+        let recipe = "slice-\(start)-\(self.end.map(String.init) ?? "end")"
+        return BlobInfo(
+            byteCount: (self.end ?? base.byteCount).map { $0 - start }, name: base.name,
+            validator: base.validator.map { .combined(recipe, [$0]) }, isRandomAccess: base.isRandomAccess)
+    }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        // With a range, the length is known before the base is opened.
+        try self.info(over: BlobInfo()).check(byteOffset: opening.byteOffset, matching: nil)
+        let (start, overflows) = self.range.lowerBound.addingReportingOverflow(opening.byteOffset)
         guard !overflows else {
             throw BlobError(.invalidArgument, "The offset \(opening.byteOffset) is past the end.")
         }
         let base = try self.base.open(at: start, context: opening.context)
         return .deferred(base) { info, _ in
             // A slice that reaches to the base's end reads through to it, so that the base checks its end.
-            let end = self.upperBound == info.byteCount ? nil : self.upperBound
-            let slice = Slice(info: try self.sliced(info), byteOffset: start, end: end)
+            let end = self.end == info.byteCount ? nil : self.end
+            let slice = Slice(info: try self.info(over: info), byteOffset: start, end: end)
             return .inspected(base, slice, startingAt: opening.byteOffset)
         }
-    }
-
-    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
-        guard self.lowerBound >= 0 else {
-            throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
-        }
-        let end = self.upperBound ?? base.byteCount
-        if let byteCount = base.byteCount, max(self.lowerBound, self.upperBound ?? 0) > byteCount {
-            let range = "\(self.lowerBound)..<\(self.upperBound.map(String.init) ?? "")"
-            throw BlobError(.invalidArgument, "The range \(range) is not within the \(byteCount) bytes there are.")
-        }
-        let recipe = "slice-\(self.lowerBound)-\(self.upperBound.map(String.init) ?? "end")"
-        return BlobInfo(
-            byteCount: end.map { $0 - self.lowerBound }, mediaType: nil, name: base.name,
-            validator: base.validator.map { .combined(recipe, [$0]) }, isRandomAccess: base.isRandomAccess)
     }
 }
 
@@ -90,10 +68,7 @@ private struct Slice: BlobInspector {
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         self.byteOffset = byteOffset + Int64(bytes.byteCount)
-        if isLast, let end {
-            throw BlobError(
-                .truncated, "The base ended at byte \(self.byteOffset), before the slice's end at \(end).")
-        }
-        return 0..<bytes.byteCount
+        guard isLast, let end else { return 0..<bytes.byteCount }
+        throw BlobError(.truncated, "The base ended at byte \(self.byteOffset), before the slice's end at \(end).")
     }
 }

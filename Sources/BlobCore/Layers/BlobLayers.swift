@@ -31,7 +31,7 @@ public struct BlobLayers: Sendable {
     public var readsAhead = false
 
     /// The length of the longest blob that is delivered, in bytes: a longer one ends in
-    /// ``BlobError/Code/limitExceeded``, at the first byte if its length is known, and otherwise behind the limit.
+    /// ``BlobError/Code/limitExceeded``, at once if its length is known, and otherwise behind the limit.
     public var maximumByteCount: Int64?
 
     /// The number of bytes that a reader delivers in a second, on average; from 1.
@@ -54,10 +54,13 @@ public struct BlobLayers: Sendable {
         }
         if let retry { source = RetrySource(source, retry) }
         if self.readsAhead { source = ReadAheadSource(source) }
-        if let maximumByteCount { source = LimitSource(source, maximumByteCount: maximumByteCount) }
+        if let maximumByteCount {
+            precondition(maximumByteCount >= 0, "A number of bytes is not negative.")
+            source = LimitSource(base: source, maximumByteCount: maximumByteCount)
+        }
         if let bytesPerSecond { source = ThrottledSource(source, bytesPerSecond: bytesPerSecond) }
-        if let onBytes { source = CountingSource(source, onBytes: onBytes) }
-        if let digest { source = DigestSource(source, digest: digest.algorithm, expected: digest.expected) }
+        if let onBytes { source = source.counting(onBytes) }
+        if let digest { source = source.hashing(with: digest.algorithm, expected: digest.expected) }
         return source
     }
 }

@@ -20,59 +20,46 @@ extension BlobInputStreamDataSource {
     public func hashing(
         with digest: any BlobDigest, expected: [UInt8]? = nil, onDigest: (@Sendable ([UInt8]) -> Void)? = nil
     ) -> some BlobInputStreamDataSource {
-        DigestSource(self, digest: digest, expected: expected, onDigest: onDigest)
+        DigestSource(base: self, digest: digest, expected: expected, onDigest: onDigest)
     }
 }
 
 /// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
-package struct DigestSource: ForwardingSource {
-    package let base: any BlobInputStreamDataSource
-    private let digest: any BlobDigest
-    private let expected: [UInt8]?
-    private let onDigest: (@Sendable ([UInt8]) -> Void)?
+private struct DigestSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let digest: any BlobDigest
+    let expected: [UInt8]?
+    let onDigest: (@Sendable ([UInt8]) -> Void)?
 
-    package init(
-        _ base: any BlobInputStreamDataSource, digest: any BlobDigest, expected: [UInt8]? = nil,
-        onDigest: (@Sendable ([UInt8]) -> Void)? = nil
-    ) {
-        self.base = base
-        self.digest = digest
-        self.expected = expected
-        self.onDigest = onDigest
-    }
-
-    package func info(over base: BlobInfo) throws -> BlobInfo {
+    func info(over base: BlobInfo) -> BlobInfo {
         var info = base
         info.isRandomAccess = false
         return info
     }
 
-    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let base = try self.base.open(matching: opening.validator, context: opening.context)
-        let check = DigestCheck(hasher: self.digest.makeHasher()) { found in
-            self.onDigest?(found)
-            guard let expected = self.expected, expected != found else { return }
-            throw BlobError(
-                .checksumMismatch,
-                "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
-        }
-        return .inspected(base, check, startingAt: 0)
+        return .inspected(base, DigestCheck(layer: self, hasher: self.digest.makeHasher()), startingAt: 0)
+    }
+
+    func check(_ found: [UInt8]) throws(BlobError) {
+        self.onDigest?(found)
+        guard let expected, expected != found else { return }
+        throw BlobError(
+            .checksumMismatch,
+            "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
     }
 }
 
 private struct DigestCheck: BlobInspector {
+    let layer: DigestSource
     var hasher: any BlobHasher
-    let finish: ([UInt8]) throws -> Void
 
-    func info(of base: BlobInfo) -> BlobInfo {
-        var info = base
-        info.isRandomAccess = false
-        return info
-    }
+    func info(of base: BlobInfo) -> BlobInfo { self.layer.info(over: base) }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         bytes.withUnsafeBytes { self.hasher.update($0) }
-        if isLast { try self.finish(self.hasher.finalize()) }
+        if isLast { try self.layer.check(self.hasher.finalize()) }
         return 0..<bytes.byteCount
     }
 }

@@ -17,9 +17,8 @@ package struct ThrottledSource: ForwardingSource {
         self.makeAllowance = { allowance }
     }
 
-    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        let throttle = Throttle(allowance: self.makeAllowance())
-        return .inspected(try self.base.open(opening), throttle, startingAt: opening.byteOffset)
+    package func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
+        Throttle(allowance: self.makeAllowance())
     }
 }
 

@@ -10,11 +10,15 @@ package protocol ForwardingSource: BlobInputStreamDataSource {
 
     /// Returns the info of the layer, given that of the base.
     func info(over base: BlobInfo) throws -> BlobInfo
+
+    /// Returns the inspector of the bytes that pass; nil for a layer that hands out the body of its base.
+    func inspector(_ opening: BlobOpening) -> (any BlobInspector)?
 }
 
 extension ForwardingSource {
     package func traits(over base: BlobTraits) -> BlobTraits { base }
     package func info(over base: BlobInfo) throws -> BlobInfo { base }
+    package func inspector(_ opening: BlobOpening) -> (any BlobInspector)? { nil }
 
     /// The traits of the base, unless the layer has others.
     public var traits: BlobTraits { self.traits(over: self.base.traits) }
@@ -29,6 +33,9 @@ extension ForwardingSource {
         return try self.info(over: isSameLayer ? self.base.describe(context) : self.base.info(context))
     }
 
-    /// Hands out the body of the base.
-    public func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
+    /// Hands out the body of the base, or its bytes as the inspector lets them pass.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        guard let inspector = self.inspector(opening) else { return try self.base.makeBody(opening) }
+        return .inspected(try self.base.open(opening), inspector, startingAt: opening.byteOffset)
+    }
 }

@@ -101,7 +101,7 @@ import Testing
         let results = Recorder<[UInt8]?>()
         try await onThread {
             let base = InputStreamSource { InputStream(data: Data(testBytes(300_000))) }
-            let stream = BlobInputStream(SliceSource(base, range: 0..<300_000), mode: .asynchronous)
+            let stream = BlobInputStream(base.slice(0..<300_000), mode: .asynchronous)
             let shared = HandedOver(stream)  // As above.
             let token = stream.state.observe(\.hasBytesAvailable) { change in
                 if change.new == true, results.values.isEmpty { results.append(shared.value.readAll(by: 1000)) }
