@@ -9,7 +9,7 @@ import BlobCore
 final class BlockStream: LateStream {
     /// A block, or the beginning of one that has become too large, decoded by any thread.
     fileprivate struct Part: Sendable {
-        var chunks: [SliceBuffer]
+        var chunks: [Window]
         /// The rest of the block; nil when all of it is in ``chunks``.
         var rest: OpenBlock?
         var byteCount: Int64
@@ -42,7 +42,7 @@ final class BlockStream: LateStream {
     private let found: (BlockStart) -> Void
     private let park: (ParkedBlock) -> Void
     private let pipeline: OrderedPipeline<Block, Part>
-    private let buffers = SliceBuffers(byteCount: BlockStream.chunkByteCount)
+    private let buffers = WindowPool(byteCount: BlockStream.chunkByteCount)
 
     private let context: BlobContext
     private let startOffset: Int64
@@ -52,7 +52,7 @@ final class BlockStream: LateStream {
     private let patienceOffset: Int64
 
     /// The bytes to deliver next, then the rest of the block that they are from.
-    private var chunks: [SliceBuffer] = []
+    private var chunks: [Window] = []
     private var open: (block: OpenBlock, isStreamed: Bool)?
     /// The offset at which the block in ``open`` begins.
     private var openStart: Int64 = 0
@@ -262,9 +262,9 @@ final class BlockStream: LateStream {
         return block
     }
 
-    private static func decode(_ block: Block, _ buffers: SliceBuffers) throws -> Part {
+    private static func decode(_ block: Block, _ buffers: WindowPool) throws -> Part {
         let open = try OpenBlock(block)
-        var chunks: [SliceBuffer] = []
+        var chunks: [Window] = []
         repeat {
             let chunk = buffers.take()
             try chunk.fill { try open.decode(into: &$0) }

@@ -17,7 +17,7 @@ import Testing
         "OrderedPipeline": "decoders of ours share the bound of the pool; others have threads of their own",
         "PercentEncoding": "a loop over the percent signs of a text",
         "RegularFile": "a loop over pread(2)",
-        "SliceBuffer": "the buffers of that pipeline", "SliceBuffers": "the buffers of that pipeline",
+        "Window": "memory that is filled and drained", "WindowPool": "memory that is reused",
         "UnlinkedFile": "a temporary file",
         "WaitSignal": "a semaphore",
         "uninterrupted": "a loop over a system call",

@@ -19,7 +19,7 @@ final class BlockedStream: StreamOverReader {
 
     /// The decoded members of a batch.
     fileprivate struct Members: Sendable {
-        let buffer: SliceBuffer
+        let buffer: Window
         let count: Int
         /// The positions where decoding was between two members, in offsets from the start of the batch.
         let starts: [MemberStart]
@@ -39,9 +39,9 @@ final class BlockedStream: StreamOverReader {
     private let job: DecodingJob
     private let start: RestartPoint
     private let pipeline: OrderedPipeline<Batch, Members>
-    private let buffers: SliceBuffers
+    private let buffers: WindowPool
     /// Decoded bytes to deliver before further ones.
-    private var buffer: SliceBuffer?
+    private var buffer: Window?
     /// True when no more blocks follow.
     private var isOver = false
     /// True when the last read of the base gave no bytes for now.
@@ -75,7 +75,7 @@ final class BlockedStream: StreamOverReader {
         self.info = info
         (self.start, self.end, self.inputEnd) = (start, start, start.bitOffset / 8)
         self.found = found
-        let buffers = SliceBuffers(byteCount: Self.bufferByteCount)
+        let buffers = WindowPool(byteCount: Self.bufferByteCount)
         self.buffers = buffers
         let threadCount = OrderedPipeline<Batch, Members>.usualThreadCount
         let library = job.source.library
@@ -138,10 +138,8 @@ final class BlockedStream: StreamOverReader {
                 })
             let recorder = self.job.recording?.recorder
             recorder?.memberBegins(at: batch.byteOffset)
-            members.buffer.withBytes { bytes in
-                recorder?.append(bytes)
-                self.end.byteOffset += Int64(bytes.count)
-            }
+            recorder?.append(members.buffer.bytes)
+            self.end.byteOffset += Int64(members.buffer.count)
             for _ in 0..<members.count { recorder?.memberEnds() }
             self.end.bitOffset += Int64(batch.bytes.count) * 8
             self.buffer = members.buffer

@@ -72,7 +72,7 @@ struct IndexVerification {
             let window = try self.index.windowInFile(of: slice)
             let decoder = try SegmentDecoder(self.index, slice: slice, window: window, self.opening)
             defer { decoder.close() }
-            let buffer = SliceBuffer(byteCount: Self.stepByteCount)
+            let buffer = Window(Self.stepByteCount)
             while decoder.byteOffset < end {
                 let byteCount = decoder.segmentsByteCount(
                     beginningWithin: Int64(buffer.capacity) - PointRecorder.sumByteCount + 1)

@@ -20,18 +20,17 @@ struct DecodedBatch: Sendable {
     static let overlapByteCount = Inflater.windowByteCount
 
     let slices: Range<Int>
-    let buffer: SliceBuffer
+    let buffer: Window
     /// The state after the slices; nil when decoding did not reach the next restart point as the index describes it.
     let end: End?
 
     /// Returns true when the batch begins with `bytes`, as far as it has that many.
     func begins(with bytes: [UInt8]) -> Bool {
-        let (begins, count) = self.buffer.withBytes { own in
-            bytes.withUnsafeBytes { bytes in
-                let count = min(own.count, bytes.count)
-                guard let left = own.baseAddress, let right = bytes.baseAddress else { return (true, count) }
-                return (memcmp(left, right, count) == 0, count)
-            }
+        let own = self.buffer.bytes
+        let count = min(own.count, bytes.count)
+        let begins = bytes.withUnsafeBytes { bytes in
+            guard let left = own.baseAddress, let right = bytes.baseAddress else { return true }
+            return memcmp(left, right, count) == 0
         }
         guard begins, count < bytes.count else { return begins }
         guard let ahead = self.end?.ahead else { return false }

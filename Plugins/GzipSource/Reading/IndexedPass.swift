@@ -29,8 +29,8 @@ final class IndexedPass {
     private var pipeline: OrderedPipeline<Range<Int>, DecodedBatch>?
     private var workers: BlobCancellation?
     private var proven: Proven?
-    private var buffers: SliceBuffers
-    private var buffer: SliceBuffer?
+    private var buffers: WindowPool
+    private var buffer: Window?
     private var nextSlice = 0
 
     /// True while decoding may begin at further restart points; false once one was wrong.
@@ -54,8 +54,8 @@ final class IndexedPass {
     /// The number of segments in one call: ISA-L is a twentieth slower when it decodes less than 256 KiB at once.
     private static let segmentsAtOnce = 4
 
-    private static var smallBuffers: SliceBuffers {
-        SliceBuffers(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
+    private static var smallBuffers: WindowPool {
+        WindowPool(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
     }
 
     /// - Parameter byteOffset: 0 to the byte count of the index.
@@ -117,7 +117,7 @@ final class IndexedPass {
         let most = Int64(buffer.capacity) - PointRecorder.sumByteCount + 1
         let byteCount = decoder.segmentsByteCount(beginningWithin: min(skipped + room, most))
         try buffer.fill { try decoder.decode(byteCount, into: &$0) }
-        buffer.removeFirst(Int(min(skipped, Int64(byteCount))))
+        buffer.drop(Int(min(skipped, Int64(byteCount))))
         self.buffer = buffer
     }
 
@@ -150,7 +150,7 @@ final class IndexedPass {
             case let slices = layout.slices(from: decoder.sliceIndex, fitting: tuning.batchByteCount), !slices.isEmpty,
             case let threadCount = OrderedPipeline<Range<Int>, DecodedBatch>.usualThreadCount, threadCount > 1
         else { return false }
-        let buffers = SliceBuffers(byteCount: Int(tuning.batchByteCount) + 1)
+        let buffers = WindowPool(byteCount: Int(tuning.batchByteCount) + 1)
         self.buffers = buffers
         // The decoder stays open until the next batch is proven.
         let batch = try decoder.decodeBatch(slices, into: buffers.take())

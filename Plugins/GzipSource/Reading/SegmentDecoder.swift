@@ -86,7 +86,7 @@ final class SegmentDecoder {
     /// Replaces the bytes of `buffer` with those of `slices`, the first of which is the next slice.
     ///
     /// - Parameter buffer: Has room for the slices and one more byte.
-    func decodeBatch(_ slices: Range<Int>, into buffer: SliceBuffer) throws -> DecodedBatch {
+    func decodeBatch(_ slices: Range<Int>, into buffer: Window) throws -> DecodedBatch {
         let byteCount = Int(self.layout.slice(slices.upperBound - 1).upperBound - self.byteOffset)
         let next = slices.upperBound < self.layout.points.count ? self.layout.points[slices.upperBound] : nil
         var reachesNextPoint = false
@@ -98,16 +98,14 @@ final class SegmentDecoder {
                 }
             }
             if output.byteCount < byteCount { try self.appendBytes(byteCount - output.byteCount, to: &output) }
+            output.bytes.withUnsafeBytes { self.ahead += $0[byteCount...] }
+            output.removeLast(output.byteCount - byteCount)
         }
-        self.ahead += buffer.split(after: byteCount)
-        try buffer.withBytes { bytes in
-            var rest = bytes
-            for slice in slices {
-                let range = self.layout.slice(slice)
-                try self.check(
-                    UnsafeRawBufferPointer(rebasing: rest.prefix(range.count)), of: slice, at: range.lowerBound)
-                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(range.count))
-            }
+        var rest = buffer.bytes
+        for slice in slices {
+            let range = self.layout.slice(slice)
+            try self.check(UnsafeRawBufferPointer(rebasing: rest.prefix(range.count)), of: slice, at: range.lowerBound)
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(range.count))
         }
         self.slice = slices.upperBound - 1
         self.advance(by: byteCount)

@@ -11,6 +11,8 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
 
     deinit { free(self.memory.baseAddress) }
 
+    /// The number of bytes for which there is memory.
+    package var capacity: Int { self.memory.count }
     package var isEmpty: Bool { self.part.isEmpty }
     package var count: Int { self.part.count }
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.memory[self.part]) }
@@ -63,4 +65,15 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
 
     /// Moves as many bytes as fit.
     package func move(to output: inout OutputRawSpan) { self.drop(output.append(contentsOf: self.bytes)) }
+}
+
+/// A pool of windows, the memory of which is reused.
+package final class WindowPool: Sendable {
+    private let byteCount: Int
+    private let free = Locked<[Window]>([])
+
+    package init(byteCount: Int) { self.byteCount = byteCount }
+
+    package func take() -> Window { self.free.withLock { $0.popLast() } ?? Window(self.byteCount) }
+    package func giveBack(_ window: Window) { self.free.withLock { $0.append(window) } }
 }
