@@ -22,7 +22,7 @@ import Testing
             #expect(found == Array(bytes.dropFirst(offset).prefix(1000)), "at \(offset)")
         }
         // A range decodes some blocks around it, of which each is at most 64 KiB long.
-        let most = base.byteCount + offsets.count * 6 * InputBuffer.byteCount
+        let most = base.byteCount + offsets.count * 6 * DecodingPass.inputByteCount
         #expect(base.readByteCount <= Int64(most), "\(base.byteCount) bytes")
         // Which is far less than that of a walk to each of them.
         #expect(Int64(most) < Int64(base.byteCount) * Int64(offsets.count) / 8)

@@ -72,7 +72,7 @@ import Testing
             #expect(found == Array(self.bytes.dropFirst(offset).prefix(1000)), "at \(offset)")
         }
         // Each range reads a buffer of 64 KiB of the compressed data.
-        let most = Int64(self.base.byteCount) + Int64(offsets.count) * Int64(InputBuffer.byteCount + 1)
+        let most = Int64(self.base.byteCount) + Int64(offsets.count) * Int64(DecodingPass.inputByteCount + 1)
         #expect(self.base.readByteCount - before <= most)
     }
 

@@ -209,7 +209,7 @@ final class BlockedStream: StreamOverReader {
     /// Reads until the input has `count` bytes, or the base has no more.
     private func fill(_ count: Int) throws {
         guard self.input.count < count else { return }
-        try withUnsafeTemporaryAllocation(byteCount: InputBuffer.byteCount, alignment: 64) { buffer in
+        try withUnsafeTemporaryAllocation(byteCount: DecodingPass.inputByteCount, alignment: 64) { buffer in
             var result = BlobReadResult.bytes
             while self.input.count < count, result == .bytes {
                 var output = OutputRawSpan(buffer: buffer, initializedCount: 0)

@@ -6,12 +6,15 @@ final class DecodingPass {
     private let base: BlobReader
     private let waits: Bool
     private var decoder: FrameDecoder
-    private var input: InputBuffer
+    /// The compressed bytes that were fetched and not decoded.
+    private let input: Window
     /// The offset in the compressed data up to which the decoder was fed.
     private var given: Int64
     /// The offset behind which little is needed: the last point up to which was decoded.
     private var end: Int64?
 
+    /// The most bytes that are fetched at once: so many that a read of the base costs little compared with the decoding.
+    static let inputByteCount = 64 * 1024
     /// The number of bytes that are fetched at once behind a point: enough for what proves it, a window, in few calls.
     private static let pieceByteCount = 4 * 1024
 
@@ -25,15 +28,13 @@ final class DecodingPass {
     ///   - base: A reader at the position where `decoder` continues, which this pass takes over.
     ///   - waits: True to wait while the base has no bytes for now.
     ///   - beginning: The bytes of `base` that were read already and are not decoded yet.
-    init(
-        _ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder,
-        beginning: some Collection<UInt8> = EmptyCollection()
-    ) {
+    init(_ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, beginning: [UInt8] = []) {
         self.base = base
         self.waits = waits
         self.given = decoder.byteOffset
         self.decoder = decoder
-        self.input = InputBuffer(beginning: beginning)
+        self.input = Window(max(Self.inputByteCount, beginning.count))
+        self.input.fill { output in beginning.withUnsafeBytes { _ = output.append(contentsOf: $0) } }
     }
 
     /// The offset of the next byte to decode in the compressed data.
@@ -126,11 +127,11 @@ final class DecodingPass {
 
     /// Decodes at most `count` of the bytes that were fetched.
     private func decodeInput(_ count: Int64, into output: inout OutputRawSpan) throws {
-        var part = UnsafeRawBufferPointer(rebasing: self.input.rest.prefix(Int(clamping: max(count, 0))))
+        var part = UnsafeRawBufferPointer(rebasing: self.input.bytes.prefix(Int(clamping: max(count, 0))))
         let partCount = part.count
         defer {
             let used = partCount - part.count
-            self.input.rest = UnsafeRawBufferPointer(rebasing: self.input.rest[used...])
+            self.input.drop(used)
             self.given += Int64(used)
         }
         try self.decoder.decode(&part, into: &output)
@@ -138,8 +139,10 @@ final class DecodingPass {
 
     /// Fetches compressed bytes; at their end, appends the bytes that were held back.
     private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let result = try self.input.fill(atMost: self.fetchByteCount) {
-            try self.base.read(into: &$0, waits: self.waits)
+        let result = try self.input.fill { input in
+            var result = BlobReadResult.end
+            try input.append(atMost: self.fetchByteCount) { result = try self.base.read(into: &$0, waits: self.waits) }
+            return result
         }
         guard result == .end else { return result }
         let start = output.byteCount
@@ -153,8 +156,8 @@ final class DecodingPass {
     /// The number of bytes to fetch at once: a buffer, though no more than a piece behind the point; and buffers again if
     /// decoding continues far behind it.
     private var fetchByteCount: Int {
-        guard let end, self.given < end + Int64(InputBuffer.byteCount) else { return InputBuffer.byteCount }
-        return min(InputBuffer.byteCount, Int(max(end - self.given, 0)) + Self.pieceByteCount)
+        guard let end, self.given < end + Int64(Self.inputByteCount) else { return Self.inputByteCount }
+        return min(Self.inputByteCount, Int(max(end - self.given, 0)) + Self.pieceByteCount)
     }
 
     private func locatingErrors<Result>(_ body: () throws -> Result) throws -> Result {
