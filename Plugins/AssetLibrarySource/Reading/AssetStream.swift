@@ -21,7 +21,7 @@ final class AssetStream: BlobByteStream {
     private var file: OriginalFile
     private let blocks: BlockDigests
     /// The bytes that were fetched and not yet delivered.
-    private var window: ReadWindow
+    private let window: Window
 
     init(
         _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, version: AssetSource.Version,
@@ -32,7 +32,7 @@ final class AssetStream: BlobByteStream {
         self.version = version
         self.removal = removal
         self.context = context
-        self.window = ReadWindow(byteCount: Int(min(asset.byteCount, Int64(BlockDigests.blockByteCount))))
+        self.window = Window(Int(min(asset.byteCount, Int64(BlockDigests.blockByteCount))))
         self.representation = BlobObservable(Representation(AssetRecord(asset, version), at: byteOffset))
         let file = try Self.openFirst(asset, resolver, self.representation, context)
         self.file = file
@@ -59,7 +59,7 @@ final class AssetStream: BlobByteStream {
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         do {
             if !self.window.isEmpty {
-                self.window.take(into: &output)
+                self.window.move(to: &output)
             } else if byteOffset < self.asset.byteCount {
                 let block = self.asset.block(Int(byteOffset / Int64(BlockDigests.blockByteCount)))
                 try self.fetch(block, skipping: Int(byteOffset - block.lowerBound), into: &output)
@@ -86,15 +86,17 @@ final class AssetStream: BlobByteStream {
     private func fetch(_ block: Range<Int64>, skipping skipped: Int, into output: inout OutputRawSpan) throws {
         try output.append(atMost: skipped == 0 ? block.count : 0) { part in
             try part.withUnsafeMutableBytes { buffer, initializedCount in
-                let isWhole = buffer.count == block.count
-                let rest = UnsafeMutableRawBufferPointer(
-                    rebasing: isWhole ? buffer[..<0] : self.window.allocated()[..<(block.count - buffer.count)])
-                try self.fetch(block, into: buffer, rest)
+                try self.window.fill { output in
+                    try output.withUnsafeMutableBytes { rest, restCount in
+                        restCount = block.count - buffer.count
+                        try self.fetch(block, into: buffer, UnsafeMutableRawBufferPointer(rebasing: rest[..<restCount]))
+                    }
+                }
                 initializedCount = buffer.count
-                self.window.fill(with: skipped..<rest.count)
+                self.window.drop(skipped)
             }
         }
-        if skipped > 0 { self.window.take(into: &output) }
+        if skipped > 0 { self.window.move(to: &output) }
     }
 
     /// Reads a block of an unchanged file, and verifies its digest.
