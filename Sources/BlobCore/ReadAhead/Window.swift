@@ -38,7 +38,7 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
     }
 
     /// Moves the contents to the start of the memory, and adds the bytes that `body` appends.
-    func append<Result>(_ body: (inout OutputRawSpan) throws -> Result) rethrows -> Result {
+    package func append<Result>(_ body: (inout OutputRawSpan) throws -> Result) rethrows -> Result {
         if self.part.lowerBound > 0 {
             self.memory.copyMemory(from: self.bytes)
             self.part = 0..<self.part.count

@@ -2,20 +2,13 @@ import BlobCore
 
 /// A run of bytes that grows at its end, in blocks, and can be dropped from its front.
 ///
-/// Bytes that exist never change and never move, so they are read without a lock, and lent.
+/// Bytes that exist never change and never move: those that were lent may be read while more are added.
 struct ByteBlocks {
     static let blockByteCount = 64 * 1024
 
-    /// The memory of one block.
-    final class Block: @unchecked Sendable {  // Safe: bytes are written once, before others learn of them.
-        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: blockByteCount, alignment: 16)
-
-        deinit { self.bytes.deallocate() }
-    }
-
-    private var blocks: [Block] = []
+    private var blocks: [Window] = []
     /// Blocks without bytes, so that a long run does not allocate.
-    private var spares: [Block] = []
+    private var spares: [Window] = []
     /// The offset of the first byte of the first block.
     private(set) var start: Int64
     private(set) var end: Int64
@@ -24,22 +17,24 @@ struct ByteBlocks {
 
     var byteCount: Int { Int(self.end - self.start) }
 
-    /// Returns the block for the next bytes, with the offset in it at which they belong.
-    mutating func room() -> (block: Block, offset: Int) {
-        let offset = self.byteCount % Self.blockByteCount
-        if self.byteCount / Self.blockByteCount == self.blocks.count {
-            self.blocks.append(self.spares.popLast() ?? Block())
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes
+        while !rest.isEmpty {
+            if self.byteCount == self.blocks.count * Self.blockByteCount {
+                self.blocks.append(self.spares.popLast() ?? Window(Self.blockByteCount))
+            }
+            let count = self.blocks[self.blocks.count - 1].append { $0.append(contentsOf: rest) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            self.end += Int64(count)
         }
-        return (self.blocks[self.blocks.count - 1], offset)
     }
 
-    /// Counts bytes that were written to the room.
-    mutating func grow(_ byteCount: Int) { self.end += Int64(byteCount) }
-
     /// Returns the bytes from an offset within the run to the end of its block or of the run.
-    func bytes(at byteOffset: Int64) -> (block: Block, range: Range<Int>) {
+    func bytes(at byteOffset: Int64, isExclusive: Bool) -> BlobBytes {
         let (index, offset) = Int(byteOffset - self.start).quotientAndRemainder(dividingBy: Self.blockByteCount)
-        return (self.blocks[index], offset..<min(Self.blockByteCount, offset + Int(self.end - byteOffset)))
+        let block = self.blocks[index]
+        return BlobBytes(
+            UnsafeRawBufferPointer(rebasing: block.bytes[offset...]), ownedBy: block, isExclusive: isExclusive)
     }
 
     /// Drops the blocks that lie before an offset as a whole.
@@ -49,7 +44,9 @@ struct ByteBlocks {
         {
             var block = self.blocks.removeFirst()
             self.start += Int64(Self.blockByteCount)
-            if self.spares.count < 16, isKnownUniquelyReferenced(&block) { self.spares.append(block) }
+            guard self.spares.count < 16, isKnownUniquelyReferenced(&block) else { continue }
+            block.drop(block.count)
+            self.spares.append(block)
         }
     }
 

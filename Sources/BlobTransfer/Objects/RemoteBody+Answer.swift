@@ -21,30 +21,21 @@ extension RemoteBody: TransferSink {
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isFull, room, isExcessive) = self.state.withLock { state in
+        let (isTaken, isTooLong, isWrong) = self.state.withLock { state in
             let room = state.limit.map { Int(clamping: $0 - state.blocks.end) } ?? .max
-            let isTooLong = bytes.count > room && !state.isExcessive
-            state.isPaused = !isTooLong && (state.isFull || state.isOver)
-            return (state.isPaused, room, state.isExcessive)
+            let isTooLong = bytes.count > room
+            let isWrong = isTooLong && !state.isExcessive
+            state.isPaused = !isWrong && (state.isFull || state.isOver)
+            let isTaken = !isWrong && !state.isPaused
+            if isTaken { state.blocks.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room))) }
+            return (isTaken, isTooLong, isWrong)
         }
-        let isTooLong = bytes.count > room
-        if isTooLong, !isExcessive {
+        if isWrong {
             self.end(BlobError(.corrupted, "The answer has more bytes than its header says."))
-            return false
+        } else if isTaken, isTooLong {
+            self.end(nil)
         }
-        guard !isFull else { return false }
-        var rest = UnsafeRawBufferPointer(rebasing: bytes.prefix(room))
-        while !rest.isEmpty {
-            // Written without the lock: nobody reads behind the end.
-            let (block, offset) = self.state.withLock { $0.blocks.room() }
-            let count = min(rest.count, ByteBlocks.blockByteCount - offset)
-            UnsafeMutableRawBufferPointer(rebasing: block.bytes[offset...])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
-            self.state.withLock { state in if !state.isOver { state.blocks.grow(count) } }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
-        if isTooLong { self.end(nil) }
-        return !isTooLong
+        return isTaken && !isTooLong
     }
 
     func flush() {

@@ -115,7 +115,7 @@ final class RemoteBody: Sendable {
         let start = output.byteCount
         while output.freeCapacity > 0 {
             let byteOffset = byteOffset + Int64(output.byteCount - start)
-            let look: Look
+            let look: (step: Step, bytes: BlobBytes?)
             do throws(BlobError) {
                 look = try self.look(at: byteOffset, isOwner)
             } catch {
@@ -123,44 +123,31 @@ final class RemoteBody: Sendable {
                 throw error
             }
             guard let bytes = look.bytes else { return output.byteCount > start ? .bytes : look.step }
-            output.append(contentsOf: bytes)
+            bytes.withUnsafeBytes { _ = output.append(contentsOf: $0) }
         }
         return .bytes
     }
 
     /// Returns bytes from an offset without copying them; nil when none are there.
-    func take(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? {
-        guard let look = try? self.look(at: byteOffset, isOwner), let bytes = look.bytes, let block = look.block else {
-            return nil
-        }
-        // A body that is kept serves any reader.
-        return BlobBytes(bytes, ownedBy: block, isExclusive: isOwner)
-    }
+    func take(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? { try? self.look(at: byteOffset, isOwner).bytes }
 
-    private struct Look {
-        var step = Step.bytes
-        /// The block keeps the bytes alive.
-        var block: ByteBlocks.Block?
-        var bytes: UnsafeRawBufferPointer?
-    }
-
-    private func look(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> Look {
-        let (look, resumed) = try self.state.withLock { state throws(BlobError) -> (Look, Transfer?) in
-            guard !state.isStream || isOwner else { return (Look(step: .elsewhere), nil) }
+    private func look(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> (step: Step, bytes: BlobBytes?) {
+        var resumed: Transfer?
+        defer { resumed?.resume() }
+        return try self.state.withLock { state throws(BlobError) in
+            guard !state.isStream || isOwner else { return (.elsewhere, nil) }
             if state.isStream { state.blocks.drop(before: byteOffset) }
-            let resumed = state.takeResumption()
+            resumed = state.takeResumption()
             if byteOffset >= state.blocks.start, byteOffset < state.blocks.end {
-                let (block, range) = state.blocks.bytes(at: byteOffset)
-                return (Look(block: block, bytes: UnsafeRawBufferPointer(rebasing: block.bytes[range])), resumed)
+                // A body that is kept serves any reader.
+                return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isOwner))
             }
             if let failure = state.failure { throw failure }
             if state.isOver, byteOffset >= state.blocks.end {
-                return (Look(step: state.isObject ? .endOfObject(state.blocks.end) : .end), nil)
+                return (state.isObject ? .endOfObject(state.blocks.end) : .end, nil)
             }
-            return (Look(step: state.hasHead && !state.covers(byteOffset) ? .elsewhere : .notYet), resumed)
+            return (state.hasHead && !state.covers(byteOffset) ? .elsewhere : .notYet, nil)
         }
-        resumed?.resume()
-        return look
     }
 
     /// Fires the slot of a reader at each change from now on.
