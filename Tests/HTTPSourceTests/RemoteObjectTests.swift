@@ -28,12 +28,30 @@ import Testing
         func name(_ head: ResponseHead) -> String? { "key" }
     }
 
-    /// The bytes before the offset of a reader can fill an answer between its read and its wait.
-    @Test func aPausedAnswerDoesNotWaitForAReaderThatWaitsForIt() throws {
+    /// Makes an answer of 1 GiB, of which the head is known.
+    private static func makeBody(isStream: Bool) throws -> RemoteBody {
         let body = RemoteBody(
-            (0, nil), isStream: true, SignedRequests(url: try TransferURL("http://localhost/")), Relocation(),
+            (0, nil), isStream: isStream, SignedRequests(url: try TransferURL("http://localhost/")), Relocation(),
             judge: { _, _ in .range(0..<1 << 30) }, onFailure: { _, _ in })
         _ = try body.begin(ResponseHead())
+        return body
+    }
+
+    /// The owner of a stream could change bytes that another reader had taken before.
+    @Test func bytesThatAnotherReaderMayHaveTakenAreNotGivenAway() throws {
+        let body = try Self.makeBody(isStream: false)
+        let bytes = [UInt8](repeating: 1, count: 100_000)
+        #expect(bytes.withUnsafeBytes { body.take($0) })
+        #expect(body.take(at: 65_536, isOwner: false)?.count == 34_464)
+        #expect(body.becomeStream(at: 0))
+        #expect(bytes.withUnsafeBytes { body.take($0) })
+        #expect(body.take(at: 65_536, isOwner: true)?.isExclusive == false)
+        #expect(body.take(at: 100_000, isOwner: true)?.isExclusive == true)
+    }
+
+    /// The bytes before the offset of a reader can fill an answer between its read and its wait.
+    @Test func aPausedAnswerDoesNotWaitForAReaderThatWaitsForIt() throws {
+        let body = try Self.makeBody(isStream: true)
         func step() throws -> RemoteBody.Step {
             var storage = [UInt8](repeating: 0, count: 100)
             return try storage.withUnsafeMutableBytes { storage in

@@ -91,7 +91,7 @@ final class RemoteBody: Sendable {
             guard state.hasHead, !state.isStream, isLong, byteOffset >= state.blocks.start, state.failure == nil else {
                 return false
             }
-            state.isStream = true
+            (state.isStream, state.ownedStart) = (true, state.blocks.end)
             return true
         }
         if isStream { self.flush() }  // Other readers look elsewhere.
@@ -139,8 +139,9 @@ final class RemoteBody: Sendable {
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
             if byteOffset >= state.blocks.start, byteOffset < state.blocks.end {
-                // A body that is kept serves any reader.
-                return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isOwner))
+                // A body serves any reader while it is kept.
+                let isExclusive = isOwner && byteOffset >= state.ownedStart
+                return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
             }
             if let failure = state.failure { throw failure }
             if state.isOver, byteOffset >= state.blocks.end {

@@ -16,6 +16,8 @@ struct RemoteBodyState {
     /// True when the answer is the whole object.
     var isObject = false
     var isStream: Bool
+    /// The offset of the first byte that only the owner of the stream has seen.
+    var ownedStart: Int64 = 0
     var isPaused = false
     var isOver = false
     var failure: BlobError?
