@@ -134,7 +134,8 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
         while let reader, !self.isClosed {
             do {
                 let window = Window(self.state.withLock { $0.windowByteCount })
-                let result = try window.fill(from: reader)
+                let result = try window.fill { try reader.read(into: &$0) }
+                window.trim()
                 try self.noteInfo(of: reader)
                 switch result {
                 case .end: return self.end(.success(()))

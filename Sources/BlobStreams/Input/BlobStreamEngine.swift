@@ -265,7 +265,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     func fill(_ byteCount: Int, _ reader: BlobReader, _ outcome: inout Machine.Outcome) {
         let window = Window(byteCount)
-        outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
+        outcome.result = Result { try window.fill { try reader.read(into: &$0) } }.mapError { BlobError(wrapping: $0) }
+        window.trim()
         if !window.isEmpty { outcome.window = window }
     }
 

@@ -169,7 +169,7 @@ struct StreamTimeline {
 
     private static func window(_ count: Int) throws -> Window {
         let window = Window(count)
-        _ = try window.fill(from: MemorySource(count: count).open())
+        _ = try window.fill { try MemorySource(count: count).open().read(into: &$0) }
         return window
     }
 }

@@ -1,7 +1,7 @@
 import BlobPlatform
 
 /// A block of memory with bytes that were read and not yet consumed.
-package final class Window: @unchecked Sendable {  // Safe: made by one thread, handed over, then used by one owner.
+package final class Window: @unchecked Sendable {  // Safe: has one owner at a time, who changes no bytes that are lent.
     private var memory: UnsafeMutableRawBufferPointer
     private var part = 0..<0
 
@@ -16,20 +16,6 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
     package var isEmpty: Bool { self.part.isEmpty }
     package var count: Int { self.part.count }
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.memory[self.part]) }
-
-    /// Makes one read into the whole memory, which replaces its contents.
-    package func fill(from reader: BlobReader) throws -> BlobReadResult {
-        var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
-        let result = try reader.read(into: &output)
-        self.part = 0..<output.finalize(for: self.memory)
-        // A short read must not keep the memory of a full one.
-        if self.part.count < self.memory.count / 2,
-            let memory = realloc(self.memory.baseAddress, max(self.part.count, 1))
-        {
-            self.memory = UnsafeMutableRawBufferPointer(start: memory, count: self.part.count)
-        }
-        return result
-    }
 
     /// Replaces the contents by the bytes that `body` appends.
     package func fill<Result>(_ body: (inout OutputRawSpan) throws -> Result) rethrows -> Result {
@@ -48,6 +34,13 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
         let result = try body(&output)
         self.part = 0..<(self.part.upperBound + output.finalize(for: free))
         return result
+    }
+
+    /// Frees the memory that a short read left unused, if it is more than half.
+    package func trim() {
+        let end = self.part.upperBound
+        guard end < self.memory.count / 2, let memory = realloc(self.memory.baseAddress, max(end, 1)) else { return }
+        self.memory = UnsafeMutableRawBufferPointer(start: memory, count: end)
     }
 
     /// Drops bytes from the front.
