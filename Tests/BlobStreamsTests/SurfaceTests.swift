@@ -6,6 +6,7 @@ import Testing
     /// The symbols of the core that only this package sees and that its plugins use, with the reasons.
     private static let allowed = [
         "AtomicFile": "writing files is the task of their owners",
+        "DeliveredBytes": "a copy of the last bytes, to compare with what is read again",
         "Fifo": "a queue, as that of swift-collections",
         "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
         "LateStream": "a stream that gives up an index becomes another body: others decide before the first byte",

@@ -1,22 +1,22 @@
 import Foundation
 
-/// The thread-safe engine of a ``BlobInputStream``: its machine decides under the lock of `state`, and the engine
+/// The thread-safe engine of a ``BlobInputStream``: its machine decides under its lock, and the engine
 /// performs the actions outside of it.
-final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `update` and `withMachine` hold the lock.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: variables are set before it is shared.
     typealias Machine = StreamMachine<BlobReader>
 
-    let state = BlobObservable(
-        BlobStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
     let source: any BlobInputStreamDataSource
     let mode: BlobStreamMode
     let context: BlobContext
+    private let machine = LockedMachine(
+        Machine(),
+        BlobObservable(
+            BlobStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed }))
     // Set once, before the stream is shared.
     weak var inputStream: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
     private let ended = BlobCancellation()  // Requested when nothing more will be read.
     private let readers: any BlobInputStreamDataSource  // The source, as its readers are opened.
-    // Behind a pointer: the lock ensures the exclusivity that Swift would otherwise check at each access.
-    private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
         self.source = source
@@ -26,19 +26,13 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         let isSerial = source.traits.contains(.repeatable) && !source.traits.contains(.concurrentReaders)
         let readers = isSerial ? SerialSource(source) : source
         self.readers = mode == .asynchronous ? readers.withoutBlocking : readers
-        self.machine.initialize(to: Machine())
     }
 
-    deinit { self.machine.deinitialize(count: 1).deallocate() }
+    var state: BlobObservable<BlobStreamState> { self.machine.state }
 
     var stream: (any Stream & StreamDelegate)? { self.inputStream }
 
     // MARK: The lock
-
-    /// Runs `body` on the machine under the lock, without changing the state that observers see.
-    func withMachine<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
-        self.state.withValue { body(&self.machine.pointee, $0) }
-    }
 
     /// Passes an event to the machine and performs its actions. Observers are notified last: one may be slow, or call
     /// the stream.
@@ -49,7 +43,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     func update<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
     ) -> Result {
-        let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
+        let ((result, actions), hasPending) = self.machine.update(body)
         for action in actions { self.perform(action) }
         if delivers, hasPending { self.state.deliver() }
         return result
@@ -71,7 +65,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     }
 
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.withMachine { machine, state in
+        self.machine.withLock { machine, state in
             body(&machine.events) { event in
                 switch event {
                 case .hasBytesAvailable: state.hasBytesAvailable
@@ -86,15 +80,15 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     // MARK: Facts
 
     /// The error of the last call if it was refused, otherwise the error of the stream.
-    var error: BlobError? { self.withMachine { machine, state in machine.refusal ?? state.error } }
+    var error: BlobError? { self.machine.withLock { machine, state in machine.refusal ?? state.error } }
 
     /// The offset at which a copy of the stream begins.
     var firstOffset: Int64 {
-        self.withMachine { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
+        self.machine.withLock { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
     }
 
     var status: Stream.Status {
-        self.withMachine { machine, state in
+        self.machine.withLock { machine, state in
             switch state.phase {
             case .notOpen: .notOpen
             case .opening: .opening
@@ -109,7 +103,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     /// True when bytes are awaited other than by a call, so that limits apply to the wait.
     var isAwaited: Bool {
-        self.mode == .asynchronous || self.withMachine { machine, _ in !machine.events.sources.isEmpty }
+        self.mode == .asynchronous || self.machine.withLock { machine, _ in !machine.events.sources.isEmpty }
     }
 
     // MARK: Opening and closing
@@ -122,7 +116,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     /// Opens the source, unless another call does or the opening is no longer the current one.
     func start(_ id: Int) {
-        let start = self.withMachine { machine, _ in machine.start(id) }
+        let start = self.machine.withLock { machine, _ in machine.start(id) }
         guard let (byteOffset, validator, cancellation) = start else { return }
         self.watchCancellation()
         let result = Result { () throws(BlobError) in
@@ -151,17 +145,15 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     /// Records an event in the state. Called by threads that use the reader, which must not notify observers, and by
     /// others.
     private func record(_ event: BlobEvent, of session: BlobCancellation) {
-        let (isShown, _) = self.state.updateWithoutDelivering { state in
-            self.machine.pointee.record(event, of: session, &state)
-        }
+        let (isShown, _) = self.machine.update { machine, state in machine.record(event, of: session, &state) }
         if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }
 
     /// Makes a cancellation end the stream also while no call reads.
     func watchCancellation() {
-        guard self.withMachine({ machine, _ in !machine.isCancellable }) else { return }
+        guard self.machine.withLock({ machine, _ in !machine.isCancellable }) else { return }
         let registration = self.context.cancellation.onCancel { [weak self] in self?.cancel() }
-        self.withMachine { machine, _ in machine.keep(registration) }
+        self.machine.withLock { machine, _ in machine.keep(registration) }
     }
 
     func cancel() {
@@ -280,7 +272,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     /// Checks whether bytes are available, for delegates that wait for events and for observers of the state.
     func checkForBytes() {
-        let use = self.withMachine { machine, state in machine.beginCheckForBytes(state) }
+        let use = self.machine.withLock { machine, state in machine.beginCheckForBytes(state) }
         if let use { self.checkForBytes(with: use) }
     }
 
@@ -290,7 +282,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     /// Lends the bytes that are in memory until the next call; nil when there are none.
     func lendWindow() -> UnsafeRawBufferPointer? {
         // Under the lock: lending only accesses memory, and no thread is using the reader.
-        self.withMachine { machine, state in machine.lend(state) { $0.lend() } }
+        self.machine.withLock { machine, state in machine.lend(state) { $0.lend() } }
     }
 
     // MARK: The offset
@@ -328,7 +320,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     }
 
     private func openAndReplace(_ byteOffset: Int64, _ oldSessionID: Int?) -> Bool {
-        let validator = self.withMachine { machine, _ in machine.validator }
+        let validator = self.machine.withLock { machine, _ in machine.validator }
         let cancellation = self.ended.makeChild()
         let reader = try? self.makeReader(at: byteOffset, matching: validator, cancellation)
         let use = reader.flatMap { reader in

@@ -1,15 +1,13 @@
 import Foundation
 
-/// The thread-safe engine of a `BlobOutputStream`: its machine decides under the lock of `state`, and the engine
+/// The thread-safe engine of a `BlobOutputStream`: its machine decides under its lock, and the engine
 /// performs the actions outside of it.
-final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `update` and `withMachine` hold the lock.
-    let state = BlobObservable(
-        BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
+final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the variable is set before it is shared.
     weak var outputStream: BlobOutputStream?  // Set once, before the stream is shared.
     private let buffer: PipeBuffer
     private let readerState: BlobObservable<BlobStreamState>?
     private let context: BlobContext
-    private var machine: OutputMachine
+    private let machine: LockedMachine<OutputMachine, BlobOutputStreamState>
 
     /// - Parameter readerState: The state of the reading end, whose error explains why it closed; nil when there is no
     ///   reading end.
@@ -17,7 +15,11 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         self.buffer = buffer
         self.readerState = readerState
         self.context = context
-        self.machine = OutputMachine(context)
+        self.machine = LockedMachine(
+            OutputMachine(context),
+            BlobObservable(
+                BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) },
+                isLast: { $0.phase == .closed }))
         buffer.onRoom { [weak self] in self?.updateRoom() }
     }
 
@@ -28,17 +30,15 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         self.init(buffer, readerState: nil, BlobContext())
     }
 
+    var state: BlobObservable<BlobOutputStreamState> { self.machine.state }
+
     var stream: (any Stream & StreamDelegate)? { self.outputStream }
 
     // MARK: The lock
 
-    private func withMachine<Result>(_ body: (inout OutputMachine, BlobOutputStreamState) -> Result) -> Result {
-        self.state.withValue { body(&self.machine, $0) }
-    }
-
     /// Passes an event to the machine and performs its actions. Observers are notified last.
     private func update(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
-        let (actions, hasPending) = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
+        let (actions, hasPending) = self.machine.update(body)
         for action in actions { self.perform(action) }
         if hasPending { self.state.deliver() }
     }
@@ -51,14 +51,14 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         case .checkLimitLater(let delay):
             let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.checkLimit() } }
             // Under the lock, so that a timer that has already fired cannot replace the one that its check started.
-            self.withMachine { machine, _ in machine.limitTimer = self.context.wake(after: delay, waker) }
+            self.machine.withLock { machine, _ in machine.limitTimer = self.context.wake(after: delay, waker) }
         }
     }
 
     private func checkLimit() { self.update { machine, state in machine.checkLimit(&state) } }
 
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.withMachine { machine, state in
+        self.machine.withLock { machine, state in
             body(&machine.events) { event in
                 switch event {
                 case .hasSpaceAvailable: state.phase == .open && self.buffer.room == .some
@@ -74,7 +74,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     // MARK: Facts
 
     /// The error of the last call if it was refused, otherwise the error of the stream.
-    var error: BlobError? { self.withMachine { machine, state in machine.refusal ?? state.error } }
+    var error: BlobError? { self.machine.withLock { machine, state in machine.refusal ?? state.error } }
 
     var hasSpaceAvailable: Bool {
         switch self.state.value.phase {
@@ -85,7 +85,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     }
 
     var status: Stream.Status {
-        self.withMachine { machine, state in
+        self.machine.withLock { machine, state in
             switch state.phase {
             case .notOpen: .notOpen
             case .open: machine.writerCount > 0 ? .writing : .open
@@ -110,7 +110,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         let registration = self.context.cancellation.onCancel { [weak self] in
             self?.update { machine, state in machine.fail(BlobError(.cancelled, "The job was cancelled."), &state) }
         }
-        self.withMachine { machine, state in
+        self.machine.withLock { machine, state in
             if state.phase == .open { machine.cancellationRegistration = registration }
         }
     }
@@ -119,7 +119,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     ///
     /// - Returns: The number of bytes written; -1 after an error.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard self.withMachine({ machine, state in machine.beginWrite(state) }) else { return -1 }
+        guard self.machine.withLock({ machine, state in machine.beginWrite(state) }) else { return -1 }
         let result = Result { () throws(BlobError) in try self.buffer.writeSome(bytes, self.context) }
         self.update { machine, state in machine.endWrite(result, self.buffer.room, self.readerClosedError, &state) }
         return (try? result.get()) ?? -1

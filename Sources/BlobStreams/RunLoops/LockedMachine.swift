@@ -1,0 +1,25 @@
+/// The machine of a stream and the state that it publishes, under one lock: every event changes both.
+struct LockedMachine<Machine, State: Equatable & Sendable>: ~Copyable, @unchecked Sendable {  // Safe: locked.
+    let state: BlobObservable<State>
+    // Behind a pointer: the lock ensures the exclusivity that Swift would otherwise check at each access.
+    private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
+
+    init(_ machine: Machine, _ state: BlobObservable<State>) {
+        self.state = state
+        self.machine.initialize(to: machine)
+    }
+
+    deinit { self.machine.deinitialize(count: 1).deallocate() }
+
+    /// Runs `body` under the lock, without changing the state that observers see.
+    func withLock<Result>(_ body: (inout Machine, State) -> Result) -> Result {
+        self.state.withValue { body(&self.machine.pointee, $0) }
+    }
+
+    /// Runs `body` under the lock.
+    ///
+    /// - Returns: Its result, and whether there may be changes for observers.
+    func update<Result>(_ body: (inout Machine, inout State) -> Result) -> (Result, hasPending: Bool) {
+        self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
+    }
+}
