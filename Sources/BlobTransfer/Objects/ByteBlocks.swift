@@ -17,6 +17,7 @@ struct ByteBlocks {
 
     var byteCount: Int { Int(self.end - self.start) }
 
+    /// Adds bytes at the end.
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
