@@ -47,7 +47,7 @@ package final class EventLoop: Sendable {
     package var timerHeapCount: Int { self.state.withLock { $0.timers.heapCount } }
 
     /// False when the system has no thread to give for the loop, which is started if it was not.
-    var isRunning: Bool { self.state.withLock { self.start(&$0) } }
+    package var isRunning: Bool { self.state.withLock { self.start(&$0) } }
 
     /// See ``BlobContext/park(_:_:)``.
     func park(_ descriptor: CInt, _ waker: BlobWaker) throws(BlobError) -> BlobRegistration {

@@ -35,6 +35,13 @@ final class TaskSignal: Sendable {
             if isSignalled { continuation.resume() }
         }
     }
+
+    /// Waits for a signal or for a time, nil for ever. It may end early, as a timer may, and the next wait has its own.
+    nonisolated(nonsending) func wait(for duration: Duration?, _ context: BlobContext) async {
+        let timer = duration.map { context.wake(after: $0, BlobWaker { self.signal() }) }
+        await self.wait()
+        timer?.cancel()
+    }
 }
 
 extension BlobContext {
@@ -48,16 +55,14 @@ extension BlobContext {
         try self.check()
         if let value = try condition() { return value }
         let limit = self.stepLimit()
-        let waker = BlobWaker { signal.signal() }
-        let registrations = [
-            self.cancellation.onCancel { signal.signal() }, limit.remaining.map { self.wake(after: $0, waker) },
-        ]
-        defer { for registration in registrations { registration?.cancel() } }
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
         while true {
             try self.check()
             if let value = try condition() { return value }
-            guard limit.remaining ?? .seconds(1) > .zero else { throw limit.error(idleLimit: self.idleLimit) }
-            await signal.wait()
+            let remaining = limit.remaining
+            guard remaining ?? .seconds(1) > .zero else { throw limit.error(idleLimit: self.idleLimit) }
+            await signal.wait(for: remaining, self)
         }
     }
 
@@ -65,10 +70,12 @@ extension BlobContext {
     package nonisolated(nonsending) func sleep(for duration: Duration) async throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = TaskSignal()
-        let timer = self.wake(after: duration, BlobWaker { signal.signal() })
-        defer { timer.cancel() }
-        var context = self
-        context.idleLimit = nil
-        try await context.wait(on: signal) { ContinuousClock.now >= end ? () : nil }
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
+        while ContinuousClock.now < end {
+            try self.check()
+            await signal.wait(for: min(end, self.deadline ?? end) - .now, self)
+        }
+        try self.check()
     }
 }
