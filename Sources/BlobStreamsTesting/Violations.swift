@@ -54,7 +54,7 @@ public func violations(
 
 /// Checks a layer over bases of the kit, and returns every contract that it breaks there.
 ///
-/// Beside a run of ``violations(of:expecting:)``: that a layer reports the errors of its base with their code, and as
+/// Beside a run of `violations(of:expecting:)`: that a layer reports the errors of its base with their code, and as
 /// transient as they are (C15), and that no call waits for the facts of a base that learns them late, if `neverBlocks` is
 /// true (C16). Takes some milliseconds, and seconds for a layer that waits.
 ///
