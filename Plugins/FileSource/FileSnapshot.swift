@@ -78,7 +78,8 @@ final class FileSnapshot {
         if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }
         self.deliveredEnd = byteOffset + Int64(count)
         output.bytes.withUnsafeBytes { bytes in
-            self.delivered.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(count)), self.compared)
+            let new = UnsafeRawBufferPointer(rebasing: bytes[(bytes.count - count)..<bytes.count])
+            self.delivered.append(new, self.compared)
         }
     }
 

@@ -45,12 +45,14 @@ package struct DeliveredBytes {
         case .none: break
         case .all: self.hash.update(bytes)
         case .last:
-            let added = UnsafeRawBufferPointer(rebasing: bytes.suffix(Self.lastByteCount))
+            let start = max(0, bytes.count - Self.lastByteCount)
             // Twice the number kept has room, so that short reads do not move the bytes each time.
-            if self.last.count + added.count > 2 * Self.lastByteCount || added.count == Self.lastByteCount {
-                self.last.removeFirst(max(0, self.last.count + added.count - Self.lastByteCount))
+            if start > 0 {
+                self.last.removeAll(keepingCapacity: true)
+            } else if self.last.count + bytes.count > 2 * Self.lastByteCount {
+                self.last.removeFirst(self.last.count + bytes.count - Self.lastByteCount)
             }
-            self.last += added
+            self.last += UnsafeRawBufferPointer(rebasing: bytes[start..<bytes.count])
         }
     }
 

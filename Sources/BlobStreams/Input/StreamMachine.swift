@@ -14,16 +14,19 @@ struct StreamMachine<Reader: AnyObject> {
             /// A thread opens the reader.
             case opening
             /// No thread uses the reader. It may have bytes in memory, to be read or lent.
-            case idle(Reader, isReadable: Bool)
+            case idle(isReadable: Bool)
             /// A thread uses the reader, for a read or to look for bytes. The waker may have been called meanwhile.
-            case inUse(Reader, isReading: Bool, wasWoken: Bool)
+            case inUse(isReading: Bool, wasWoken: Bool)
             /// The reader had nothing to read and will call the stream's waker. A limit may apply to the wait.
-            case parked(Reader, isLimited: Bool)
+            case parked(isLimited: Bool)
         }
 
         let id: Int
         let cancellation: BlobCancellation
+        // Changed in place, which counts no references.
         fileprivate(set) var step: Step
+        /// Nil until it is open.
+        fileprivate var reader: Reader?
         fileprivate(set) var neverBlocks = false
         /// Nil until the opening is completed.
         fileprivate(set) var isRandomAccess: Bool?
@@ -34,17 +37,32 @@ struct StreamMachine<Reader: AnyObject> {
         var isInUse: Bool { if case .inUse = self.step { true } else { false } }
 
         /// True while a thread uses the reader for a read.
-        var isReading: Bool { if case .inUse(_, isReading: true, _) = self.step { true } else { false } }
+        var isReading: Bool { if case .inUse(isReading: true, _) = self.step { true } else { false } }
 
-        /// The reader, unless a thread opens or uses it.
-        fileprivate var unusedReader: Reader? {
+        /// True when there is a reader that no thread uses.
+        fileprivate var isUnused: Bool {
             switch self.step {
-            case .idle(let reader, _), .parked(let reader, _): reader
-            case .requested, .opening, .inUse: nil
+            case .idle, .parked: true
+            case .requested, .opening, .inUse: false
             }
         }
 
-        fileprivate var isReadable: Bool { if case .idle(_, isReadable: true) = self.step { true } else { false } }
+        fileprivate var isRequested: Bool { if case .requested = self.step { true } else { false } }
+        fileprivate var isReadable: Bool { if case .idle(isReadable: true) = self.step { true } else { false } }
+
+        /// Gives the reader to the calling thread.
+        fileprivate mutating func use(isReading: Bool) -> Use? {
+            guard self.isUnused, let reader = self.reader else { return nil }
+            self.step = .inUse(isReading: isReading, wasWoken: false)
+            return Use(
+                sessionID: self.id, reader: reader, neverBlocks: self.neverBlocks,
+                isOpenCompleted: self.isOpenCompleted)
+        }
+
+        /// Notes a call of the waker, or a need to look for bytes, while a thread uses the reader.
+        fileprivate mutating func wake() {
+            if case .inUse(let isReading, _) = self.step { self.step = .inUse(isReading: isReading, wasWoken: true) }
+        }
     }
 
     enum Action {
@@ -163,9 +181,10 @@ struct StreamMachine<Reader: AnyObject> {
         switch result {
         case .success(let reader):
             guard isCurrent else { return (nil, [.close(reader)]) }
-            self.session?.step = .idle(reader, isReadable: false)
+            self.session?.step = .idle(isReadable: false)
+            self.session?.reader = reader
             self.session?.neverBlocks = neverBlocks
-            return (self.beginUse(), [])
+            return (self.session?.use(isReading: false), [])
         case .failure(let error): return (nil, isCurrent ? self.fail(error, &state) : [])
         }
     }
@@ -218,15 +237,6 @@ struct StreamMachine<Reader: AnyObject> {
         return sources.isEmpty ? [] : [.signal(sources)]
     }
 
-    /// Gives the reader to the calling thread, unless there is none or another thread uses it.
-    private mutating func beginUse(isReading: Bool = false) -> Use? {
-        guard let session, let reader = session.unusedReader else { return nil }
-        self.session?.step = .inUse(reader, isReading: isReading, wasWoken: false)
-        return Use(
-            sessionID: session.id, reader: reader, neverBlocks: session.neverBlocks,
-            isOpenCompleted: session.isOpenCompleted)
-    }
-
     private mutating func wakeWaiters() -> [Action] {
         guard !self.waiters.isEmpty else { return [] }
         defer { self.waiters = [] }
@@ -267,7 +277,7 @@ struct StreamMachine<Reader: AnyObject> {
         case .open where buffer.isEmpty: return (.done(0), [])
         case .opening, .open: break
         }
-        if let session, case .requested = session.step { return (.start(session.id), []) }
+        if self.session?.isRequested == true, let id = self.session?.id { return (.start(id), []) }
         var count = 0
         if state.phase == .open, let window {
             count = window.move(to: buffer)
@@ -278,7 +288,9 @@ struct StreamMachine<Reader: AnyObject> {
         }
         // With bytes to return, the reader is used only if that makes no caller wait.
         let mayUse = count == 0 || self.session?.neverBlocks == true || state.byteOffset == state.byteCount
-        if mayUse, self.ending == nil, count > 0 || !self.mustWaitForWaker, let use = self.beginUse(isReading: true) {
+        if mayUse, self.ending == nil, count > 0 || !self.mustWaitForWaker,
+            let use = self.session?.use(isReading: true)
+        {
             return (.use(use, appended: count), [])
         }
         if count > 0 { return (.publishOutcome(count), []) }
@@ -288,30 +300,29 @@ struct StreamMachine<Reader: AnyObject> {
     }
 
     private var mustWaitForWaker: Bool {
-        if case .parked(_, isLimited: true) = self.session?.step { true } else { false }
+        if case .parked(isLimited: true) = self.session?.step { true } else { false }
     }
 
     /// Lends the bytes in memory until the next call; nil when there are none, or while a thread uses the reader.
     mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobBytes?) -> UnsafeRawBufferPointer? {
         (self.refusal, self.lent) = (nil, nil)
-        guard state.phase == .open, let session, !session.isInUse else { return nil }
+        guard state.phase == .open, self.session?.isInUse == false else { return nil }
         if let window {
             self.lent = BlobBytes(window.bytes, ownedBy: window)
-        } else if case .idle(let reader, isReadable: true) = session.step {
-            self.lent = lend(reader)
+        } else if self.session?.isReadable == true {
+            self.lent = self.session?.reader.flatMap(lend)
         }
         return self.lent?.bytes
     }
 
     /// Gives the reader to the calling thread to check whether bytes are available; nil when that is not needed now.
     mutating func beginCheckForBytes(_ state: BlobStreamState) -> Use? {
-        guard let session, session.neverBlocks, !session.isReadable, self.window == nil, self.ending == nil else {
-            return nil
-        }
+        guard self.session?.neverBlocks == true, self.session?.isReadable == false, self.window == nil,
+            self.ending == nil
+        else { return nil }
         // The thread that uses the reader may not be reading, so a check follows its use.
-        guard case .inUse(let reader, let isReading, _) = session.step else { return self.beginUse() }
-        self.session?.step = .inUse(reader, isReading: isReading, wasWoken: true)
-        return nil
+        self.session?.wake()
+        return self.session?.use(isReading: false)
     }
 
     /// Takes the reader back.
@@ -322,16 +333,16 @@ struct StreamMachine<Reader: AnyObject> {
         _ use: Use, _ outcome: Outcome, opening info: BlobInfo?, _ state: inout BlobStreamState
     ) -> (hasMore: Bool, [Action]) {
         var actions = self.wakeWaiters()
-        guard self.session?.id == use.sessionID, case .inUse(_, let isReading, let wasWoken) = self.session?.step else {
+        guard self.session?.id == use.sessionID, case .inUse(let isReading, let wasWoken) = self.session?.step else {
             return (false, actions + [.close(use.reader), .release(outcome.window)])
         }
         if isReading, outcome.appended > 0 { self.wantsEvent = true }
         if wasWoken { actions.append(.checkForBytes) }
-        var step = Session.Step.idle(use.reader, isReadable: outcome.isReadable)
+        var step = Session.Step.idle(isReadable: outcome.isReadable)
         switch outcome.result {
         case .success(.bytes): break
         case .success(.end): self.ending = .success(())
-        case .success(.notYet): if !wasWoken { step = .parked(use.reader, isLimited: outcome.isLimited) }
+        case .success(.notYet): if !wasWoken { step = .parked(isLimited: outcome.isLimited) }
         case .failure(let error): self.ending = .failure(error)
         }
         self.session?.step = step
@@ -351,21 +362,23 @@ struct StreamMachine<Reader: AnyObject> {
     /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers see
     /// each.
     mutating func publishOutcome(_ state: inout BlobStreamState) -> (hasMore: Bool, actions: [Action]) {
-        guard let session, session.unusedReader != nil else { return (false, []) }
+        guard self.session?.isUnused == true else { return (false, []) }
+        let isOpenCompleted = self.session?.isOpenCompleted == true
         if self.window == nil, let ending {
             if state.hasBytesAvailable {
                 state.hasBytesAvailable = false
                 return (true, [])
             }
             switch ending {
-            case .success where session.isOpenCompleted: return (false, self.end(&state))
+            case .success where isOpenCompleted: return (false, self.end(&state))
             case .success: return (false, [])
             case .failure(let error): return (false, self.fail(error, &state))
             }
         }
-        guard session.isOpenCompleted, state.phase == .open else { return (false, []) }
+        guard isOpenCompleted, state.phase == .open else { return (false, []) }
         let hadBytes = state.hasBytesAvailable
-        state.hasBytesAvailable = self.window != nil || session.isReadable || !session.neverBlocks
+        state.hasBytesAvailable =
+            self.window != nil || self.session?.isReadable == true || self.session?.neverBlocks == false
         guard state.hasBytesAvailable, self.wantsEvent || !hadBytes else { return (false, []) }
         self.wantsEvent = false
         return (false, self.post(.hasBytesAvailable))
@@ -373,14 +386,12 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Handles a call of the reader's waker.
     mutating func woken(_ id: Int) -> [Action] {
-        guard let session, session.id == id else { return [] }
-        switch session.step {
-        case .inUse(let reader, let isReading, _):
-            self.session?.step = .inUse(reader, isReading: isReading, wasWoken: true)
+        guard self.session?.id == id else { return [] }
+        guard self.session?.isInUse == false else {
+            self.session?.wake()
             return []
-        case .parked(let reader, _): self.session?.step = .idle(reader, isReadable: false)
-        case .requested, .opening, .idle: break
         }
+        if case .parked = self.session?.step { self.session?.step = .idle(isReadable: false) }
         // Threads that wait to read check by themselves.
         let hasWaitingRead = self.waiters.contains { $0.isReading }
         return hasWaitingRead ? self.wakeWaiters() : [.checkForBytes]
@@ -433,7 +444,7 @@ struct StreamMachine<Reader: AnyObject> {
         if let session {
             actions.append(.cancel(session.cancellation))
             // A thread that opens or uses the reader closes it itself.
-            if let reader = session.unusedReader { actions.append(.close(reader)) }
+            if session.isUnused, let reader = session.reader { actions.append(.close(reader)) }
         }
         self.session = nil
         return actions
@@ -468,7 +479,7 @@ struct StreamMachine<Reader: AnyObject> {
             return (.done(true), [])
         case .failed, .closed: return (.done(false), [])
         case .opening where mode == .synchronous:
-            if let session, case .requested = session.step { return (.start(session.id), []) }
+            if let session, session.isRequested { return (.start(session.id), []) }
             self.waiters.append((waiter, false))
             return (.wait, [])
         case .opening, .open, .atEnd: break
@@ -492,7 +503,8 @@ struct StreamMachine<Reader: AnyObject> {
             state.byteOffset = byteOffset
             guard count > inWindow || self.window == nil else { return (.done(true), self.repostBytesAvailable(state)) }
             self.wantsEvent = true
-            return (self.beginUse().map { .skip($0, count - Int64(inWindow)) } ?? .done(true), [])
+            let use = self.session?.use(isReading: false)
+            return (use.map { .skip($0, count - Int64(inWindow)) } ?? .done(true), [])
         }
         guard mode == .synchronous else {
             let actions = self.moveOffset(to: byteOffset, &state)
@@ -517,10 +529,10 @@ struct StreamMachine<Reader: AnyObject> {
         var actions = self.moveOffset(to: byteOffset, &state)
         self.sessionCount += 1
         self.session = Session(
-            id: self.sessionCount, cancellation: cancellation, step: .idle(reader, isReadable: false),
+            id: self.sessionCount, cancellation: cancellation, step: .idle(isReadable: false), reader: reader,
             neverBlocks: neverBlocks)
         actions += self.completeOpening(info, &state)
-        return (self.beginUse(), actions)
+        return (self.session?.use(isReading: false), actions)
     }
 
     private mutating func moveOffset(to byteOffset: Int64, _ state: inout BlobStreamState) -> [Action] {
