@@ -43,7 +43,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     func update<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
     ) -> Result {
-        let ((result, actions), hasPending) = self.machine.update(body)
+        let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.locked, &$0) }
         for action in actions { self.perform(action) }
         if delivers, hasPending { self.state.deliver() }
         return result
@@ -145,7 +145,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// Records an event in the state. Called by threads that use the reader, which must not notify observers, and by
     /// others.
     private func record(_ event: BlobEvent, of session: BlobCancellation) {
-        let (isShown, _) = self.machine.update { machine, state in machine.record(event, of: session, &state) }
+        let (isShown, _) = self.state.updateWithoutDelivering { self.machine.locked.record(event, of: session, &$0) }
         if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }
 

@@ -277,7 +277,6 @@ struct StreamMachine<Reader: AnyObject> {
         case .open where buffer.isEmpty: return (.done(0), [])
         case .opening, .open: break
         }
-        if self.session?.isRequested == true, let id = self.session?.id { return (.start(id), []) }
         var count = 0
         if state.phase == .open, let window {
             count = window.move(to: buffer)
@@ -286,6 +285,7 @@ struct StreamMachine<Reader: AnyObject> {
             self.window = nil
             self.wantsEvent = count > 0
         }
+        if self.session?.isRequested == true, let id = self.session?.id { return (.start(id), []) }
         // With bytes to return, the reader is used only if that makes no caller wait.
         let mayUse = count == 0 || self.session?.neverBlocks == true || state.byteOffset == state.byteCount
         if mayUse, self.ending == nil, count > 0 || !self.mustWaitForWaker,

@@ -12,14 +12,14 @@ struct LockedMachine<Machine, State: Equatable & Sendable>: ~Copyable, @unchecke
     deinit { self.machine.deinitialize(count: 1).deallocate() }
 
     /// Runs `body` under the lock, without changing the state that observers see.
+    @inline(__always)
     func withLock<Result>(_ body: (inout Machine, State) -> Result) -> Result {
         self.state.withValue { body(&self.machine.pointee, $0) }
     }
 
-    /// Runs `body` under the lock.
-    ///
-    /// - Returns: Its result, and whether there may be changes for observers.
-    func update<Result>(_ body: (inout Machine, inout State) -> Result) -> (Result, hasPending: Bool) {
-        self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
+    /// The machine; only to be used in an update of ``state``, which holds the lock.
+    var locked: Machine {
+        @inline(__always) get { self.machine.pointee }
+        @inline(__always) nonmutating _modify { yield &self.machine.pointee }
     }
 }
