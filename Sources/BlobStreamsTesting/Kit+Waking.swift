@@ -63,7 +63,7 @@ extension Kit {
         let shared = HandedOver(try self.walk())  // Safe: this thread waits while another uses it.
         do {
             for step in 0..<stepCount {
-                // Every other call is this thread's: one that has ended may give its identity to the next.
+                // This thread makes every other call: a thread that has ended may pass its identity on to the next one.
                 let isOwn = step.isMultiple(of: 2)
                 let result = try isOwn ? shared.value.attempt() : onThread { try shared.value.attempt() }
                 guard result != .end else { return }

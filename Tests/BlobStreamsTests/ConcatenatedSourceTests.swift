@@ -98,7 +98,7 @@ import Testing
         #expect(try !ConcatenatedSource([MemorySource([1]), ClosureSource { _, _, _ in }]).open().neverBlocks)
     }
 
-    /// The bytes can be read once only, and nothing of them was read; of a part that drips, the error comes with a read.
+    /// The bytes can be read only once, and none was read; a part that drips throws with a read.
     @Test(arguments: [true, false]) func anOpeningThatFailsCanBeRepeated(isLate: Bool) throws {
         let openings = Recorder<Bool>()
         let once = SequentialSource { _ in

@@ -62,7 +62,7 @@ package final class AtomicFile {
             descriptor = uninterrupted {
                 openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
-            // A pipe that nobody reads yet: no event tells when somebody does. A socket has the same error, for ever.
+            // A pipe that nobody reads yet: no event tells when somebody does. A socket always has the same error.
             guard descriptor < 0, errno == ENXIO, isWrittenDirectly, Self.isPipe(name) else { break }
             try context.pause(for: Self.openingInterval)
         }

@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// A source whose readers are used by one thread at a time, for one that does not support concurrent readers.
+/// A layer over a source without concurrent readers, which makes calls of its readers wait for each other.
 struct SerialSource: ForwardingSource, NamedLayer {
     let base: any BlobInputStreamDataSource
     private let lock = ReaderLock()
@@ -53,7 +53,7 @@ private final class ReaderLock: Sendable {
 
     /// Calls `body` with the lock, for which it waits.
     ///
-    /// - Throws: The errors of `body`, and those of waiting in `context`.
+    /// - Throws: The errors of `body` and of waiting in `context`.
     func withLock<Result>(_ context: BlobContext, _ body: () throws -> Result) throws -> Result {
         if !self.acquire(nil) {
             let signal = WaitSignal()

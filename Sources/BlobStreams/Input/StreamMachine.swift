@@ -201,7 +201,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.post(.openCompleted)
     }
 
-    /// The error for content whose length differs from that of the first opening, for sources without a validator.
+    /// The error when the length differs from the first opening's, for sources without a validator.
     private func lengthChangeError(_ info: BlobInfo) -> BlobError? {
         guard self.validator == nil, let old = self.declaredByteCount, let new = info.byteCount, old != new else {
             return nil
@@ -462,8 +462,8 @@ struct StreamMachine<Reader: AnyObject> {
         case restart(Int)
         /// The calling thread uses the reader to skip bytes.
         case skip(Use, Int64)
-        /// In synchronous mode: the caller opens another reader, which replaces that of this opening if it succeeds;
-        /// nil at the end.
+        /// In synchronous mode: the caller opens another reader, which replaces this session's if it succeeds; nil at
+        /// the end, where there is none.
         case replace(Int?)
         case wait
     }

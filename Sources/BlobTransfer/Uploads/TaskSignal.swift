@@ -36,7 +36,7 @@ final class TaskSignal: Sendable {
         }
     }
 
-    /// Waits for a signal or for a time, nil for ever. It may end early, as a timer may, and the next wait has its own.
+    /// Waits for a signal, or for a time; nil sets no limit. May end early, as a timer may fire early.
     nonisolated(nonsending) func wait(for duration: Duration?, _ context: BlobContext) async {
         let timer = duration.map { context.wake(after: $0, BlobWaker { self.signal() }) }
         await self.wait()
