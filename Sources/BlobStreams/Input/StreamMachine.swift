@@ -462,8 +462,8 @@ struct StreamMachine<Reader: AnyObject> {
         case restart(Int)
         /// The calling thread uses the reader to skip bytes.
         case skip(Use, Int64)
-        /// In synchronous mode: the caller opens another reader, which replaces this session's if it succeeds; nil at
-        /// the end, where there is none.
+        /// In synchronous mode: the caller opens another reader, which replaces this session's if it succeeds. A
+        /// stream at its end has no session.
         case replace(Int?)
         case wait
     }
