@@ -50,6 +50,9 @@ let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] 
 /// The path of libFuzzer without its `main`, with which `make fuzz` builds; nil in any other build.
 let fuzzer = Context.environment["BLOBSTREAMS_FUZZER"]
 
+/// Headers and calls of a library in C, which is loaded when it is first needed, or a few lines of C of our own.
+func cLibrary(_ name: String) -> Target { .target(name: name, path: "Sources/CLibraries/\(name)") }
+
 /// A plugin: one module and one product.
 func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(
@@ -113,7 +116,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
     ],
     targets: [
-        .target(name: "CPlatform"),
+        cLibrary("CPlatform"),
         .target(name: "BlobPlatform", dependencies: ["CPlatform"], swiftSettings: settings),
         .target(name: "BlobCore", dependencies: ["BlobPlatform", "CPlatform"], swiftSettings: settings),
         .target(name: "BlobStreams", dependencies: ["BlobCore"], swiftSettings: settings),
@@ -133,21 +136,19 @@ let package = Package(
             name: "BlobStreamsNIO",
             dependencies: ["BlobCore", "BlobPlatform"] + asyncHTTPClient, swiftSettings: settings),
 
-        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CZlib", path: "Sources/CLibraries/CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
             name: "BlobDeflate", dependencies: ["BlobCore", "BlobPlatform", "CZlib"] + (hasISAL ? ["CIsal"] : []),
             exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
         // Its library is loaded when it is first needed; what a package manager knows of it would link it.
-        .target(name: "CArchive"),
+        cLibrary("CArchive"),
         // Shared by programs that decode for others, and those that start them.
-        .target(name: "CHelper"),
-        .target(name: "HelperExchange", dependencies: ["CHelper"], swiftSettings: settings),
+        cLibrary("CHelper"),
+        .target(name: "HelperExchange", dependencies: ["CArchive", "CHelper"], swiftSettings: settings),
         .target(
             name: "BlobHelper", dependencies: ["BlobCore", "BlobPlatform", "CHelper", "HelperExchange"],
             swiftSettings: settings),
-        .target(name: "CAES"),
-        .target(
-            name: "ArchiveExchange", dependencies: ["CArchive", "HelperExchange"], swiftSettings: settings),
+        cLibrary("CAES"),
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
         .target(
             name: "BlobBlocks",
@@ -171,7 +172,7 @@ let package = Package(
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
         plugin(
-            "ArchiveSource", "GzipSource", "ArchiveExchange", "BlobBlocks", "BlobIndex", "BlobDeflate", "CAES",
+            "ArchiveSource", "GzipSource", "BlobBlocks", "BlobIndex", "BlobDeflate", "CAES",
             "BlobHelper", "CArchive", "HelperExchange", .product(name: "Crypto", package: "swift-crypto")),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
@@ -184,16 +185,15 @@ let package = Package(
             ], exclude: filesLeftOut + ["functions.order", "Shell"], swiftSettings: partSettings),
         // Without Foundation: it starts in a millisecond.
         .executableTarget(
-            name: "blob-archive-helper", dependencies: ["ArchiveExchange", "CArchive", "CHelper", "HelperExchange"],
+            name: "blob-archive-helper", dependencies: ["CArchive", "CHelper", "HelperExchange"],
             swiftSettings: settings),
         // Without Foundation, as the one for archives.
-        .target(name: "CVips"),
-        .target(name: "CGexiv2"),
-        .target(name: "CTurboJPEG"),
-        .target(name: "MediaExchange", dependencies: ["HelperExchange"], swiftSettings: settings),
+        cLibrary("CVips"),
+        cLibrary("CGexiv2"),
+        cLibrary("CTurboJPEG"),
         .executableTarget(
             name: "blob-media-helper",
-            dependencies: ["CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange", "MediaExchange"],
+            dependencies: ["CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange"],
             swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",
@@ -294,10 +294,10 @@ let package = Package(
 )
 
 // Their libraries are loaded when they are first needed, as libarchive is.
-if hasISAL { package.targets += [.target(name: "CIsal")] }
-if hasXz { package.targets += [.target(name: "CLzma")] }
-if hasZstd { package.targets += [.target(name: "CZstd")] }
-if hasBzip2 { package.targets += [.target(name: "CBzip2")] }
+if hasISAL { package.targets += [cLibrary("CIsal")] }
+if hasXz { package.targets += [cLibrary("CLzma")] }
+if hasZstd { package.targets += [cLibrary("CZstd")] }
+if hasBzip2 { package.targets += [cLibrary("CBzip2")] }
 
 if hasAssetLibrary {
     package.products.append(.library(name: "AssetLibrarySource", targets: ["AssetLibrarySource"]))
@@ -307,7 +307,6 @@ if hasAssetLibrary {
             name: "AssetLibrarySource",
             dependencies: [
                 "BlobDeflate", "BlobHelper", "BlobIndex", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange",
-                "MediaExchange",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -321,7 +320,7 @@ if hasAssetLibrary {
             name: "AssetLibrarySourceTests",
             dependencies: [
                 "AssetLibrarySource", "BlobStreamsTesting", "BlobTestSupport", "CSystemCallLog", "FileSource",
-                "BlobHelper", "HelperExchange", "KilledImport", "MediaExchange", "blob-media-helper",
+                "BlobHelper", "HelperExchange", "KilledImport", "blob-media-helper",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], exclude: ["Fixtures"], swiftSettings: settings),
     ]
@@ -332,7 +331,7 @@ if hasAssetLibrary {
 
 if hasUploads {
     package.targets += [
-        .target(name: "CCurl"),
+        cLibrary("CCurl"),
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
         example("Upload", "BlobTransfer", "MultipartFormData", "S3Source"),
         plugin("HTTPSource", "BlobTransfer"),

@@ -1,4 +1,3 @@
-internal import ArchiveExchange
 internal import CArchive
 internal import CHelper
 internal import HelperExchange

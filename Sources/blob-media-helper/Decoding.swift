@@ -1,6 +1,5 @@
 internal import CVips
 internal import HelperExchange
-internal import MediaExchange
 
 /// Decodes a picture by `body`, which releases all images.
 ///

@@ -1,7 +1,6 @@
 internal import CGexiv2
 internal import CHelper
 internal import HelperExchange
-internal import MediaExchange
 
 /// Reads the facts of a picture.
 ///

@@ -1,6 +1,5 @@
 internal import CTurboJPEG
 internal import HelperExchange
-internal import MediaExchange
 
 /// Decodes a JPEG to a small one without libvips, if it can be, and writes that to a pipe.
 ///

@@ -1,6 +1,5 @@
 internal import CTurboJPEG
 internal import HelperExchange
-internal import MediaExchange
 
 /// Turns and crops a JPEG without loss, if its blocks allow that, and writes it with its metadata to a pipe.
 func transform(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(MediaFailure) -> ExchangeFrame {

@@ -1,6 +1,5 @@
 internal import CHelper
 internal import HelperExchange
-internal import MediaExchange
 
 /// The helper: answers the commands of the process that started it, until that closes the socket.
 final class MediaHelper {

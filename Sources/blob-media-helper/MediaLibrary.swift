@@ -2,7 +2,6 @@ internal import CGexiv2
 internal import CTurboJPEG
 internal import CVips
 internal import HelperExchange
-internal import MediaExchange
 
 /// The library of a task, loaded and started.
 struct MediaLibrary {

@@ -1,6 +1,5 @@
 internal import CVips
 internal import HelperExchange
-internal import MediaExchange
 
 /// Performs the steps of a recipe, and writes the picture with its metadata as JPEG to a pipe.
 ///

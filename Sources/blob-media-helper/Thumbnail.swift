@@ -1,6 +1,5 @@
 internal import CVips
 internal import HelperExchange
-internal import MediaExchange
 
 /// The quality of thumbnails as JPEG.
 let thumbnailQuality: CInt = 80

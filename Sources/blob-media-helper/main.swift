@@ -1,6 +1,5 @@
 internal import CHelper
 internal import HelperExchange
-internal import MediaExchange
 
 // Started by the module AssetLibrarySource; see `ExchangeFrame` for the protocol, and `MediaProcess` for the other
 // side.

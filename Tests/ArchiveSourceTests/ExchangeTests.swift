@@ -1,4 +1,3 @@
-import ArchiveExchange
 import BlobStreams
 import BlobTestSupport
 import Foundation

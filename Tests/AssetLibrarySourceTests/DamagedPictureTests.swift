@@ -1,7 +1,7 @@
 import BlobStreams
 import BlobTestSupport
 import Foundation
-import MediaExchange
+import HelperExchange
 import Testing
 
 @testable import AssetLibrarySource

@@ -2,7 +2,7 @@ import BlobHelper
 import BlobStreams
 import BlobTestSupport
 import Foundation
-import MediaExchange
+import HelperExchange
 import Testing
 
 @testable import AssetLibrarySource

@@ -1,5 +1,5 @@
 import Foundation
-import MediaExchange
+import HelperExchange
 import Testing
 
 /// The steps of rendering on their way to the helper.

@@ -167,7 +167,7 @@ import Testing
         let maps =
             products.filter { $0.pathExtension == "build" }.map { $0.appendingPathComponent("module.modulemap") }
             + [
-                root.appendingPathComponent("Sources/CZlib/module.modulemap"),
+                root.appendingPathComponent("Sources/CLibraries/CZlib/module.modulemap"),
                 productsFolder.appendingPathComponent(
                     "../../checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap"),
             ]

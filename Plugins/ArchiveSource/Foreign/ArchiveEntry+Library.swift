@@ -1,6 +1,6 @@
-import ArchiveExchange
 import BlobCore
 import BlobPlatform
+import HelperExchange
 
 extension ArchiveEntry {
     /// Creates the entry of a header that libarchive read.

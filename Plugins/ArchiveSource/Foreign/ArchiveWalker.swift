@@ -1,6 +1,6 @@
-import ArchiveExchange
 import BlobCore
 import CArchive
+import HelperExchange
 
 /// A walker over an archive that libarchive reads.
 final class ArchiveWalker: MemberWalker {

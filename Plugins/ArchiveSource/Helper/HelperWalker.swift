@@ -1,4 +1,3 @@
-import ArchiveExchange
 import BlobCore
 import BlobHelper
 import HelperExchange

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobHelper
 import Foundation
-import MediaExchange
+import HelperExchange
 
 /// A reader of the facts of many files, which starts a helper for the first picture. Has one owner.
 final class FactReader {

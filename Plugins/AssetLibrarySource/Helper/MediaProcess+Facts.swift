@@ -2,7 +2,6 @@ import BlobCore
 import BlobHelper
 import Foundation
 import HelperExchange
-import MediaExchange
 
 extension MediaProcess {
     /// The largest file whose facts are read, in bytes: the helper maps it.

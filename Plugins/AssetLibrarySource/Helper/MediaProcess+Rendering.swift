@@ -1,7 +1,6 @@
 import BlobCore
 import BlobHelper
 import HelperExchange
-import MediaExchange
 
 /// A picture to render as JPEG with its metadata.
 struct RenderingJob {

@@ -2,7 +2,6 @@ import BlobCore
 import BlobHelper
 import Foundation
 import HelperExchange
-import MediaExchange
 
 extension MediaProcess {
     /// The largest number of bytes of a thumbnail: far more than a JPEG of 1024 x 1024 pixels has.

@@ -2,7 +2,6 @@ import BlobCore
 import BlobHelper
 import Foundation
 import HelperExchange
-import MediaExchange
 
 /// A process of `blob-media-helper`, which decodes pictures of strangers; for any number of files. Has one owner.
 ///

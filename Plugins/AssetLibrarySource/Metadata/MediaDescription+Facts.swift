@@ -1,4 +1,4 @@
-import MediaExchange
+import HelperExchange
 
 extension MediaDescription {
     /// Adds the facts that a helper has read, which replace others.

@@ -1,6 +1,6 @@
 import BlobCore
 import CryptoDigest
-import MediaExchange
+import HelperExchange
 
 /// The rendering of the current version of an asset by a recipe.
 struct Rendering {

@@ -1,7 +1,7 @@
 public import BlobCore
 import BlobIndex
 public import Foundation
-import MediaExchange
+import HelperExchange
 
 extension AssetLibrary {
     /// The largest file that is taken for a thumbnail, in bytes.

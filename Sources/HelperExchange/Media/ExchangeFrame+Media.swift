@@ -1,5 +1,3 @@
-package import HelperExchange
-
 /// The frames of `blob-media-helper`, which runs libvips and libgexiv2.
 ///
 /// The helper is sent open files with its commands: the one to read first, then the pipe for the output.

@@ -1,5 +1,3 @@
-package import HelperExchange
-
 /// The frames of `blob-archive-helper`, which runs libarchive.
 ///
 /// | command | numbers | answers |
