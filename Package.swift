@@ -93,7 +93,6 @@ let package = Package(
         .library(name: "BlobCore", targets: ["BlobCore"]),
         .library(name: "BlobStreams", targets: ["BlobStreams"]),
         .library(name: "BlobStreamsNIO", targets: ["BlobStreamsNIO"]),
-        .library(name: "BlobStandardSources", targets: ["BlobStandardSources"]),
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "BlobURLSession", targets: ["BlobURLSession"]),
@@ -117,16 +116,14 @@ let package = Package(
     ],
     targets: [
         cLibrary("CPlatform"),
-        .target(name: "BlobPlatform", dependencies: ["CPlatform"], swiftSettings: settings),
+        .target(
+            name: "BlobPlatform", dependencies: ["CPlatform"], path: "Sources/CLibraries/BlobPlatform",
+            swiftSettings: settings),
         .target(name: "BlobCore", dependencies: ["BlobPlatform", "CPlatform"], swiftSettings: settings),
         .target(name: "BlobStreams", dependencies: ["BlobCore"], swiftSettings: settings),
-        // The registry of all plugins that do not need Foundation: without an asset library, it is no part of `blob`.
         .target(
-            name: "BlobStandardSources",
-            dependencies: ["BlobCore", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
-            swiftSettings: partSettings),
-        .target(
-            name: "BlobStreamsStandard", dependencies: ["BlobStandardSources", "BlobStreams"],
+            name: "BlobStreamsStandard",
+            dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
             swiftSettings: partSettings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobCore", "BlobPlatform"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
@@ -163,10 +160,8 @@ let package = Package(
             name: "BlobExtraction", dependencies: ["BlobCore", "BlobPlatform", "CPlatform"], swiftSettings: settings),
         // Shared by the commands.
         .target(name: "BlobCommandLine", dependencies: ["BlobCore", "BlobPlatform"], swiftSettings: settings),
-        // Apart from the receiver: a parser alone, without files and digests.
-        .target(name: "BlobMultipart", dependencies: ["BlobCore"], swiftSettings: settings),
         .target(
-            name: "BlobReceiving", dependencies: ["BlobCore", "BlobMultipart", "BlobPlatform", "CryptoDigest"],
+            name: "BlobReceiving", dependencies: ["BlobCore", "BlobPlatform", "CryptoDigest"],
             swiftSettings: settings),
 
         plugin("FileSource", "CPlatform"),
@@ -179,7 +174,7 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform", "BlobStandardSources", "CHelper",
+                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform", "BlobStreamsStandard", "CHelper",
                 "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut + ["functions.order", "Shell"], swiftSettings: partSettings),
@@ -255,7 +250,7 @@ let package = Package(
         tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CZlib"),
         tests(
-            "BlobReceivingTests", "BlobMultipart", "BlobStreams", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
+            "BlobReceivingTests", "BlobStreams", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting", "BlobTestSupport"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobPlatform", "BlobTestSupport", "CThreadLimit"),
@@ -275,7 +270,7 @@ let package = Package(
         .target(
             name: "FuzzChecks",
             dependencies: [
-                "ArchiveSource", "BlobCore", "BlobDeflate", "BlobIndex", "BlobMultipart", "BlobTestSupport", "CZlib",
+                "ArchiveSource", "BlobCore", "BlobDeflate", "BlobIndex", "BlobTestSupport", "CZlib",
                 "GzipSource",
             ], path: "Tests/Fuzzing/Checks", swiftSettings: settings),
         tests("FuzzChecksTests", "BlobTestSupport", "FuzzChecks"),
@@ -355,7 +350,7 @@ if hasUploads {
         .library(name: "HTTPSource", targets: ["HTTPSource"]),
         .library(name: "S3Source", targets: ["S3Source"]),
     ]
-    package.targets.first { $0.name == "BlobStandardSources" }?.dependencies += ["HTTPSource", "S3Source"]
+    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobTransfer")
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
     package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("Upload")

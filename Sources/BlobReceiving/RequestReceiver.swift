@@ -1,5 +1,4 @@
 package import BlobCore
-import BlobMultipart
 import BlobPlatform
 import CryptoDigest
 

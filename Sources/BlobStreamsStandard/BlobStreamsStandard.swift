@@ -1,2 +1,38 @@
-@_exported import BlobStandardSources
+@_exported import ArchiveSource
+@_exported import BlobCore
 @_exported import BlobStreams
+@_exported import CryptoDigest
+@_exported import FileSource
+@_exported import GzipSource
+
+#if BLOBSTREAMS_ASSET_LIBRARY
+    @_exported import AssetLibrarySource
+#endif
+#if BLOBSTREAMS_UPLOADS
+    @_exported import HTTPSource
+    @_exported import S3Source
+#endif
+
+extension BlobRegistry {
+    /// A registry with all plugins of this package; an asset library is registered separately, with its location.
+    public static let standard: BlobRegistry = {
+        var registry = BlobRegistry()
+        for provider in [FileSource.provider, .dataURL, .gzip, .zlib, .deflate] + web + BlobProvider.archives {
+            do {
+                try registry.register(provider)
+            } catch {
+                preconditionFailure("Two plugins of this package have one scheme: \(error)")
+            }
+        }
+        return registry
+    }()
+
+    /// The providers that need libcurl.
+    private static var web: [BlobProvider] {
+        #if BLOBSTREAMS_UPLOADS
+            [HTTPSource.provider, S3Source.provider]
+        #else
+            []
+        #endif
+    }
+}

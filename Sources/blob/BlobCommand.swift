@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The command `blob`.
 struct BlobCommand: ParsableCommand {

@@ -1,4 +1,4 @@
-import BlobMultipart
+import BlobReceiving
 import BlobStreams
 import BlobTestSupport
 import Foundation

@@ -1,5 +1,4 @@
 package import BlobCore
-import BlobMultipart
 
 /// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), which it names by its
 /// interop version.

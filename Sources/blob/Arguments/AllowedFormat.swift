@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A format that is decoded without a confined helper process only when the user allows it.
 enum AllowedFormat: Hashable, ExpressibleByArgument {

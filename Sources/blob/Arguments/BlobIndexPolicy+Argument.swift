@@ -1,5 +1,5 @@
 public import ArgumentParser
-public import BlobStandardSources
+public import BlobStreamsStandard
 
 /// The value of `--index`.
 extension BlobIndexPolicy: ExpressibleByArgument {

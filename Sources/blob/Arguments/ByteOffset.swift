@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// An offset in bytes, written as a ``ByteCount``; with a `-` before it, one from the end.
 struct ByteOffset: ExpressibleByArgument {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A command that takes any number of names.
 protocol NameListCommand: ParsableCommand {

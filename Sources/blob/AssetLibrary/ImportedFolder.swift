@@ -1,5 +1,5 @@
 import AssetLibrarySource
-import BlobStandardSources
+import BlobStreamsStandard
 import Foundation
 
 /// The assets below a folder of photos: of a camera's card (DCIM), of Google Takeout, or any other.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import AssetLibrarySource
-import BlobStandardSources
+import BlobStreamsStandard
 import Foundation
 
 struct LibraryAlbumCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AssetLibrarySource
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 import Foundation
 
 struct LibraryCheckCommand: ParsableCommand {

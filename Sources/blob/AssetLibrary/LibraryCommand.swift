@@ -1,7 +1,7 @@
 import ArgumentParser
 import AssetLibrarySource
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 import Foundation
 
 struct LibraryCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The completion of locators: files, wrappers, schemes, and the members of archives behind a `#`.
 enum LocatorCompletion {

@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 enum Copying {
     /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.

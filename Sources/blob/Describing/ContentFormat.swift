@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The format of a source, as its content shows it.
 struct ContentFormat {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobIndex
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

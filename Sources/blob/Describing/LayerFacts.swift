@@ -1,6 +1,6 @@
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The facts of one layer of a source beyond its info.
 struct LayerFacts: Encodable {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct SchemesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,5 @@
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The comparison of sources with lists of checksums.
 struct ChecksumCheck {

@@ -1,5 +1,5 @@
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The checksums of one list.
 struct ChecksumList {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The names of algorithms in one argument, separated by commas.
 struct DigestNames: ExpressibleByArgument {

@@ -1,6 +1,6 @@
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The reading of sources for their digests, several in one pass, with one progress line for all of them.
 final class Hashing {

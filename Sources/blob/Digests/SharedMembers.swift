@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The arguments of which those that name members of one archive are read in one pass over it, and their digests.
 struct SharedMembers {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct SumCommand: NameListCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobExtraction
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct ExtractCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

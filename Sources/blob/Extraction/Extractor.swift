@@ -1,6 +1,6 @@
 import BlobExtraction
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The members of one archive on their way to a folder, and their errors.
 final class Extractor {

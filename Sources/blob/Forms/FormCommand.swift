@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 import MultipartFormData
 
 struct FormCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 import MultipartFormData
 
 /// The options of all commands that compose forms.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct IndexDropCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

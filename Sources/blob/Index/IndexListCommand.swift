@@ -2,7 +2,7 @@ import ArgumentParser
 import BlobCommandLine
 import BlobIndex
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct IndexListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

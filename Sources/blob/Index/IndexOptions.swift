@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The options of the commands for the index of one locator.
 struct IndexOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The options of the commands for indexes that say where an index is.
 struct IndexPlaceOptions: ParsableArguments {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobIndex
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The kinds of records that bytes are divided into.
 enum Records: String, ExpressibleByArgument, CaseIterable {

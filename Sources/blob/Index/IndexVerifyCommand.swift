@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct IndexVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

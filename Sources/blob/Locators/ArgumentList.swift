@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The arguments of a command, of which some may be lines of a list.
 struct ArgumentList {

@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 #if BLOBSTREAMS_ASSET_LIBRARY
     import AssetLibrarySource

@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 extension BlobRegistry {
     /// Returns the path of an argument that is a folder; nil for any other.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The options of commands that read any number of locators, each in one pass.
 struct PassOptions: ParsableArguments {

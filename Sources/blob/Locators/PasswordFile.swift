@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The file with the password of the archives that a command reads.
 struct PasswordFile {

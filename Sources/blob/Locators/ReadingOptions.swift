@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The options for sources and the options of a pass over them, together; a command has both groups, for the reason in
 /// ``SourceOptions``.

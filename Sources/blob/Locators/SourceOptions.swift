@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The options of all commands that read from locators.
 struct SourceOptions: ParsableArguments {

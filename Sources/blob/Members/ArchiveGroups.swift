@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The arguments that name members of archives, by archive.
 struct ArchiveGroups {

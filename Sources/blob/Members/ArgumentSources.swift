@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The sources of arguments, as the options of a command have them.
 struct ArgumentSources: Sendable {

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 extension BlobRegistry {
     /// Returns the container at a locator.

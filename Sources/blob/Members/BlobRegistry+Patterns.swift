@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 extension BlobRegistry {
     /// A pattern for members of a container.

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A pattern for names of members, as shells have it.
 ///

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A member of a container; when there is none of its name, the only one whose name differs by a leading `./`.
 struct NamedMemberSource: BlobLayer, NamedLayer {

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The containers that several locators name, each opened once, and read in one pass if their members come in order.
 struct SharedContainers {

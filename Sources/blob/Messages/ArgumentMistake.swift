@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 extension ParsableCommand {
     /// Returns the error for a mistake in the arguments that the parser found, on which it may have a better word.

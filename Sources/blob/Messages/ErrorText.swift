@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without what is said
 /// already or tells nothing.

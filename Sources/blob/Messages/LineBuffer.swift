@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A buffer of lines for standard output.
 final class LineBuffer {

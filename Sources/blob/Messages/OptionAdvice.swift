@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 extension BlobError {
     /// The options that help against errors, by parts of their messages: the libraries that make these do not know the

@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator. Only
 /// one with secrets is not, which has `***` in their place.

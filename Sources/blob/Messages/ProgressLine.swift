@@ -1,6 +1,6 @@
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The progress line on standard error, of which a process shows one at a time.
 ///

@@ -1,6 +1,6 @@
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The modules of the schemes that a build can leave out, as errors name these.
 private let optionalModules = [

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 extension BlobError {
     /// This error with what the user may have meant by a name that looks like a scheme, if that is what is wrong.

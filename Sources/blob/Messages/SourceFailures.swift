@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The errors of single sources, after which a command goes on with the others, as cat(1) does.
 struct SourceFailures {

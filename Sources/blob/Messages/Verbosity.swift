@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The options of all commands for what they print besides results.
 struct VerbosityOptions: ParsableArguments {

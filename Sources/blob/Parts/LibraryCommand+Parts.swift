@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 
 #if !BLOBSTREAMS_ASSET_LIBRARY
     /// Replaces the commands of the asset library in a build without it.

@@ -1,6 +1,6 @@
 #if !BLOBSTREAMS_UPLOADS
     import ArgumentParser
-    import BlobStandardSources
+    import BlobStreamsStandard
 
     /// Replaces the command in a build without the headers of libcurl.
     struct UploadCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The handling of interrupts: the job is cancelled, and cleans up before the process ends.
 enum Interrupts {

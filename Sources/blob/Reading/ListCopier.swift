@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// Prints the locators of a list in its order, and reads the members of an archive without random access in one pass.
 ///

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The next sources of a list that are on the network: their requests are under way while others are printed.
 ///

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The checks that the layers of a source reported, in the order in which they ended.
 struct PassedChecks {

@@ -1,5 +1,5 @@
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// Reads sources to their ends, and all members of archives, for the checks on the way.
 final class SourceTester {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 
 struct TestCommand: NameListCommand {
     static let configuration = CommandConfiguration(

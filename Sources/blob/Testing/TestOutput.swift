@@ -1,5 +1,5 @@
 import BlobCommandLine
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The outcome of the test of a member, or of a source without members.
 struct TestOutcome {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// The options of connections to web servers.

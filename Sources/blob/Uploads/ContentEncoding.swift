@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// The encoding of a body for its transfer (RFC 9110, section 8.4).

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// An upload with what is told of it when it has ended.

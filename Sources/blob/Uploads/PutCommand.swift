@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 struct PutCommand: ParsableCommand {

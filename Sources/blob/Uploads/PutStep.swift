@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A step of `blob put` for sources whose parts are tasks of their own.
 enum PutStep: String, ExpressibleByArgument, CaseIterable {

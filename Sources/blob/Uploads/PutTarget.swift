@@ -1,6 +1,6 @@
 import BlobCommandLine
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// The place where `blob put` stores objects.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// The options of stores with the interface of S3.

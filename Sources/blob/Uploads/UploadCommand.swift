@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 import MultipartFormData
 

@@ -1,4 +1,4 @@
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A URL that ends with '/', to which the name of each source is appended, as by `curl -T`.
 struct UploadFolder {

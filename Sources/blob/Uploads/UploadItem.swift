@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// A source to upload, which is opened when its turn comes.
 struct UploadItem: Sendable {

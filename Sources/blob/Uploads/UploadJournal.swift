@@ -1,5 +1,5 @@
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// A file with a line for each upload that was accepted: URL, locator, validator and SHA-256, with a space between, and

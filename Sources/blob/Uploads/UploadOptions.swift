@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// The options of an upload request.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStandardSources
+import BlobStreamsStandard
 import BlobTransfer
 
 /// The options of requests to web servers. Those with secrets belong to one server: in an upload, to its receiver.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobPlatform
-import BlobStandardSources
+import BlobStreamsStandard
 
 /// The facts of a request that has ended.
 struct RequestFacts {

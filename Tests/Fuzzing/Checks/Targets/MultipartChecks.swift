@@ -1,5 +1,5 @@
 import BlobCore
-import BlobMultipart
+import BlobReceiving
 import BlobTestSupport
 
 /// Checks that the events do not depend on the pieces in which a body comes.

@@ -1,3 +1,0 @@
-#if BLOBSTREAMS_ASSET_LIBRARY
-    @_exported import AssetLibrarySource
-#endif
