@@ -100,7 +100,7 @@ import Testing
         try self.test.library.setAdjustment(of: asset.id, sidecar: self.folder.path("later.xmp"))
         #expect(try self.test.library.asset(asset.id)?.generation == 2)
         // One that is too long to be kept is not taken for none.
-        let long = [UInt8](repeating: 0x20, count: MarkupParser.byteLimit + 1)
+        let long = [UInt8](repeating: 0x20, count: MarkupElement.byteLimit + 1)
         try self.test.library.setAdjustment(of: asset.id, sidecar: self.folder.write(long, to: "long.AAE"))
         #expect(try self.test.library.adjustment(of: asset) == .notRenderable(["AAE"]))
         #expect(

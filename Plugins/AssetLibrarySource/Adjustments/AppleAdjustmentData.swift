@@ -7,7 +7,7 @@ import Foundation
 /// Apple does not document: the orientation, and a crop at no angle that is as far from the top as from the bottom.
 struct AppleAdjustmentData {
     /// The length of the longest file in bytes.
-    static let byteLimit = MarkupParser.byteLimit
+    static let byteLimit = MarkupElement.byteLimit
 
     let formatIdentifier: String
     let formatVersion: String
@@ -43,7 +43,7 @@ struct AppleAdjustmentData {
     }
 
     private static func markup(_ file: [UInt8]) throws(BlobError) -> Fields {
-        let root = try MarkupParser.parse(file)
+        let root = try MarkupElement.parse(file)
         guard root.name.local == "plist", let dictionary = root.children.first, dictionary.name.local == "dict" else {
             throw BlobError(.corrupted, "The AAE file is not a property list of a dictionary.")
         }

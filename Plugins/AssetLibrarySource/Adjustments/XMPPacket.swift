@@ -21,7 +21,7 @@ struct XMPPacket {
     /// - Throws: ``BlobError/Code/corrupted`` for an invalid packet, ``BlobError/Code/limitExceeded``.
     init(_ bytes: [UInt8]) throws(BlobError) {
         var properties: [Property] = []
-        Self.read(try MarkupParser.parse(bytes), into: &properties)
+        Self.read(try MarkupElement.parse(bytes), into: &properties)
         self.properties = properties
     }
 

@@ -1,0 +1,282 @@
+/// An element of an XML document with namespaces, and the elements in it.
+package struct MarkupElement {
+    /// The name of an element or an attribute, with its namespace instead of a prefix.
+    package struct Name: Hashable {
+        /// The URI of the namespace; empty without one, and `xml` for the prefix that XML reserves.
+        package var namespace: String
+        package var local: String
+
+        package init(namespace: String, local: String) {
+            (self.namespace, self.local) = (namespace, local)
+        }
+    }
+
+    package struct Attribute {
+        package var name: Name
+        package var value: String
+        /// The range in the document, from the name to the closing quotation mark.
+        package var range: Range<Int>
+    }
+
+    /// The length of the longest document in bytes.
+    package static let byteLimit = 4 << 20
+    /// The number of elements around each other.
+    package static let depthLimit = 64
+    /// The number of elements and attributes in a document.
+    package static let nodeLimit = 50_000
+
+    package fileprivate(set) var name: Name
+    package fileprivate(set) var attributes: [Attribute] = []
+    package fileprivate(set) var children: [MarkupElement] = []
+    /// The text directly in this element, without the text of its children.
+    package fileprivate(set) var text = ""
+    /// The range in the document, from the first `<` to the last `>`.
+    package fileprivate(set) var range: Range<Int>
+
+    /// The text without the white space around it.
+    package var trimmedText: String {
+        let end = self.text.lastIndex { !$0.isWhitespace }.map { self.text.index(after: $0) }
+        return String(self.text[..<(end ?? self.text.startIndex)].drop(while: \.isWhitespace))
+    }
+
+    fileprivate init(name: Name, range: Range<Int>) {
+        (self.name, self.range) = (name, range)
+    }
+
+    /// Reads a document of XML 1.0 with namespaces in UTF-8, which need not be trusted.
+    ///
+    /// Expands nothing but character references and the five predefined entities, and opens nothing: a document type
+    /// with declarations of its own is an error. Memory is at most a small multiple of the document.
+    ///
+    /// - Returns: The root element.
+    /// - Throws: ``BlobError/Code/corrupted`` with the offset, ``BlobError/Code/limitExceeded``.
+    /// - Complexity: O(bytes).
+    package static func parse(_ bytes: [UInt8]) throws(BlobError) -> MarkupElement {
+        guard bytes.count <= self.byteLimit else {
+            throw BlobError(.limitExceeded, "An XML document has \(bytes.count) bytes, more than \(self.byteLimit).")
+        }
+        var parser = MarkupParser(bytes)
+        return try parser.document()
+    }
+}
+
+private struct MarkupParser {
+    private let bytes: [UInt8]
+    private var place = 0
+    private var nodesLeft = MarkupElement.nodeLimit
+    /// The namespaces by the prefixes that are in scope; the default one has an empty prefix.
+    private var namespaces: [String: String] = ["xml": "xml"]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func document() throws(BlobError) -> MarkupElement {
+        self.skip("\u{FEFF}")
+        try self.skipBetweenElements()
+        let root = try self.element(depth: 1)
+        try self.skipBetweenElements()
+        // XMP packets are padded to the end of their place.
+        guard self.bytes[self.place...].allSatisfy({ $0 == 0 }) else { throw self.invalid("text after the root") }
+        return root
+    }
+
+    private func invalid(_ fault: String) -> BlobError {
+        BlobError(.corrupted, "The XML document is invalid: \(fault).", byteOffset: Int64(self.place))
+    }
+
+    // MARK: Bytes
+
+    private var next: UInt8? { self.place < self.bytes.count ? self.bytes[self.place] : nil }
+
+    private func starts(with text: StaticString) -> Bool {
+        let text = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        return self.bytes[self.place...].starts(with: text)
+    }
+
+    @discardableResult private mutating func skip(_ text: StaticString) -> Bool {
+        guard self.starts(with: text) else { return false }
+        self.place += text.utf8CodeUnitCount
+        return true
+    }
+
+    private mutating func expect(_ text: StaticString) throws(BlobError) {
+        guard self.skip(text) else { throw self.invalid("'\(text)' is missing") }
+    }
+
+    @discardableResult private mutating func skipSpace() -> Bool {
+        let start = self.place
+        while let next, next == 0x20 || next == 0x09 || next == 0x0A || next == 0x0D { self.place += 1 }
+        return self.place > start
+    }
+
+    private mutating func skip(through end: StaticString) throws(BlobError) {
+        while !self.skip(end) {
+            guard self.place < self.bytes.count else { throw self.invalid("'\(end)' is missing") }
+            self.place += 1
+        }
+    }
+
+    private func string(_ bytes: some Collection<UInt8>) throws(BlobError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw self.invalid("text that is no UTF-8") }
+        return text
+    }
+
+    // MARK: Elements
+
+    private mutating func skipBetweenElements() throws(BlobError) {
+        while true {
+            self.skipSpace()
+            if try self.skipAside() { continue }
+            guard self.skip("<!DOCTYPE") else { return }
+            while let next, next != UInt8(ascii: ">") {
+                guard next != UInt8(ascii: "[") else { throw self.invalid("a document type with declarations") }
+                self.place += 1
+            }
+            try self.expect(">")
+        }
+    }
+
+    /// Skips a comment or an instruction; returns false at anything else.
+    private mutating func skipAside() throws(BlobError) -> Bool {
+        if self.skip("<!--") {
+            try self.skip(through: "-->")
+        } else if self.skip("<?") {
+            try self.skip(through: "?>")
+        } else {
+            return false
+        }
+        return true
+    }
+
+    private mutating func element(depth: Int) throws(BlobError) -> MarkupElement {
+        guard depth <= MarkupElement.depthLimit else {
+            throw BlobError(
+                .limitExceeded, "An XML document has more than \(MarkupElement.depthLimit) elements in each other.")
+        }
+        let start = self.place
+        try self.expect("<")
+        try self.count()
+        let qualified = try self.name()
+        // A table of prefixes for each element would make the time quadratic: what the element changes is undone.
+        var hidden: [(prefix: String, namespace: String?)] = []
+        var raw: [(name: String, value: String, range: Range<Int>)] = []
+        while self.skipSpace(), let next, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") {
+            try self.count()
+            let attributeStart = self.place
+            let name = try self.name()
+            self.skipSpace()
+            try self.expect("=")
+            self.skipSpace()
+            let value = try self.quoted()
+            if name == "xmlns" || name.hasPrefix("xmlns:") {
+                let prefix = String(name.dropFirst("xmlns:".count))
+                guard prefix != "xml" else { continue }
+                hidden.append((prefix, self.namespaces.updateValue(value, forKey: prefix)))
+            } else {
+                raw.append((name, value, attributeStart..<self.place))
+            }
+        }
+        let fallback = self.namespaces[""] ?? ""
+        var element = MarkupElement(name: try self.resolve(qualified, fallback: fallback), range: start..<start)
+        for (name, value, range) in raw {
+            element.attributes.append(.init(name: try self.resolve(name, fallback: ""), value: value, range: range))
+        }
+        if !self.skip("/>") {
+            try self.expect(">")
+            try self.readContent(of: &element, depth)
+            guard try self.name() == qualified else { throw self.invalid("an element is closed by another name") }
+            self.skipSpace()
+            try self.expect(">")
+        }
+        for (prefix, namespace) in hidden.reversed() { self.namespaces[prefix] = namespace }
+        element.range = start..<self.place
+        return element
+    }
+
+    /// Reads up to the name in the closing tag.
+    private mutating func readContent(of element: inout MarkupElement, _ depth: Int) throws(BlobError) {
+        var text: [UInt8] = []
+        while let next {
+            if next == UInt8(ascii: "&") {
+                text += try self.reference()
+            } else if next != UInt8(ascii: "<") {
+                text.append(next)
+                self.place += 1
+            } else if self.skip("</") {
+                element.text = try self.string(text)
+                return
+            } else if self.skip("<![CDATA[") {
+                let start = self.place
+                try self.skip(through: "]]>")
+                text += self.bytes[start..<(self.place - 3)]
+            } else if try !self.skipAside() {
+                element.children.append(try self.element(depth: depth + 1))
+            }
+        }
+        throw self.invalid("an element is not closed")
+    }
+
+    private mutating func count() throws(BlobError) {
+        self.nodesLeft -= 1
+        guard self.nodesLeft >= 0 else {
+            throw BlobError(
+                .limitExceeded, "An XML document has more than \(MarkupElement.nodeLimit) elements and attributes.")
+        }
+    }
+
+    private func resolve(_ name: String, fallback: String) throws(BlobError) -> MarkupElement.Name {
+        guard let colon = name.firstIndex(of: ":") else { return .init(namespace: fallback, local: name) }
+        let prefix = String(name[..<colon])
+        guard let namespace = self.namespaces[prefix] else {
+            throw self.invalid("no namespace has the prefix '\(prefix)'")
+        }
+        return .init(namespace: namespace, local: String(name[name.index(after: colon)...]))
+    }
+
+    private mutating func name() throws(BlobError) -> String {
+        let start = self.place
+        while let next, next > 0x20, !"<>/=&'\"?!".utf8.contains(next) { self.place += 1 }
+        guard self.place > start else { throw self.invalid("a name is missing") }
+        return try self.string(self.bytes[start..<self.place])
+    }
+
+    private mutating func quoted() throws(BlobError) -> String {
+        guard let mark = self.next, mark == UInt8(ascii: "\"") || mark == UInt8(ascii: "'") else {
+            throw self.invalid("a quotation mark is missing")
+        }
+        self.place += 1
+        var text: [UInt8] = []
+        while let next, next != mark {
+            guard next != UInt8(ascii: "<") else { throw self.invalid("'<' in an attribute") }
+            if next == UInt8(ascii: "&") {
+                text += try self.reference()
+            } else {
+                text.append(next)
+                self.place += 1
+            }
+        }
+        guard self.next == mark else { throw self.invalid("an attribute is not closed") }
+        self.place += 1
+        return try self.string(text)
+    }
+
+    /// Reads a character reference or one of the predefined entities.
+    private mutating func reference() throws(BlobError) -> [UInt8] {
+        let rest = self.bytes[self.place...].dropFirst().prefix(10)
+        guard let end = rest.firstIndex(of: UInt8(ascii: ";")) else { throw self.invalid("an entity is not closed") }
+        let name = try self.string(rest[..<end])
+        let scalar: Unicode.Scalar? =
+            switch name {
+            case "lt": "<"
+            case "gt": ">"
+            case "amp": "&"
+            case "quot": "\""
+            case "apos": "'"
+            case _ where name.hasPrefix("#x"): UInt32(name.dropFirst(2), radix: 16).flatMap(Unicode.Scalar.init)
+            case _ where name.hasPrefix("#"): UInt32(name.dropFirst()).flatMap(Unicode.Scalar.init)
+            default: nil
+            }
+        guard let scalar else { throw self.invalid("an unknown entity '\(name)'") }
+        self.place = end + 1
+        return Array(String(scalar).utf8)
+    }
+}
