@@ -102,4 +102,58 @@ public struct HTTPSource: BlobInputStreamDataSource {
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
+
+    /// The provider for `http` and `https` locators, with the default options.
+    public static let provider = provider(Options())
+
+    /// Returns a provider for `http` and `https` locators.
+    public static func provider(_ options: Options) -> BlobProvider {
+        BlobProvider(
+            .origin { locator, _ in try HTTPSource(locator, options: options) }, schemes: ["http", "https"],
+            reachesNetwork: true)
+    }
+}
+
+/// The requests for a URL.
+struct HTTPRequests: RemoteRequests {
+    /// The fields that follow from how an object is read, and those that frame a message.
+    private static let reservedFields: Set = [
+        "accept-encoding", "connection", "content-length", "if-match", "if-modified-since", "if-none-match", "if-range",
+        "if-unmodified-since", "range", "te", "transfer-encoding", "upgrade",
+    ]
+
+    private let request: TransferRequest
+    private let name: String?
+
+    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/unavailable``.
+    init(_ locator: BlobLocator, _ options: HTTPSource.Options) throws(BlobError) {
+        var request = TransferRequest(try TransferURL("\(locator.scheme):\(locator.schemeSpecificPart)"))
+        request.privateFields = options.headers.map { BlobHTTPField($0.name, $0.value) }
+        try BlobHTTPField.validate(
+            request.privateFields, reserved: Self.reservedFields, "follows from how the object is read")
+        request.settings = options.transfers
+        self.request = request
+        let last = request.url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        self.name = PercentEncoding.decode(last.utf8).flatMap(Self.name)
+    }
+
+    func makeRequest(
+        _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
+    ) {
+        var request = self.request
+        request.fields = fields
+        completion(.success(request))
+    }
+
+    func name(_ head: ResponseHead) -> String? {
+        let disposition = head.value(of: "content-disposition").map { ParameterizedValue(lenient: $0.utf8) }
+        return (try? disposition?.filename()).flatMap(Self.name) ?? self.name
+    }
+
+    /// Returns the last component of a name, which is never a path; nil when it is no name.
+    private static func name(_ bytes: [UInt8]) -> String? {
+        let name = bytes.split(omittingEmptySubsequences: false) { "/\\".utf8.contains($0) }.last ?? []
+        guard !name.isEmpty, !name.contains(0), let text = String(validating: name, as: UTF8.self) else { return nil }
+        return [".", ".."].contains(text) ? nil : text
+    }
 }
