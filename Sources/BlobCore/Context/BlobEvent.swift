@@ -43,12 +43,21 @@ public struct BlobEvent: Hashable, Sendable {
     /// The checksum that ``Kind/verified`` is about, such as `CRC-32`; nil for other kinds.
     public let check: String?
 
+    /// The time before the attempt that ``Kind/recovering`` announces; nil for other kinds.
+    package private(set) var delay: Duration?
+
     /// Creates an event.
     public init(_ kind: Kind, _ value: Int64 = 0, layer: String? = nil, check: String? = nil) {
         self.kind = kind
         self.value = value
         self.layer = layer
         self.check = check
+    }
+
+    /// Creates the event of an attempt that follows after a delay.
+    init(_ kind: Kind, _ value: Int64 = 0, delay: Duration) {
+        self.init(kind, value)
+        self.delay = delay
     }
 }
 

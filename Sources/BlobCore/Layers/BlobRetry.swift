@@ -1,4 +1,5 @@
-/// The rules by which an interrupted reading is tried again, and resumed at the byte that it had reached.
+/// The rules by which something that failed is tried again: an interrupted reading, which is resumed at the byte that it
+/// had reached, or a request that sends bytes.
 ///
 /// Only errors whose ``BlobError/isTransient`` is true are tried again, over a source that can be opened again. An end
 /// that comes too early is ``BlobError/Code/truncated``, which is not: the data of a format would be as short again. A
@@ -27,7 +28,13 @@ public struct BlobRetry: Hashable, Sendable {
     /// The number of failures of one reader in all after which the last error is thrown: 1,000 by default.
     public var failureBudget: Int
 
-    /// The longest delay before the second attempt, and before any: 0.2 and 30 seconds by default.
+    /// The longest time that the delays in a row may take together; nil, the default, is no limit.
+    ///
+    /// When the next delay would exceed it, as one that a server asks for may, the error is thrown at once.
+    public var maximumWait: Duration?
+
+    /// The longest delay before the second attempt, and before any: 0.2 and 30 seconds by default, and 1 and 60 seconds
+    /// for requests that send bytes.
     ///
     /// The limit doubles with each failure in a row, and the delay is random, from zero to the limit: so many clients
     /// of one server do not return at the same moment. A delay that the source asks for is kept to. When it ends after
@@ -51,11 +58,96 @@ public struct BlobRetry: Hashable, Sendable {
         self.identity = identity
     }
 
+    /// Creates the rules for requests that send bytes.
+    ///
+    /// - Parameter count: The maximum number of repetitions in a row, from 0.
+    package init(maximumRetryCount count: Int) {
+        self.init(failureBudget: .max, maximumDelays: .seconds(1)...(.seconds(60)))
+        self.maximumRetryCount = count
+    }
+
+    /// The maximum number of repetitions in a row, from 0: one less than the failures.
+    package var maximumRetryCount: Int {
+        get { self.maximumFailureCount - 1 }
+        set { self.maximumFailureCount = newValue == .max ? .max : newValue + 1 }
+    }
+
+    /// The statuses of HTTP by which a server says that it did not act, and may later: timeout, too early, too many
+    /// requests, unavailable (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section 5.2).
+    private static let postponingStatuses: Set = [408, 425, 429, 503]
+
+    /// The statuses of servers and gateways that failed, perhaps after they had acted (RFC 9110, section 15.6).
+    private static let failureStatuses: Set = [500, 502, 504]
+
+    /// Returns true when a request may succeed later that was answered with a status of HTTP.
+    ///
+    /// - Parameter isRepeatable: True when the request has no further effect if it is made twice.
+    package static func isTransient(_ status: Int, isRepeatable: Bool) -> Bool {
+        self.postponingStatuses.contains(status) || isRepeatable && self.failureStatuses.contains(status)
+    }
+
     /// Returns the delay after a number of failures in a row, from 1: random, up to a limit that doubles with each.
     func delay(afterFailures count: Int, using random: inout some RandomNumberGenerator) -> Duration {
         let (least, most) = (self.maximumDelays.lowerBound, self.maximumDelays.upperBound)
         // 2^40 of any delay is longer than the longest.
         let limit = min(least * (1 << min(max(count, 1) - 1, 40)), most)
         return limit * Double.random(in: 0...1, using: &random)
+    }
+}
+
+/// The failures of one reader or request, counted.
+package struct RetryFailures {
+    /// An attempt that follows a failure.
+    package struct Attempt: Sendable {
+        /// The failure.
+        package let error: BlobError
+        /// The number of the attempt, from 1 for the first repetition in a row, and the highest that there can be.
+        package let number, limit: Int
+        /// The time before the attempt.
+        package let delay: Duration
+    }
+
+    private let rules: BlobRetry
+    package private(set) var count = 0
+    private var countInRow = 0
+    private var waited = Duration.zero
+    private var random = SystemRandomNumberGenerator()
+
+    package init(_ rules: BlobRetry) { self.rules = rules }
+
+    /// Notes that there was progress, such as bytes that came.
+    package mutating func end() { (self.countInRow, self.waited) = (0, .zero) }
+
+    /// Counts a failure, and returns the attempt that follows.
+    ///
+    /// - Throws: As ``delay(after:_:)``.
+    package mutating func attempt(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Attempt {
+        let delay = try self.delay(after: error, context)
+        return Attempt(error: error, number: self.countInRow, limit: self.rules.maximumRetryCount, delay: delay)
+    }
+
+    /// Counts a failure, and returns the delay before the next attempt: the one that the source asks for if that is
+    /// longer than the random one, which leaves at least half of the time up to the deadline to the attempt.
+    ///
+    /// - Throws: The error, if there is to be no attempt, or none before the deadline; what ended the job meanwhile.
+    package mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
+        self.count += 1
+        self.countInRow += 1
+        guard error.isTransient, error.code != .changed, self.countInRow < self.rules.maximumFailureCount,
+            self.count < self.rules.failureBudget
+        else { throw error }
+        let (random, asked) = (
+            self.rules.delay(afterFailures: self.countInRow, using: &self.random), error.retryDelay ?? .zero
+        )
+        var delay = max(random, asked)
+        if let left = context.lastMoment?.remaining {
+            // An attempt that fails when the time of the job is up: the job ends for that reason.
+            try context.check()
+            guard asked < left else { throw error }
+            delay = max(min(random, left / 2), asked)
+        }
+        self.waited += delay
+        guard self.rules.maximumWait.map({ self.waited <= $0 }) ?? true else { throw error }
+        return delay
     }
 }

@@ -196,7 +196,7 @@ final class RetryStream: BlobByteStream {
             self.leave(for: error)
             self.phase = .waiting(TimerWait(delay, self.context))
             self.isResumed = true
-            self.context.eventSink?(BlobEvent(.recovering, self.byteOffset))
+            self.context.eventSink?(BlobEvent(.recovering, self.byteOffset, delay: delay))
         } catch {
             if error.code == .changed { self.context.eventSink?(BlobEvent(.invalidated, self.byteOffset)) }
             self.leave(for: error)
