@@ -145,7 +145,6 @@ let package = Package(
         .target(
             name: "BlobHelper", dependencies: ["BlobCore", "BlobPlatform", "CHelper", "HelperExchange"],
             swiftSettings: settings),
-        cLibrary("CAES"),
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
         .target(
             name: "BlobBlocks",
@@ -167,8 +166,9 @@ let package = Package(
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
         plugin(
-            "ArchiveSource", "GzipSource", "BlobBlocks", "BlobIndex", "BlobDeflate", "CAES",
-            "BlobHelper", "CArchive", "HelperExchange", .product(name: "Crypto", package: "swift-crypto")),
+            "ArchiveSource", "GzipSource", "BlobBlocks", "BlobIndex", "BlobDeflate",
+            "BlobHelper", "CArchive", "HelperExchange", .product(name: "Crypto", package: "swift-crypto"),
+            .product(name: "CryptoExtras", package: "swift-crypto")),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(

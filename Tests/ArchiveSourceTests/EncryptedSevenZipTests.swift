@@ -197,28 +197,4 @@ import Testing
             #expect(SevenZipEncryption(properties) == nil)
         }
     }
-
-    /// NIST SP 800-38A, F.2.6, CBC-AES256.Decrypt.
-    @Test(arguments: [false, true])
-    func blocksAreDecryptedAsTheStandardSays(isPortable: Bool) throws {
-        func bytes(_ text: String) -> [UInt8] {
-            stride(from: 0, to: text.count, by: 2).compactMap { UInt8(text.dropFirst($0).prefix(2), radix: 16) }
-        }
-        let key = AES256(key: bytes("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"))
-        let encrypted = bytes(
-            "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"
-                + "39f23369a9d9bacfa530e26304231461b2eb05e2c39be9fcda6c19078c6a9d1b")
-        let plain = bytes(
-            "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
-                + "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710")
-        // Alone, and as more blocks than are decrypted at a time.
-        for count in [1, 2, 5] {
-            var previous = [UInt8](0..<16)
-            var blocks = [UInt8](repeatElement(encrypted, count: count).joined())
-            blocks.withUnsafeMutableBytes { key.decrypt($0, after: &previous, isPortable: isPortable) }
-            #expect(blocks.prefix(64) == plain[...])
-            #expect(blocks.suffix(48) == plain.suffix(48))
-            #expect(previous == encrypted.suffix(16))
-        }
-    }
 }

@@ -1,11 +1,16 @@
 import BlobCore
+import BlobPlatform
 import Crypto
+import CryptoExtras
 
 /// The encryption of a stream: AES-256 in CBC mode, with a key made of a password by SHA-256 (method 06 F1 07 01).
 struct SevenZipEncryption {
     /// The number by which a key is derived in as many rounds as the salt, the password and a counter are joined: 2^24
     /// take some seconds, and 7-Zip makes 2^19.
     static let maximumCycles: UInt8 = 24
+
+    /// The length of a block in bytes.
+    static let blockByteCount = 16
 
     /// The number that stands for no hashing.
     private static let plain: UInt8 = 0x3F
@@ -22,16 +27,16 @@ struct SevenZipEncryption {
         guard let first = properties.first else { return nil }
         self.cycles = first & 0x3F
         guard first & 0xC0 != 0 else {
-            (self.salt, self.initialVector) = ([], [UInt8](repeating: 0, count: AES256.blockByteCount))
+            (self.salt, self.initialVector) = ([], [UInt8](repeating: 0, count: Self.blockByteCount))
             return
         }
         guard properties.count >= 2 else { return nil }
         let saltCount = Int(first >> 7 & 1) + Int(properties[1] >> 4)
         let vectorCount = Int(first >> 6 & 1) + Int(properties[1] & 0x0F)
-        guard properties.count == 2 + saltCount + vectorCount, vectorCount <= AES256.blockByteCount else { return nil }
+        guard properties.count == 2 + saltCount + vectorCount, vectorCount <= Self.blockByteCount else { return nil }
         self.salt = Array(properties[2..<(2 + saltCount)])
         let vector = properties[(2 + saltCount)...]
-        self.initialVector = vector + [UInt8](repeating: 0, count: AES256.blockByteCount - vector.count)
+        self.initialVector = vector + [UInt8](repeating: 0, count: Self.blockByteCount - vector.count)
     }
 
     /// The facts that make a key.
@@ -57,9 +62,10 @@ extension SevenZipEncryption.Secret {
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` for more than 2^24 rounds; the errors of ``BlobContext/check()``.
     /// - Complexity: O(2^cycles); 2^19 rounds take about 0.1 seconds.
-    func makeKey(_ context: BlobContext) throws(BlobError) -> AES256 {
+    func makeKey(_ context: BlobContext) throws(BlobError) -> SymmetricKey {
         guard self.cycles != SevenZipEncryption.plain else {
-            return AES256(key: (self.salt + self.password + [UInt8](repeating: 0, count: 32)).prefix(32))
+            let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
+            return SymmetricKey(data: padded.prefix(32))
         }
         guard self.cycles <= SevenZipEncryption.maximumCycles else {
             throw BlobError(
@@ -91,6 +97,149 @@ extension SevenZipEncryption.Secret {
             }
             counter += UInt64(count)
         }
-        return AES256(key: hash.finalize())
+        return SymmetricKey(data: hash.finalize())
+    }
+}
+
+/// The keys of one archive. Deriving one takes about 0.1 seconds, so they are kept as long as the archive is used.
+final class SevenZipKeys: Sendable {
+    private struct State {
+        var keys: [SevenZipEncryption.Secret: SymmetricKey] = [:]
+        /// The secrets with which bytes were decrypted that have their checksum.
+        var proven: Set<SevenZipEncryption.Secret> = []
+    }
+
+    /// The maximum number of keys that are kept.
+    private static let maximumCount = 64
+
+    private let state = Locked(State())
+
+    /// Returns the key for an encryption, and the secret that it is made of.
+    ///
+    /// - Throws: ``BlobError/Code/encrypted`` when there is no password; the errors of asking for it and of
+    ///   ``SevenZipEncryption/Secret/makeKey(_:)``.
+    func key(
+        _ encryption: SevenZipEncryption, of locator: BlobLocator?, _ context: BlobContext
+    ) throws(BlobError) -> (key: SymmetricKey, secret: SevenZipEncryption.Secret) {
+        let password: String?
+        do {
+            password = try context.password?(locator)
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        guard let password else { throw .withoutPassword("This archive") }
+        let secret = encryption.secret(password)
+        if let key = self.state.withLock({ $0.keys[secret] }) { return (key, secret) }
+        let key = try secret.makeKey(context)
+        self.state.withLock { state in
+            if state.keys.count >= Self.maximumCount { state = State() }
+            state.keys[secret] = key
+        }
+        return (key, secret)
+    }
+
+    /// Stores that secrets are right.
+    func prove(_ secrets: [SevenZipEncryption.Secret]) { self.state.withLock { $0.proven.formUnion(secrets) } }
+
+    /// Returns true when secrets are known to be right.
+    func areProven(_ secrets: [SevenZipEncryption.Secret]) -> Bool {
+        self.state.withLock { $0.proven.isSuperset(of: secrets) }
+    }
+}
+
+extension BlobError {
+    static func withoutPassword(_ what: String) -> BlobError {
+        BlobError(.encrypted, "\(what) is encrypted, and no password is given.")
+    }
+
+    static func withoutProof(_ what: String) -> BlobError {
+        BlobError(.encrypted, "\(what) is encrypted, and has no checksum that shows whether the password is right.")
+    }
+
+    static func wrongPassword(_ what: String, _ cause: BlobError? = nil) -> BlobError {
+        BlobError(.encrypted, "\(what) cannot be read: the password is wrong, or the archive is damaged.", cause: cause)
+    }
+}
+
+/// The content of an encrypted packed stream of a 7z. Any offset costs the decryption of the block at it.
+struct DecryptedSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+    private let byteCount: Int64
+    private let key: SymmetricKey
+    private let initialVector: [UInt8]
+
+    /// - Parameters:
+    ///   - base: The encrypted bytes.
+    ///   - packedByteCount: Their number.
+    ///   - byteCount: The length of the content, which the base has in whole blocks.
+    /// - Returns: Nil when the base is too short for the content.
+    init?(
+        _ base: any BlobInputStreamDataSource, packedByteCount: UInt64, byteCount: UInt64, _ key: SymmetricKey,
+        _ initialVector: [UInt8]
+    ) {
+        let blocks =
+            packedByteCount / UInt64(SevenZipEncryption.blockByteCount) * UInt64(SevenZipEncryption.blockByteCount)
+        guard byteCount <= blocks, let byteCount = Int64(exactly: byteCount) else { return nil }
+        (self.base, self.byteCount, self.key, self.initialVector) = (base, byteCount, key, initialVector)
+    }
+
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        self.decryption(from: 0).info(of: try self.base.info(context))
+    }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        try BlobInfo(byteCount: self.byteCount).check(byteOffset: opening.byteOffset, matching: nil)
+        let blockByteCount = Int64(SevenZipEncryption.blockByteCount)
+        // A block is decrypted with the encrypted block before it.
+        let start = max(0, opening.byteOffset / blockByteCount - 1) * blockByteCount
+        let base = try self.base.open(at: start, matching: opening.validator, context: opening.context)
+        return .transform(base, self.decryption(from: start), startingAt: start)
+    }
+
+    private func decryption(from byteOffset: Int64) -> Decryption {
+        Decryption(
+            key: self.key, byteCount: self.byteCount, byteOffset: byteOffset, previous: self.initialVector)
+    }
+}
+
+/// Decrypts whole blocks, and drops what fills up the last ones behind the content.
+private struct Decryption: BlobTransform {
+    let key: SymmetricKey
+    let byteCount: Int64
+    /// The offset of the next byte.
+    var byteOffset: Int64
+    /// The encrypted block before it.
+    var previous: [UInt8]
+
+    /// The key is not part of the validator: the source lives no longer than the reader of a folder.
+    func info(of base: BlobInfo) -> BlobInfo {
+        BlobInfo(byteCount: self.byteCount, validator: base.validator, isRandomAccess: base.isRandomAccess)
+    }
+
+    mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
+        let rest = Int(clamping: self.byteCount - self.byteOffset)
+        guard rest > 0 else {
+            input = RawSpan()
+            return isLast ? .end : .needsInput
+        }
+        let count =
+            min(input.byteCount, output.freeCapacity) / SevenZipEncryption.blockByteCount
+            * SevenZipEncryption.blockByteCount
+        guard count > 0 else {
+            guard isLast else { return .needsInput }
+            throw BlobError(
+                .truncated, "The encrypted bytes end early.", byteOffset: self.byteOffset + Int64(input.byteCount))
+        }
+        let blocks = input.extracting(first: count)
+        let plain = try blocks.withUnsafeBytes {
+            try AES._CBC.decrypt($0, using: self.key, iv: AES._CBC.IV(ivBytes: self.previous), noPadding: true)
+        }
+        plain.prefix(rest).withUnsafeBytes { _ = output.append(contentsOf: $0) }
+        self.previous = blocks.extracting(last: SevenZipEncryption.blockByteCount).withUnsafeBytes { Array($0) }
+        input = input.extracting(droppingFirst: count)
+        self.byteOffset += Int64(count)
+        return input.byteCount < SevenZipEncryption.blockByteCount ? .needsInput : .full
     }
 }
