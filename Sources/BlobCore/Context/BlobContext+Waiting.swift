@@ -20,7 +20,7 @@ extension BlobContext {
             guard self.isIdleLimit, let idleLimit else {
                 return BlobError(.timedOut, "The deadline of the job passed.")
             }
-            return BlobError(.timedOut, "No byte moved for \(idleLimit), which is the idle limit.")
+            return BlobError(.timedOut, "No byte moved for \(idleLimit), which is the idle limit.", remedy: .idleLimit)
         }
     }
 

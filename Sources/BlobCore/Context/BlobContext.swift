@@ -109,7 +109,7 @@ public struct BlobContext: Sendable {
         throw BlobError(
             .limitExceeded,
             "The first \(byteCount) bytes decode to \(decodedByteCount) or more, which exceeds the ratio limit of "
-                + "\(ratioLimit) to 1.")
+                + "\(ratioLimit) to 1.", remedy: .ratioLimit)
     }
 
     /// Throws when a decoder asks for more memory than ``memoryLimit`` allows. For filters, before they take it.
@@ -121,7 +121,7 @@ public struct BlobContext: Sendable {
         throw BlobError(
             .limitExceeded,
             "\(consumer) needs \(byteCount) bytes to be decoded, which exceeds the memory limit of \(self.memoryLimit) "
-                + "bytes.")
+                + "bytes.", remedy: .memoryLimit)
     }
 
     /// The number of decoded bytes after which ``ratioLimit`` applies: fewer do no harm.

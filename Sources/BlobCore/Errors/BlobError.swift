@@ -65,6 +65,12 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.systemErrorNumber = newValue }
     }
 
+    /// The setting with which the same request would succeed; nil when there is none.
+    public var remedy: Remedy? {
+        get { self.fields.remedy }
+        set { self.fields.remedy = newValue }
+    }
+
     /// The time after which the source asked to be tried again, as a server does with `Retry-After`; nil when it did
     /// not.
     package var retryDelay: Duration? {
@@ -85,6 +91,7 @@ public struct BlobError: Error, Equatable, Sendable {
         var layers: [String] = []
         var systemErrorNumber: CInt?
         var retryDelay: Duration?
+        var remedy: Remedy?
         let cause: Cause
     }
 
@@ -120,24 +127,57 @@ public struct BlobError: Error, Equatable, Sendable {
     ///   - locator: The locator of the source that failed; see ``locator``.
     ///   - byteOffset: The offset of the failure in bytes.
     ///   - isTransient: True when trying again can help; nil takes the default of the code.
+    ///   - remedy: The setting with which the same request would succeed, if there is one.
     ///   - cause: The error of the layer below.
     public init(
         _ code: Code, _ message: String, operation: String? = nil, locator: String? = nil,
-        byteOffset: Int64? = nil, isTransient: Bool? = nil, cause: (any Error)? = nil
+        byteOffset: Int64? = nil, isTransient: Bool? = nil, remedy: Remedy? = nil, cause: (any Error)? = nil
     ) {
         self.box = .holding(
             Fields(
                 code: code, message: message, isTransient: isTransient ?? code.isTransient, operation: operation,
-                locator: locator.map { printableLocator($0) }, byteOffset: byteOffset, cause: Cause(error: cause)))
+                locator: locator.map { printableLocator($0) }, byteOffset: byteOffset, remedy: remedy,
+                cause: Cause(error: cause)))
     }
 }
 
 extension BlobError {
+    /// A setting of the reader that would let a request succeed which failed without it, for a program that can ask for
+    /// it or name its option.
+    ///
+    /// A struct, so that remedies can be added without breaking a `switch` (give it a `default`).
+    public struct Remedy: Hashable, Sendable {
+        private let setting: String
+
+        /// The name of the format that ``formatInProcess(_:)`` allows, such as `sevenzip` or `media`; nil for other settings.
+        public let format: String?
+
+        private init(_ setting: String, format: String? = nil) { (self.setting, self.format) = (setting, format) }
+
+        /// A password for content that is encrypted.
+        public static let password = Self("password")
+        /// A higher ``BlobContext/spoolLimit``.
+        public static let spoolLimit = Self("spoolLimit")
+        /// A higher ``BlobContext/ratioLimit``.
+        public static let ratioLimit = Self("ratioLimit")
+        /// A higher ``BlobContext/memoryLimit``.
+        public static let memoryLimit = Self("memoryLimit")
+        /// A longer ``BlobContext/idleLimit``.
+        public static let idleLimit = Self("idleLimit")
+        /// Permission to replace a file that exists.
+        public static let overwriting = Self("overwriting")
+        /// Requests that are not signed, where public objects need no credentials.
+        public static let unsignedRequests = Self("unsignedRequests")
+
+        /// Permission to read a format in this process, where no confined helper process can.
+        public static func formatInProcess(_ format: String) -> Self { Self("formatInProcess", format: format) }
+    }
+
     /// Returns this error with another message.
     package func replacingMessage(_ message: String) -> BlobError {
         var error = BlobError(
             self.code, message, operation: self.operation, locator: self.locator, byteOffset: self.byteOffset,
-            isTransient: self.isTransient, cause: self.cause)
+            isTransient: self.isTransient, remedy: self.remedy, cause: self.cause)
         (error.layers, error.systemErrorNumber) = (self.layers, self.systemErrorNumber)
         error.retryDelay = self.retryDelay
         return error
