@@ -14,7 +14,7 @@ struct ExtractCommand: ParsableCommand {
             nothing else failed. Permissions are without set-id bits and what the \
             umask takes away; times are kept, owners are not. An error of a member is reported, and the others are \
             extracted; the status is that of the first error. Most tars have no checksums: an error at the end of the \
-            archive puts all members in doubt.
+            archive puts all members in doubt. With -v, the name of each member is printed before it is extracted.
 
             A GLOB selects members by name: '*', '?' and '[...]' stand for characters other than '/', '**' for any \
             folders, and a folder for all that is in it. Characters as %XX, as 'blob ls' prints them, are no wildcards. \

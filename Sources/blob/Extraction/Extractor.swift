@@ -40,7 +40,7 @@ final class Extractor {
         self.endsAtError = endsAtError
     }
 
-    /// Extracts a member, if it is selected.
+    /// Extracts a member, if it is selected, and prints its name with `-v`.
     ///
     /// - Throws: Errors that concern all members, such as a limit or a full disk. Others are reported.
     func extract(
@@ -51,6 +51,11 @@ final class Extractor {
         do {
             try self.checkCount()
             if let fault = self.folder.safetyFault(of: member), !self.endsAtError { return self.skip(member, fault) }
+            if Verbosity.isVerbose {
+                // The progress line may be on the same terminal.
+                copier.finish()
+                try printLine(member.printableName)
+            }
             try self.make(member, source, &copier)
             // One member may need many folders.
             try self.checkCount()

@@ -48,6 +48,21 @@ import Testing
         (FileManager.default.enumerator(atPath: self.folder.path("out"))?.compactMap { $0 as? String } ?? []).sorted()
     }
 
+    @Test func verboseNamesEachMemberThatIsExtracted() throws {
+        let path = try self.make(
+            "v.tgz",
+            """
+            add("d/", type=tarfile.DIRTYPE, mode=0o755)
+            add("d/b\\n.txt", b"b")
+            add("../outside", b"o")
+            add("l", type=tarfile.LNKTYPE, target="none")
+            """)
+        let all = try self.extract("-v", path)
+        #expect(all.text == "d/\nd/b%0A.txt\nl\n")
+        #expect(all.errorText.contains("hard link to 'none'") && all.errorText.contains("\nblob:   "))
+        #expect(try self.extract("-v", "--overwrite", path, "d/*").text == "d/b%0A.txt\n")
+    }
+
     @Test func membersAreFilesWithTheirTimesAndPermissions() throws {
         let path = try self.sample()
         expect(try self.extract(path), prints: "")
