@@ -210,14 +210,17 @@ package final class OutputFolder {
         var status = stat()
         guard path.name.withPath({ fstatat(folder.number, $0, &status, AT_SYMLINK_NOFOLLOW) }) == 0 else { return }
         guard status.st_mode & S_IFMT != S_IFDIR else { throw Self.exists(path, "is a folder", EISDIR) }
-        guard self.isReplacing else { throw Self.exists(path, "exists, and is kept", EEXIST) }
+        guard self.isReplacing else { throw Self.exists(path, "exists, and is kept", EEXIST, .overwriting) }
         guard !self.made.contains(FileIdentity(status)) || self.madePaths.contains(path.hashValue) else {
             throw Self.exists(path, "is the name of another member in this file system", EEXIST)
         }
     }
 
-    private static func exists(_ path: MemberPath, _ fault: String, _ number: CInt) -> BlobError {
-        var error = BlobError(.io, "\(BlobMember.printable(path.bytes)) \(fault).", operation: "write")
+    private static func exists(
+        _ path: MemberPath, _ fault: String, _ number: CInt, _ remedy: BlobError.Remedy? = nil
+    ) -> BlobError {
+        var error = BlobError(
+            .io, "\(BlobMember.printable(path.bytes)) \(fault).", operation: "write", remedy: remedy)
         error.systemErrorNumber = number
         return error
     }

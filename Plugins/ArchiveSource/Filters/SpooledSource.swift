@@ -83,7 +83,7 @@ private final class Spool: Sendable {
                     .limitExceeded,
                     "To be searched, this archive has to be copied to a temporary file, because its source has no "
                         + "random access; it is larger than the limit of \(context.spoolLimit) bytes for that "
-                        + "(spool limit).", byteOffset: context.spoolLimit)
+                        + "(spool limit).", byteOffset: context.spoolLimit, remedy: .spoolLimit)
             }
             try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }

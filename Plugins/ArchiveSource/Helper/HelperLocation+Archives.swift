@@ -10,7 +10,7 @@ extension HelperLocation {
         BlobError(
             .unsupported,
             "\(format.helped) are read by a helper process, and \(self.searched(path)). They can be read in this process, "
-                + "whatever a damaged one does to it, if that is allowed.")
+                + "whatever a damaged one does to it, if that is allowed.", remedy: .formatInProcess(format.rawValue))
     }
 }
 
@@ -26,6 +26,7 @@ extension ArchiveFormat {
         BlobError(
             .unsupported,
             "\(self.helped) are read by a helper process, and the system does not confine it: \(missing). They can be "
-                + "read nevertheless, whatever a damaged one does, if that is allowed.")
+                + "read nevertheless, whatever a damaged one does, if that is allowed.",
+            remedy: .formatInProcess(self.rawValue))
     }
 }

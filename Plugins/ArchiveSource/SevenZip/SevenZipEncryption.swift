@@ -149,7 +149,7 @@ final class SevenZipKeys: Sendable {
 
 extension BlobError {
     static func withoutPassword(_ what: String) -> BlobError {
-        BlobError(.encrypted, "\(what) is encrypted, and no password is given.")
+        BlobError(.encrypted, "\(what) is encrypted, and no password is given.", remedy: .password)
     }
 
     static func withoutProof(_ what: String) -> BlobError {

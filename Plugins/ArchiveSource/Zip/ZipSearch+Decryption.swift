@@ -45,9 +45,7 @@ extension BlobContext {
     func requirePassword(of archive: BlobLocator?) throws(BlobError) -> String {
         let password: String?
         do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
-        guard let password else {
-            throw BlobError(.encrypted, "This member is encrypted, and no password is given.")
-        }
+        guard let password else { throw .withoutPassword("This member") }
         guard !password.isEmpty, !password.utf8.contains(0) else {
             throw BlobError(.encrypted, "This member is encrypted, and its password cannot be empty or contain a zero.")
         }
@@ -64,7 +62,7 @@ extension BlobError {
         let hint = isCertain ? "" : " The password may be wrong, or the member damaged."
         return BlobError(
             self.code, self.message + hint, operation: self.operation, byteOffset: self.byteOffset.map { $0 + start },
-            cause: self.cause)
+            remedy: self.remedy, cause: self.cause)
     }
 }
 
