@@ -114,7 +114,7 @@ import Testing
     }
 
     /// Each command of the `console` blocks prints what stands below it.
-    @Test(arguments: ["README.md", "Sources/BlobCore/BlobCore.docc/CommandLine.md"])
+    @Test(arguments: ["README.md", "Sources/blob/blob.docc/CommandLine.md"])
     func theCommandsOfTheDocumentationPrintWhatItSays(_ path: String) throws {
         let folder = try TemporaryFolder()
         let blocks = try text(of: path).components(separatedBy: "```console\n").dropFirst()
