@@ -28,3 +28,220 @@ extension BlobInputStreamDataSource {
         }
     }
 }
+
+/// An asynchronous sequence: the chunks or lines of a source, or the states of a ``BlobObservable``.
+///
+/// Each iteration is independent of the others. It has one user at a time, and ends, once, with nil or with an error.
+public struct BlobSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
+    typealias Step = () async throws(Failure) -> Element?
+
+    private let makeStep: @Sendable () -> Step
+
+    /// - Parameter makeStep: A function that starts an iteration and returns the function for its next element.
+    init(_ makeStep: @escaping @Sendable () -> Step) { self.makeStep = makeStep }
+
+    /// Starts an iteration.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(step: self.makeStep()) }
+
+    /// One pass over the elements, whose release frees its resources.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let step: Step
+
+        /// Returns the next element; nil at the end.
+        public mutating func next() async throws(Failure) -> Element? { try await self.step() }
+    }
+}
+
+/// The reader of the chunks of one iteration. Has one owner, as every reader has.
+final class ChunkReader {
+    private let context: BlobContext
+    private let source: any BlobInputStreamDataSource
+    private let byteOffset: Int64
+    private let maximumByteCount: Int
+    private var reader: BlobReader?
+    private var isOver = false
+
+    init(
+        _ source: any BlobInputStreamDataSource, at byteOffset: Int64, _ maximumByteCount: Int, _ context: BlobContext
+    ) {
+        self.source = source
+        self.byteOffset = byteOffset
+        self.maximumByteCount = maximumByteCount
+        self.context = context.makeChild()
+    }
+
+    deinit { self.reader?.close() }
+
+    /// Returns the next chunk; nil at the end, and after an error that is not the cancellation. Cancelling the task
+    /// cancels the context.
+    func nextUnlessCancelled() async throws(BlobError) -> Data? {
+        let cancellation = self.context.cancellation
+        do {
+            return try await withTaskCancellationHandler {
+                try await self.next()
+            } onCancel: {
+                cancellation.cancel()
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    private func next() async throws -> Data? {
+        guard !self.isOver else { return nil }
+        do {
+            while true {
+                let reader = try self.openedReader()
+                var result = BlobReadResult.end
+                let chunk = try Data(readingAtMost: self.maximumByteCount, from: reader, &result)
+                switch result {
+                case .bytes: return chunk
+                case .end: return self.finish()
+                case .notYet: await Self.wait(for: reader)
+                }
+            }
+        } catch {
+            let error = BlobError(wrapping: error)
+            if error.code != .cancelled { _ = self.finish() }
+            throw error
+        }
+    }
+
+    private func openedReader() throws -> BlobReader {
+        if let reader { return reader }
+        let reader = try self.source.withoutBlocking.open(at: self.byteOffset, context: self.context)
+        self.reader = reader
+        return reader
+    }
+
+    private func finish() -> Data? {
+        self.isOver = true
+        self.reader?.close()
+        return nil
+    }
+
+    private static func wait(for reader: BlobReader) async {
+        let gate = Gate()
+        reader.whenReadable(BlobWaker { gate.open() })
+        await withCheckedContinuation { gate.enter($0) }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// This source, or a layer that reads it on other threads if it may block.
+    package var withoutBlocking: any BlobInputStreamDataSource {
+        self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self)
+    }
+}
+
+extension Data {
+    /// Uses the memory of `bytes` if nobody else sees it, as the receiver may write to it; otherwise copies it.
+    init(_ bytes: BlobBytes) {
+        self = bytes.withUnsafeBytes { buffer in
+            guard bytes.isExclusive, let start = buffer.baseAddress else { return Data(buffer) }
+            return Data(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: buffer.count,
+                deallocator: .custom { _, _ in withExtendedLifetime(bytes) {} })
+        }
+    }
+
+    /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader gives away.
+    package init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
+        if let taken = try reader.take(atMost: byteCount) {
+            self.init(taken)
+            result = .bytes
+            return
+        }
+        guard let memory = malloc(byteCount) else {
+            throw BlobError(systemError: ENOMEM, doing: "Could not allocate \(byteCount) bytes")
+        }
+        do {
+            let buffer = UnsafeMutableRawBufferPointer(start: memory, count: byteCount)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            result = try reader.read(into: &output)
+            let count = output.finalize(for: buffer)
+            // A short read must not keep the memory of a full one.
+            let fitted = count < byteCount ? realloc(memory, Swift.max(count, 1)) ?? memory : memory
+            self.init(bytesNoCopy: fitted, count: count, deallocator: .free)
+        } catch {
+            free(memory)
+            throw error
+        }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// Returns the lines of this source.
+    ///
+    /// A line ends with LF or CR LF, which are not part of it; the last line may lack them. Invalid UTF-8 is repaired
+    /// with U+FFFD, as `String(decoding:as:)` does.
+    ///
+    /// ```swift
+    /// for try await line in source.lines() where line.hasPrefix("error:") { print(line) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - byteCount: The maximum length of a line in bytes, without its LF; by default 1 MiB, which is longer than a
+    ///     person reads, while memory stays bounded. A longer line throws ``BlobError/Code/limitExceeded``.
+    ///   - context: The context of each iteration.
+    public func lines(
+        ofAtMost byteCount: Int = 1 << 20, context: BlobContext = BlobContext()
+    ) -> BlobSequence<String, BlobError> {
+        BlobSequence {
+            var lines = LineReader(self, byteCount, context)
+            return { () async throws(BlobError) in try await lines.next() }
+        }
+    }
+}
+
+/// The reader of the lines of one iteration.
+private struct LineReader {
+    private let source: any BlobInputStreamDataSource
+    private let maximumByteCount: Int
+    private var chunks: BlobSequence<Data, BlobError>.AsyncIterator
+    private var chunk = Data()
+    private var line: [UInt8] = []
+    private var byteOffset: Int64 = 0
+    private var isOver = false
+
+    init(_ source: any BlobInputStreamDataSource, _ maximumByteCount: Int, _ context: BlobContext) {
+        self.source = source
+        self.maximumByteCount = maximumByteCount
+        self.chunks = source.chunks(context: context).makeAsyncIterator()
+    }
+
+    mutating func next() async throws(BlobError) -> String? {
+        while !self.isOver {
+            let end = self.chunk.firstIndex(of: UInt8(ascii: "\n"))
+            let part = self.chunk[..<(end ?? self.chunk.endIndex)]
+            guard self.line.count + part.count <= self.maximumByteCount else { throw self.tooLong() }
+            self.line.append(contentsOf: part)
+            if let end {
+                self.chunk = self.chunk[(end + 1)...]
+                return self.takeLine(endByteCount: 1)
+            }
+            self.isOver = true  // Unless there is more, which is not so after an error.
+            guard let next = try await self.chunks.next() else {
+                return self.line.isEmpty ? nil : self.takeLine(endByteCount: 0)
+            }
+            self.isOver = false
+            self.chunk = next
+        }
+        return nil
+    }
+
+    private mutating func takeLine(endByteCount: Int) -> String {
+        self.byteOffset += Int64(self.line.count + endByteCount)
+        if endByteCount > 0, self.line.last == UInt8(ascii: "\r") { self.line.removeLast() }
+        defer { self.line.removeAll(keepingCapacity: true) }
+        return String(decoding: self.line, as: UTF8.self)
+    }
+
+    private mutating func tooLong() -> BlobError {
+        self.isOver = true
+        return BlobError(
+            .limitExceeded, "A line is longer than the limit of \(self.maximumByteCount) bytes.",
+            byteOffset: self.byteOffset
+        ).passing(layer: self.source.layerName, operation: "read", locator: self.source.locator?.description)
+    }
+}

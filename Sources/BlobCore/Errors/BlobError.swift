@@ -208,3 +208,226 @@ extension Unicode.Scalar {
 extension Character {
     fileprivate var escaped: String { self.unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
 }
+
+extension BlobError {
+    /// The kind of a ``BlobError``: a number that never changes, because it is the code of the bridged `NSError`.
+    ///
+    /// A struct, so that codes can be added without breaking a `switch` (give it a `default`).
+    public struct Code: Hashable, Sendable {
+        /// The number, from 1.
+        public let rawValue: Int
+
+        // Numbers without a name are described as `unknown`.
+        package init(rawValue: Int) { self.rawValue = rawValue }
+    }
+}
+
+extension BlobError.Code {
+    /// A file, a member, an asset or the object of a scheme does not exist.
+    public static let notFound = Self(rawValue: 1)
+    /// The system or the peer denies the operation.
+    public static let permissionDenied = Self(rawValue: 2)
+    /// A text is not a locator, or names something that is invalid for its scheme.
+    public static let invalidLocator = Self(rawValue: 3)
+    /// An argument is outside of its range.
+    public static let invalidArgument = Self(rawValue: 4)
+    /// No provider is registered for a scheme; the message lists those that are.
+    public static let notRegistered = Self(rawValue: 5)
+    /// A format, feature or kind of object that cannot be read.
+    public static let unsupported = Self(rawValue: 6)
+    /// The structure of the format is broken.
+    public static let corrupted = Self(rawValue: 7)
+    /// The bytes ended too early.
+    public static let truncated = Self(rawValue: 8)
+    /// A checksum differs from the one that was expected.
+    public static let checksumMismatch = Self(rawValue: 9)
+    /// A size differs from the one that was expected.
+    public static let sizeMismatch = Self(rawValue: 10)
+    /// Data follows the end of the format.
+    public static let trailingData = Self(rawValue: 11)
+    /// The content is encrypted.
+    public static let encrypted = Self(rawValue: 12)
+    /// A name matches several members.
+    public static let ambiguousMember = Self(rawValue: 13)
+    /// Two parts of the format contradict each other.
+    public static let inconsistent = Self(rawValue: 14)
+    /// A limit was reached; the message names it and its value.
+    public static let limitExceeded = Self(rawValue: 15)
+    /// The content is no longer the one that was opened.
+    public static let changed = Self(rawValue: 16)
+    /// The deadline of the job or the idle limit of a step passed.
+    public static let timedOut = Self(rawValue: 17)
+    /// The context was cancelled.
+    public static let cancelled = Self(rawValue: 18)
+    /// The system reported an error; see ``BlobError/systemErrorNumber``.
+    public static let io = Self(rawValue: 19)
+    /// A peer, a library or a helper is not available.
+    public static let unavailable = Self(rawValue: 20)
+    /// The server refused the request.
+    public static let refused = Self(rawValue: 21)
+    /// The reader or stream is closed.
+    public static let closed = Self(rawValue: 22)
+    /// A plugin broke a contract of ``BlobInputStreamDataSource``.
+    public static let misbehavingPlugin = Self(rawValue: 23)
+    /// A defect of this framework.
+    public static let internalError = Self(rawValue: 24)
+
+    /// The name of each code, by number from 1.
+    private static let names = [
+        "notFound", "permissionDenied", "invalidLocator", "invalidArgument", "notRegistered", "unsupported",
+        "corrupted", "truncated", "checksumMismatch", "sizeMismatch", "trailingData", "encrypted", "ambiguousMember",
+        "inconsistent", "limitExceeded", "changed", "timedOut", "cancelled", "io", "unavailable", "refused", "closed",
+        "misbehavingPlugin", "internalError",
+    ]
+
+    /// All codes, by number.
+    package static var all: [Self] { (1...self.names.count).map(Self.init(rawValue:)) }
+
+    /// True when errors of this code are transient, unless they state otherwise.
+    package var isTransient: Bool { [.changed, .timedOut, .unavailable].contains(self) }
+}
+
+extension BlobError.Code: CustomStringConvertible {
+    /// The name of the code's constant; `unknown` for a number without one.
+    public var description: String {
+        (1...Self.names.count).contains(self.rawValue) ? Self.names[self.rawValue - 1] : "unknown"
+    }
+}
+
+extension BlobError.Code {
+    /// The exit status of a program that fails with this code, from 64 to 77, or 130.
+    ///
+    /// The statuses are those of `sysexits.h`, and 130, which shells report for an interrupt; `blob` and the examples
+    /// end with them. A code without a status of its own has 70, the status of a defect.
+    public var exitStatus: Int32 {
+        switch self {
+        case .invalidLocator, .invalidArgument, .notRegistered: 64
+        case .unsupported, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .encrypted,
+            .ambiguousMember, .inconsistent, .limitExceeded:
+            65
+        case .notFound: 66
+        case .unavailable: 69
+        case .io: 74
+        case .changed, .timedOut: 75
+        case .refused: 76
+        case .permissionDenied: 77
+        case .cancelled: 130
+        default: 70
+        }
+    }
+}
+
+/// An error whose text comes from Foundation.
+package protocol LocallyDescribedError: Error {
+    /// The localised description.
+    var localText: String { get }
+}
+
+extension BlobError {
+    /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.
+    ///
+    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
+    /// error gets the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
+    /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own where it has one: the
+    /// text of a `LocalizedError`, otherwise its `description`. Of any other error it is the name of the type, and of the
+    /// case: the values in it may be secrets, such as a URL.
+    public init(wrapping error: any Error) {
+        switch error {
+        case let error as BlobError:
+            self = error
+        case is CancellationError:
+            self = BlobError(.cancelled, "The task was cancelled.", cause: error)
+        case let error as POSIXError:
+            self = BlobError(systemError: error.code.rawValue, doing: "The system call failed", cause: error)
+        default: self = BlobError(foreign: error)
+        }
+    }
+
+    private init(foreign error: any Error) {
+        // Every error has a domain and a number; an `NSError` has its own. The type of an error is asked, as one of
+        // another domain can be cast to a `CocoaError`.
+        let isCocoaError = type(of: error) == CocoaError.self
+        let cocoaCode = isCocoaError ? (error as? CocoaError)?.code.rawValue : nil
+        switch (isCocoaError ? "NSCocoaErrorDomain" : error._domain, cocoaCode ?? error._code) {
+        case (BlobError.domain, let number):
+            let code = Code(rawValue: number)
+            let (text, prefix) = (Self.text(of: error), "\(code): ")
+            self.init(code, text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text, cause: error)
+        case ("NSPOSIXErrorDomain", let number):
+            self.init(systemError: CInt(truncatingIfNeeded: number), doing: Self.text(of: error), cause: error)
+        case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoSuchFile.rawValue),
+            ("NSCocoaErrorDomain", CocoaError.Code.fileNoSuchFile.rawValue):
+            self.init(.notFound, Self.text(of: error), cause: error)
+        case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoPermission.rawValue):
+            self.init(.permissionDenied, Self.text(of: error), cause: error)
+        case let (domain, number):
+            self.init(.io, Self.ownText(of: error) ?? "\(Self.text(of: error)) (\(domain) \(number))", cause: error)
+        }
+    }
+
+    /// Returns the text of any error, for a person and for logs: an error that does not describe itself is named, and
+    /// its values, which may be secrets, are not shown.
+    package static func text(of error: any Error) -> String {
+        if let error = error as? BlobError { return error.description }
+        return self.ownText(of: error) ?? (error as? any LocallyDescribedError)?.localText ?? self.name(of: error)
+    }
+
+    private static func name(of error: any Error) -> String {
+        let mirror = Mirror(reflecting: error)
+        guard mirror.displayStyle == .enum else { return "\(type(of: error))" }
+        // A case without values has no children, and is described by its name alone.
+        return "\(type(of: error)).\(mirror.children.first.map { $0.label ?? "" } ?? "\(error)")"
+    }
+
+    /// Returns the text that the error itself provides; nil when there is none.
+    private static func ownText(of error: any Error) -> String? {
+        if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
+        if error is any LocallyDescribedError { return nil }
+        // The description of an error with a domain of its own, such as an `NSError`, is for debugging. The type is
+        // checked, because on Apple's systems an error can be cast to an `NSError` and to all that is one.
+        let type = type(of: error)
+        guard type is any CustomStringConvertible.Type, error._domain == String(reflecting: type) else { return nil }
+        let text = "\(error)"
+        return text.isEmpty ? nil : text
+    }
+
+    /// Creates the error for a failed system call.
+    ///
+    /// - Parameters:
+    ///   - number: The `errno` of the call.
+    ///   - act: The action that failed, as the beginning of a sentence: "Could not open x".
+    ///   - cause: The underlying error, if there is one.
+    public init(systemError number: CInt, doing act: String, cause: (any Error)? = nil) {
+        let code: Code =
+            switch number {
+            case ENOENT, ENOTDIR, ENXIO: .notFound
+            case EACCES, EPERM, EROFS: .permissionDenied
+            case ECANCELED: .cancelled
+            case ETIMEDOUT: .timedOut
+            case ENAMETOOLONG: .invalidArgument
+            default: .io
+            }
+        let transient = [EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EBUSY, ETIMEDOUT, EINTR].contains(number)
+        self.init(code, "\(act): \(String(cString: strerror(number))).", isTransient: transient, cause: cause)
+        self.systemErrorNumber = number
+    }
+
+    /// Returns this error with the facts of a layer that it passes; only missing ones are filled in.
+    package func passing(
+        layer: String, operation: String, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
+    ) -> BlobError {
+        var error = self
+        error.operation = error.operation ?? operation
+        if error.layers.isEmpty {
+            error.byteOffset = error.byteOffset ?? byteOffset
+        }
+        error.locator = error.locator ?? locator()
+        error.layers.insert(layer, at: 0)
+        return error
+    }
+
+    /// The error for a blob that is longer than the largest offset.
+    static var pastLargestOffset: BlobError {
+        BlobError(.limitExceeded, "The offset is at the limit of \(Int64.max) bytes.")
+    }
+}

@@ -1,4 +1,4 @@
-import BlobPlatform
+package import BlobPlatform
 
 /// Functions that read an open regular file at an offset, so that threads can share its descriptor.
 package enum RegularFile {
@@ -36,4 +36,24 @@ package enum RegularFile {
         }
         return filled
     }
+}
+
+/// Calls a system call again for as long as signals interrupt it.
+///
+/// - Parameter call: Returns a negative number when it fails, with the reason in `errno`.
+/// - Returns: The result of the first call that was not interrupted.
+package func uninterrupted<Failure: Error>(_ call: () throws(Failure) -> CInt) throws(Failure) -> CInt {
+    while true {
+        let result = try call()
+        if result >= 0 || errno != EINTR { return result }
+    }
+}
+
+/// Returns the type of a file, `S_IFREG` for example; nil, with the reason in `errno`, when it cannot be told.
+///
+/// - Parameter path: The bytes of the path, with a zero behind them.
+package func fileType(at path: [CChar], followingLinks: Bool) -> mode_t? {
+    var status = stat()
+    guard (followingLinks ? stat(path, &status) : lstat(path, &status)) == 0 else { return nil }
+    return status.st_mode & S_IFMT
 }

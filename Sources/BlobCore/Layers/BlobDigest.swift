@@ -1,3 +1,5 @@
+import BlobPlatform
+
 /// A digest algorithm, by which hash functions of other libraries are plugged in.
 ///
 /// ```swift
@@ -57,4 +59,68 @@ extension [UInt8] {
     }
 
     private static var digits: StaticString { "0123456789abcdef" }
+}
+
+extension BlobInputStreamDataSource {
+    /// Returns this source with a layer that computes the digest of the bytes that pass, and checks it before the end
+    /// is reported.
+    ///
+    /// The digest is that of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so
+    /// that the end always means that the digest was checked. It therefore has no random access.
+    ///
+    /// ```swift
+    /// let checked = source.hashing(with: CryptoDigest.sha256, expected: digest)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - digest: The algorithm.
+    ///   - expected: The expected digest; if it differs, the last read throws ``BlobError/Code/checksumMismatch``
+    ///     instead of returning the end. Nil checks nothing.
+    ///   - onDigest: A closure that receives the digest at the end of each pass, on the reading thread, before the end
+    ///     is reported.
+    public func hashing(
+        with digest: any BlobDigest, expected: [UInt8]? = nil, onDigest: (@Sendable ([UInt8]) -> Void)? = nil
+    ) -> some BlobInputStreamDataSource {
+        DigestSource(base: self, digest: digest, expected: expected, onDigest: onDigest)
+    }
+}
+
+/// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
+private struct DigestSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let digest: any BlobDigest
+    let expected: [UInt8]?
+    let onDigest: (@Sendable ([UInt8]) -> Void)?
+
+    func info(over base: BlobInfo) -> BlobInfo {
+        var info = base
+        info.isRandomAccess = false
+        return info
+    }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(matching: opening.validator, context: opening.context)
+        return .inspected(base, DigestCheck(layer: self, hasher: self.digest.makeHasher()), startingAt: 0)
+    }
+
+    func check(_ found: [UInt8]) throws(BlobError) {
+        self.onDigest?(found)
+        guard let expected, expected != found else { return }
+        throw BlobError(
+            .checksumMismatch,
+            "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
+    }
+}
+
+private struct DigestCheck: BlobInspector {
+    let layer: DigestSource
+    var hasher: any BlobHasher
+
+    func info(of base: BlobInfo) -> BlobInfo { self.layer.info(over: base) }
+
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        bytes.withUnsafeBytes { self.hasher.update($0) }
+        if isLast { try self.layer.check(self.hasher.finalize()) }
+        return 0..<bytes.byteCount
+    }
 }

@@ -1,3 +1,5 @@
+import BlobPlatform
+
 /// The layers around a source; each is left out unless it is set.
 ///
 /// Whatever the order in which they are set, they are applied in this one, innermost first: the limits of time and of
@@ -74,4 +76,269 @@ extension BlobInputStreamDataSource {
         choose(&layers)
         return layers.applied(to: self)
     }
+}
+
+/// A layer that gives its base a context with tighter limits: the time of each opening and of each wait for its next
+/// bytes, and the ratio of decoded bytes.
+package struct ContextLimitSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
+    private let idleLimit: Duration?
+    private let timeLimit: Duration?
+    private let ratioLimit: Int?
+
+    package init(
+        _ base: any BlobInputStreamDataSource, idleLimit: Duration?, timeLimit: Duration?, ratioLimit: Int?
+    ) {
+        self.base = base
+        self.idleLimit = idleLimit
+        self.timeLimit = timeLimit
+        self.ratioLimit = ratioLimit
+    }
+
+    package func describe(_ context: BlobContext) throws -> BlobInfo {
+        try self.base.info(self.limited(context))
+    }
+
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(
+            at: opening.byteOffset, matching: opening.validator, context: self.limited(opening.context))
+        return .inspected(base, UnchangedBytes(), startingAt: opening.byteOffset)
+    }
+
+    private func limited(_ context: BlobContext) -> BlobContext {
+        var limited = context
+        if let idleLimit { limited.idleLimit = min(idleLimit, context.idleLimit ?? idleLimit) }
+        if let timeLimit {
+            let end = ContinuousClock.Instant.now.advanced(by: timeLimit)
+            limited.deadline = min(end, context.deadline ?? end)
+        }
+        if let ratioLimit { limited.ratioLimit = min(ratioLimit, context.ratioLimit ?? ratioLimit) }
+        return limited
+    }
+}
+
+/// Lets all bytes pass.
+public struct UnchangedBytes: BlobInspector {
+    /// Creates an inspector.
+    public init() {}
+
+    /// Lets them pass.
+    public func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
+}
+
+/// A layer that throws for a blob of more than a number of bytes.
+struct LimitSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let maximumByteCount: Int64
+
+    func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
+        Limit(maximumByteCount: self.maximumByteCount, byteOffset: opening.byteOffset)
+    }
+}
+
+private struct Limit: BlobInspector {
+    let maximumByteCount: Int64
+    var byteOffset: Int64
+
+    func info(of base: BlobInfo) throws -> BlobInfo {
+        try self.check(base.byteCount ?? 0)
+        return base
+    }
+
+    // At the limit, one byte more is asked for: without it, the end is not known.
+    func room() -> BlobRoom { .bytes(max(self.maximumByteCount - self.byteOffset, 1)) }
+
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        self.byteOffset = byteOffset + Int64(bytes.byteCount)
+        try self.check(self.byteOffset)
+        return 0..<bytes.byteCount
+    }
+
+    private func check(_ byteCount: Int64) throws {
+        guard byteCount > self.maximumByteCount else { return }
+        throw BlobError(.limitExceeded, "The blob has more bytes than the limit of \(self.maximumByteCount).")
+    }
+}
+
+/// A layer that delivers no more than a number of bytes a second, on average. Blocks no thread.
+package struct ThrottledSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
+    private let makeAllowance: @Sendable () -> ByteAllowance
+
+    /// Creates a layer in which each reader has an allowance of its own.
+    package init(_ base: any BlobInputStreamDataSource, bytesPerSecond: Int64) {
+        self.base = base
+        self.makeAllowance = { ByteAllowance(bytesPerSecond: bytesPerSecond) }
+    }
+
+    /// Creates a layer whose readers share an allowance, also with those of other layers.
+    package init(_ base: any BlobInputStreamDataSource, sharing allowance: ByteAllowance) {
+        self.base = base
+        self.makeAllowance = { allowance }
+    }
+
+    package func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
+        Throttle(allowance: self.makeAllowance())
+    }
+}
+
+/// A number of bytes that may be delivered now, which grows with time up to that of a tenth of a second.
+package final class ByteAllowance: Sendable {
+    private struct State {
+        var byteCount: Double
+        var moment = Moment.now
+    }
+
+    private let bytesPerSecond: Double
+    private let maximumByteCount: Double
+    private let state: Locked<State>
+
+    /// - Parameter bytesPerSecond: The rate, from 1.
+    package init(bytesPerSecond: Int64) {
+        precondition(bytesPerSecond > 0, "A rate is at least one byte a second.")
+        self.bytesPerSecond = Double(bytesPerSecond)
+        self.maximumByteCount = max(self.bytesPerSecond / 10, 1)
+        self.state = Locked(State(byteCount: self.maximumByteCount))
+    }
+
+    /// Takes at most `byteCount` bytes. With less than one, returns none, and the delay until the allowance is whole
+    /// again, so that reads stay large.
+    fileprivate func take(atMost byteCount: Int) -> (byteCount: Int, delay: Duration) {
+        self.state.withLock { state in
+            let now = Moment.now
+            let grown = state.byteCount + now.timeInterval(since: state.moment) * self.bytesPerSecond
+            (state.byteCount, state.moment) = (min(grown, self.maximumByteCount), now)
+            guard state.byteCount >= 1 else {
+                return (0, .seconds((self.maximumByteCount - state.byteCount) / self.bytesPerSecond))
+            }
+            let taken = min(byteCount, Int(state.byteCount))
+            state.byteCount -= Double(taken)
+            return (taken, .zero)
+        }
+    }
+
+    fileprivate func giveBack(_ byteCount: Int) { self.state.withLock { $0.byteCount += Double(byteCount) } }
+}
+
+private struct Throttle: BlobInspector {
+    /// The most bytes that pass at once.
+    private static let maximumByteCount = 1 << 20
+
+    private let allowance: ByteAllowance
+    /// The bytes that were taken from the allowance, and have not passed.
+    private var taken = 0
+
+    init(allowance: ByteAllowance) { self.allowance = allowance }
+
+    mutating func room() -> BlobRoom {
+        self.allowance.giveBack(self.taken)
+        let (allowed, delay) = self.allowance.take(atMost: Self.maximumByteCount)
+        self.taken = allowed
+        return allowed > 0 ? .bytes(Int64(allowed)) : .wait(until: .now + delay)
+    }
+
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        self.allowance.giveBack(self.taken - bytes.byteCount)
+        self.taken = 0
+        return 0..<bytes.byteCount
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// Returns this source with a layer that counts the bytes that pass, for progress.
+    ///
+    /// ```swift
+    /// let counted = source.counting { count, byteOffset, byteCount in
+    ///     print("\(byteOffset) of \(byteCount.map(String.init) ?? "unknown")")
+    /// }
+    /// ```
+    ///
+    /// - Parameter onBytes: A closure that is called after each read, on the reading thread, with the number of bytes
+    ///   read, the offset after them, and the byte count if known. Each reader counts separately; the bytes are also
+    ///   reported to the event sink of the context.
+    public func counting(
+        _ onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+    ) -> some BlobInputStreamDataSource {
+        CountingSource(base: self, onBytes: onBytes)
+    }
+}
+
+/// A layer that counts the bytes that pass.
+private struct CountingSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+
+    func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
+        Counter(layer: self, sink: opening.context.eventSink)
+    }
+}
+
+private struct Counter: BlobInspector {
+    let layer: CountingSource
+    let sink: (@Sendable (BlobEvent) -> Void)?
+    var byteCount: Int64?
+
+    mutating func info(of base: BlobInfo) -> BlobInfo {
+        self.byteCount = base.byteCount
+        return base
+    }
+
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        if isLast { return 0..<0 }
+        self.layer.onBytes(bytes.byteCount, byteOffset + Int64(bytes.byteCount), self.byteCount)
+        self.sink?(BlobEvent(.bytes, Int64(bytes.byteCount)))
+        return 0..<bytes.byteCount
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// Returns this source with a layer that reads it on another thread, ahead of the consumer, and so makes a blocking
+    /// source event-driven.
+    ///
+    /// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB
+    /// each at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds
+    /// bytes or is being filled. A source whose readers never block is read in place. Over a source without
+    /// `concurrentReaders`, a reader is still used by one thread at a time.
+    ///
+    /// ```swift
+    /// let stream = BlobInputStream(source.readingAhead())
+    /// ```
+    ///
+    /// - Parameter windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default
+    ///   64 KiB and 1 MiB.
+    public func readingAhead(
+        windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
+    ) -> some BlobInputStreamDataSource {
+        ReadAheadSource(self, windowByteCounts: windowByteCounts)
+    }
+}
+
+/// A layer that reads its base on another thread, ahead of the consumer.
+package struct ReadAheadSource: ForwardingSource, NamedLayer {
+    package let base: any BlobInputStreamDataSource
+    private let windowByteCounts: ClosedRange<Int>
+
+    package init(
+        _ base: any BlobInputStreamDataSource, windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
+    ) {
+        precondition(windowByteCounts.lowerBound > 0, "A window needs room for at least one byte.")
+        self.base = base
+        self.windowByteCounts = windowByteCounts
+    }
+
+    package var layer: String { self.base.layerName }
+
+    package var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
+    package var locator: BlobLocator? { self.base.locator }
+
+    package func makeBody(_ opening: BlobOpening) -> BlobBody {
+        let stream = ReadAheadStream(windowByteCounts: self.windowByteCounts, opening.context) { [base] context in
+            try base.open(at: opening.byteOffset, matching: opening.validator, context: context)
+        }
+        return .stream(stream, startingAt: opening.byteOffset)
+    }
+}
+
+extension ReadAheadSource: BlobLayer {
+    package var underlying: any BlobInputStreamDataSource { self.base }
 }

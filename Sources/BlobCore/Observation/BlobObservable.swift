@@ -1,3 +1,5 @@
+public import Dispatch
+
 /// A value with observable key paths: key-value observing on every platform.
 ///
 /// Each observer sees each change of its key path once and in order. One thread at a time delivers: the thread that
@@ -193,4 +195,87 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         guard let byteOffset else { return state[keyPath: self.keyPath] }
         return withUnsafeBytes(of: state) { $0.load(fromByteOffset: byteOffset, as: Value.self) }
     }
+}
+
+/// The options of an observation: the calls that it makes and the values that they have.
+public struct BlobObservingOptions: OptionSet, Sendable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Creates options from their bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// An initial call with the current value.
+    public static let initial = Self(rawValue: 1 << 0)
+    /// ``BlobChange/old`` is filled in.
+    public static let old = Self(rawValue: 1 << 1)
+    /// ``BlobChange/new`` is filled in.
+    public static let new = Self(rawValue: 1 << 2)
+    /// An additional call for each change, just before the call for the change itself, with ``BlobChange/isPrior`` true
+    /// and ``BlobChange/new`` nil. Handlers run after a change: the value of the observable is already a new one.
+    public static let prior = Self(rawValue: 1 << 3)
+}
+
+/// One change of an observed value.
+public struct BlobChange<Value: Sendable>: Sendable {
+    /// The value before; nil in the initial call and without ``BlobObservingOptions/old``.
+    public let old: Value?
+    /// The value after; nil in a prior call and without ``BlobObservingOptions/new``.
+    public let new: Value?
+    /// True in the first call that ``BlobObservingOptions/initial`` asks for.
+    public let isInitial: Bool
+    /// True in the first of the two calls for a change that ``BlobObservingOptions/prior`` asks for.
+    public let isPrior: Bool
+
+    @usableFromInline init(old: Value?, new: Value?, isInitial: Bool, isPrior: Bool) {
+        (self.old, self.new) = (old, new)
+        (self.isInitial, self.isPrior) = (isInitial, isPrior)
+    }
+}
+
+extension BlobRegistration {
+    convenience init<State>(of observer: Observer<State>, _ key: UInt64, by core: ObservableCore<State>) {
+        self.init(
+            removal: onlyOnce {
+                observer.cancel()
+                core.remove(key)
+            })
+    }
+}
+
+/// The executor on which the handler of an observation runs.
+///
+/// A handler is always called for one change at a time and in order, also on a concurrent queue. Unless delivery is
+/// immediate, an observation has at most one job scheduled at a time. Changes that wait for the job are coalesced by
+/// the rule of the ``BlobObservable``, however long they wait, and keep the observable alive;
+/// ``BlobRegistration/cancel()`` drops them.
+public struct BlobDelivery: Sendable {
+    /// The connection of one observer to its executor.
+    package struct Connection: Sendable {
+        package let schedule: @Sendable () -> Void
+        package let close: @Sendable () -> Void
+
+        package init(schedule: @escaping @Sendable () -> Void, close: @escaping @Sendable () -> Void = {}) {
+            (self.schedule, self.close) = (schedule, close)
+        }
+    }
+
+    /// Connects an observer, whose `job` calls the handler for the waiting changes; nil calls it immediately.
+    let connect: (@Sendable (_ job: @escaping @Sendable () -> Void) -> Connection)?
+
+    package init(connect: (@Sendable (_ job: @escaping @Sendable () -> Void) -> Connection)?) { self.connect = connect }
+
+    /// Creates a delivery through a custom executor.
+    ///
+    /// - Parameter schedule: A closure that schedules the job to run once, soon, on any thread. May be called on any
+    ///   thread.
+    public init(schedule: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Void) {
+        self.init(connect: { job in Connection(schedule: { schedule(job) }) })
+    }
+
+    /// Delivers on the thread that makes a change, or on one that is already delivering.
+    public static let immediate = BlobDelivery(connect: nil)
+
+    /// Delivers on a queue, serial or concurrent.
+    public static func queue(_ queue: DispatchQueue) -> BlobDelivery { BlobDelivery { queue.async(execute: $0) } }
 }

@@ -194,3 +194,64 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 }
+
+/// The rules of an observable: which waiting changes may be coalesced, and which value is the last.
+struct ObservableRules<State: Sendable>: Sendable {
+    let coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)?
+    let isLast: (@Sendable (State) -> Bool)?
+
+    func mayCoalesce(_ first: Change<State>, _ second: Change<State>) -> Bool {
+        guard !first.isInitial, !second.isInitial, let coalescing, coalescing(first.new, second.new) else {
+            return false
+        }
+        // Otherwise an iteration that has not seen the last value might never see it.
+        return !self.isLast(first.new) || self.isLast(second.new)
+    }
+
+    func isLast(_ state: State) -> Bool { self.isLast.map { $0(state) } ?? false }
+}
+
+extension Fifo {
+    /// Adds a change, or coalesces it with the newest one that waits.
+    ///
+    /// - Returns: The superseded state, to be released outside of any lock; nil when there is none.
+    mutating func append<State>(_ change: Change<State>, _ rules: ObservableRules<State>) -> State?
+    where Element == Change<State> {
+        guard let last = self.last, rules.mayCoalesce(last, change) else {
+            self.append(change)
+            return nil
+        }
+        self.last?.new = change.new
+        return last.new
+    }
+}
+
+/// The members of an audience, in the order in which they were added.
+///
+/// Found by their keys: a search would take as many steps as there are members, for each that is released.
+struct Audience<Member> {
+    private(set) var members: [Member] = []
+    private var keys: [UInt64] = []  // Ascending.
+
+    /// Adds a member. `key` must be larger than all keys before it.
+    mutating func add(_ member: Member, key: UInt64) {
+        self.members.append(member)
+        self.keys.append(key)
+    }
+
+    /// Removes a member, if it is still there.
+    ///
+    /// - Complexity: O(log n) to find it; those after it are moved.
+    mutating func remove(_ key: UInt64) {
+        var (low, high) = (0, self.keys.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self.keys[middle] < key { low = middle + 1 } else { high = middle }
+        }
+        guard low < self.keys.count, self.keys[low] == key else { return }
+        self.members.remove(at: low)
+        self.keys.remove(at: low)
+    }
+
+    mutating func removeAll() { (self.members, self.keys) = ([], []) }
+}

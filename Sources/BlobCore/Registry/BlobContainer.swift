@@ -74,3 +74,29 @@ extension BlobError {
         )
     }
 }
+
+/// A source with facts for which ``BlobInfo`` has no place, such as the number of members of a gzip or the permissions
+/// of a file in an archive.
+public protocol BlobDescribing: BlobInputStreamDataSource {
+    /// Returns the facts in the order in which they are shown, without reading more than headers and indexes.
+    ///
+    /// - Returns: Names of a few words in lower case, the same for every blob of the format, with the unit if there is
+    ///   one ("members", "restart point spacing in bytes"), and values: `String`, `Int64`, `Bool` or `Date`.
+    /// - Throws: The errors of ``BlobInputStreamDataSource/describe(_:)``.
+    func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)]
+}
+
+/// A source or container that can build an index, so that any part of it is found at once the next time.
+///
+/// ``BlobContext/index`` determines where indexes are kept.
+public protocol BlobIndexing: Sendable {
+    /// Builds the index, reading as much as is needed, unless there is already a valid one.
+    ///
+    /// Reports the bytes that it reads of its base as ``BlobEvent/Kind/bytes``, and the index as
+    /// ``BlobEvent/Kind/indexBuilt``.
+    ///
+    /// - Returns: True when there is an index now; false when an index is of no use or not wanted.
+    /// - Throws: The errors of reading and of writing the index, even those that ``BlobIndexPolicy/automatic``
+    ///   otherwise ignores, because the index was requested.
+    func buildIndex(_ context: BlobContext) throws -> Bool
+}

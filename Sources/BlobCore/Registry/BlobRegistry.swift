@@ -95,3 +95,187 @@ public struct BlobRegistry: Sendable {
         }
     }
 }
+
+extension BlobRegistry {
+    enum Resolution {
+        case source(any BlobInputStreamDataSource)
+        case container(any BlobContainer)
+    }
+
+    /// Runs `find`, and adds to its errors that they are from resolving `locator`.
+    func resolving<Found>(_ locator: BlobLocator, _ find: () throws -> Found) throws(BlobError) -> Found {
+        do {
+            return try find()
+        } catch {
+            let error = BlobError(wrapping: error)
+            throw error.passing(
+                layer: "BlobRegistry", operation: "resolve",
+                locator: printableLocator(locator.text, isUnknown: error.code == .notRegistered))
+        }
+    }
+
+    /// Builds the chain of sources from the base outwards; each container on the way takes the next selector.
+    func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
+        guard locator.selectors.count <= Self.maximumDepth else {
+            throw BlobError(
+                .limitExceeded, "There are \(locator.selectors.count) selectors, the limit is \(Self.maximumDepth).")
+        }
+        let (wrappers, makeOrigin, _) = try self.split(locator.scheme)
+        var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
+        var selectors = locator.selectors[...]
+        // Without a named container the selectors open the base, and the filters decode the member.
+        if !wrappers.contains(where: isContainer) {
+            while let selector = selectors.popFirst() {
+                source = try self.containerBySignature(source, context).member(selector, context: context)
+            }
+        }
+        for (index, wrapper) in wrappers.enumerated().reversed() {
+            let container: any BlobContainer
+            switch wrapper?.kind {
+            case .filter(let decode):
+                source = try decode(source, context)
+                continue
+            case .container(let open): container = try open(source, context)
+            case .origin, nil: container = try self.containerBySignature(source, context)
+            }
+            guard let selector = selectors.popFirst() else {
+                guard index == 0 else {
+                    throw BlobError(.invalidLocator, "A container inside of another one needs a selector to be found.")
+                }
+                return .container(container)
+            }
+            source = try container.member(selector, context: context)
+        }
+        for selector in selectors {
+            source = try self.containerBySignature(source, context).member(selector, context: context)
+        }
+        return .source(source)
+    }
+
+    /// Returns true when a locator's origin is registered as one that connects to other machines, whatever its wrappers.
+    ///
+    /// Constant time, no I/O. False for a scheme that is not registered, which is an error when it is opened.
+    public func reachesNetwork(_ locator: BlobLocator) -> Bool {
+        (try? self.split(locator.scheme).reachesNetwork) ?? false
+    }
+
+    /// Returns true when the last selector of a locator names the member that the locator stands for, undecoded.
+    package func endsWithMember(_ locator: BlobLocator) -> Bool {
+        guard !locator.selectors.isEmpty, let wrappers = try? self.split(locator.scheme).wrappers else { return false }
+        return wrappers.first.map(isContainer) ?? true
+    }
+
+    /// Splits a scheme into its wrappers, outermost first (nil is the one by signature), and the factory of its base.
+    ///
+    /// At each step, a registered scheme takes precedence over splitting.
+    private func split(_ scheme: String) throws(BlobError) -> (
+        wrappers: [BlobProvider?],
+        makeOrigin: (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource, reachesNetwork: Bool
+    ) {
+        var wrappers: [BlobProvider?] = []
+        var rest = scheme[...]
+        while true {
+            if let origin = self.provider(for: String(rest)), case .origin(let makeOrigin) = origin.kind {
+                return (wrappers, makeOrigin, origin.reachesNetwork)
+            }
+            let name = String(rest.prefix { $0 != "+" })
+            let isLast = name == rest
+            guard wrappers.count < Self.maximumWrapperCount || isLast else {
+                throw BlobError(
+                    .limitExceeded, "There are more wrappers than the limit of \(Self.maximumWrapperCount).")
+            }
+            let provider = self.provider(for: name)
+            guard name == Self.bySignature || provider != nil else { throw self.notRegistered(name) }
+            if isLast {
+                throw BlobError(
+                    .invalidLocator, "'\(name)' needs bytes of another source to decode: \(name)+file:///path.")
+            }
+            if case .origin = provider?.kind {
+                throw BlobError(.invalidLocator, "'\(name)' has bytes of its own and cannot wrap others.")
+            }
+            wrappers.append(provider)
+            rest = rest.dropFirst(name.count + 1)
+        }
+    }
+
+    /// Opens `source` as a container, decoding the filters around it on the way.
+    func containerBySignature(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws -> any BlobContainer {
+        var source = source
+        for _ in 0..<Self.maximumDepth {
+            let identification = try self.identify(source, context: context)
+            source = identification.source
+            switch identification.provider?.kind {
+            case .filter(let decode): source = try decode(source, context)
+            case .container(let open): return try open(source, context)
+            case .origin, nil:
+                // A source that can be read only once is not needed any more.
+                guard try source.open(context: context).data(upTo: 1).count > 0 else {
+                    throw BlobError(.unsupported, "This is empty, and no archive.")
+                }
+                let registered = self.schemeList { if case .container = $0.kind { true } else { false } }
+                throw BlobError(.unsupported, "This is no container that is registered: \(registered).")
+            }
+        }
+        throw BlobError(.limitExceeded, "There are more nested filters than the limit of \(Self.maximumDepth).")
+    }
+
+    private func notRegistered(_ scheme: String) -> BlobError {
+        return BlobError(
+            .notRegistered,
+            "No provider is registered for the scheme '\(scheme)'. Registered: \(self.schemeList { _ in true })."
+        )
+    }
+
+    private func schemeList(_ isIncluded: (BlobProvider) -> Bool) -> String {
+        let schemes = self.providers.filter(isIncluded).flatMap(\.schemes).sorted()
+        return schemes.isEmpty ? "none" : schemes.joined(separator: ", ")
+    }
+}
+
+/// Returns true for a wrapper that is a container; nil is the one found by signature.
+private func isContainer(_ wrapper: BlobProvider?) -> Bool {
+    switch wrapper?.kind {
+    case .container, nil: true
+    case .filter, .origin: false
+    }
+}
+
+extension BlobRegistry {
+    /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or for a plain source
+    /// the layer found by signature: a container first, which includes the filters around it, then a filter.
+    ///
+    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when nothing can be
+    ///   indexed.
+    package func indexable(
+        for locator: BlobLocator, context: BlobContext
+    ) throws(BlobError) -> any BlobIndexing {
+        try self.resolving(locator) {
+            let found: (any BlobIndexing)?
+            switch try self.resolve(locator, context) {
+            case .container(let container): found = container as? any BlobIndexing
+            case .source(let source):
+                let layer = layerChain(of: source).lazy.compactMap { $0 as? any BlobIndexing }.first
+                found = if let layer { layer } else { try self.indexableBySignature(source, context) }
+            }
+            guard let found else { throw BlobError(.unsupported, "No layer of this can be indexed.") }
+            return found
+        }
+    }
+
+    private func indexableBySignature(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws -> (any BlobIndexing)? {
+        // A source that can be read only once cannot be read again, and an index of it would be of no use.
+        guard source.traits.contains(.repeatable) else { return nil }
+        do {
+            if let container = try self.containerBySignature(source, context) as? any BlobIndexing { return container }
+        } catch let error as BlobError where error.code == .unsupported {
+            // Not a container; perhaps a filter.
+        }
+        let identification = try self.identify(source, context: context)
+        guard case .filter(let decode) = identification.provider?.kind else { return nil }
+        return try decode(identification.source, context) as? any BlobIndexing
+    }
+}

@@ -1,0 +1,323 @@
+import BlobPlatform
+
+/// The limits, the cancellation, the index policy and the event sink of one job, given when a source is opened.
+///
+/// A value: copy it and change the copy. A reader keeps the context with which it was opened.
+///
+/// ```swift
+/// let context = BlobContext(deadline: .now + .seconds(60), idleLimit: .seconds(10))
+/// let data = try source.data(upTo: 1 << 20, context: context)
+/// ```
+public struct BlobContext: Sendable {
+    /// The instant by which the whole job must be done; nil is never. Later reads throw ``BlobError/Code/timedOut``.
+    public var deadline: ContinuousClock.Instant? {
+        get { self.lastMoment?.instant }
+        set { self.lastMoment = newValue.map { Moment($0) } }
+    }
+
+    private(set) var lastMoment: Moment?
+
+    /// The longest time that a single step may wait for its first byte; nil is for ever.
+    public var idleLimit: Duration?
+
+    /// The cancellation of the job, after which a blocked call returns within one second.
+    public var cancellation: BlobCancellation
+
+    /// The policy for keeping an index of the content for the next time; by default none is kept.
+    public var index: BlobIndexPolicy
+
+    /// The number of bytes from which ``BlobError/Code/limitExceeded`` is thrown instead of copying an archive to a
+    /// temporary file: 1 GiB by default.
+    ///
+    /// A zip or 7z is copied, once for all its members, only if its source has no random access, such as a pipe or a
+    /// filter without an index. The copy is an unnamed file in the folder for temporary files.
+    public var spoolLimit: Int64 = 1 << 30
+
+    /// The largest number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is
+    /// no limit. Decoding more throws ``BlobError/Code/limitExceeded``.
+    ///
+    /// For data from strangers, of which a few bytes may decode to any number of zeros. The limit is that of each
+    /// filter and each compressed member, counts from the byte at which decoding began, and applies after the first
+    /// mebibyte. Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
+    public var ratioLimit: Int?
+
+    /// The number of bytes from which ``BlobError/Code/limitExceeded`` is thrown instead of giving a decoder the memory
+    /// that the data ask for: 128 MiB by default.
+    ///
+    /// The limit is that of each window, dictionary or model of LZMA, LZMA2, Zstandard or PPMd, and is checked before
+    /// memory is taken. Archives that were packed with the highest settings may need 256 MiB and more. Listing the
+    /// members of an archive needs no decoder, and has its own bounds.
+    public var memoryLimit: Int64 = 128 << 20
+
+    /// True to have pictures and films of strangers decoded by a helper process even where the system does not confine
+    /// it; false by default, which is ``BlobError/Code/unavailable``. Of archives, their isolation decides.
+    public var allowsUnconfinedMedia = false
+
+    /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.
+    ///
+    /// Called with the locator of the archive, as far as it has one, when encrypted bytes are about to be read: on the
+    /// thread that reads them, where it may block, and again for each reader. Its errors become those of the reader.
+    /// Without a password encrypted bytes are ``BlobError/Code/encrypted``. A password is never part of an error, an
+    /// event or an index.
+    public var password: (@Sendable (_ archive: BlobLocator?) throws -> String?)? {
+        get { self.passwords?.find }
+        set { self.passwords = newValue.map { Passwords(find: $0) } }
+    }
+
+    private var passwords: Passwords?
+
+    /// True when the job's reads may block the calling thread, as those of synchronous consumers may. For readers that
+    /// can read with and without blocking. False by default.
+    public var mayBlock = false
+
+    /// A closure that receives events, on the thread on which they occur; must be quick and must not call the source.
+    public var eventSink: (@Sendable (BlobEvent) -> Void)?
+
+    /// Creates a context; the default waits for ever.
+    public init(
+        deadline: ContinuousClock.Instant? = nil, idleLimit: Duration? = nil,
+        cancellation: BlobCancellation = BlobCancellation(), index: BlobIndexPolicy = .none,
+        eventSink: (@Sendable (BlobEvent) -> Void)? = nil
+    ) {
+        self.lastMoment = deadline.map { Moment($0) }
+        self.idleLimit = idleLimit
+        self.cancellation = cancellation
+        self.index = index
+        self.eventSink = eventSink
+    }
+
+    /// Throws when the job must not continue.
+    ///
+    /// - Throws: ``BlobError/Code/cancelled`` after cancellation, ``BlobError/Code/timedOut`` after the deadline.
+    public func check() throws(BlobError) {
+        guard !self.cancellation.isCancelled else {
+            throw BlobError(.cancelled, "The job was cancelled.")
+        }
+        if let lastMoment, Moment.now >= lastMoment {
+            throw BlobError(.timedOut, "The deadline of the job passed.")
+        }
+    }
+
+    /// Throws when a filter has decoded more than ``ratioLimit`` allows. For filters, before they decode more.
+    ///
+    /// - Parameters:
+    ///   - decodedByteCount: The number of bytes decoded so far.
+    ///   - byteCount: The number of bytes that were read for them.
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    public func checkRatio(ofDecoded decodedByteCount: Int64, to byteCount: Int64) throws(BlobError) {
+        guard let ratioLimit, decodedByteCount > Self.uncheckedByteCount,
+            (decodedByteCount - 1) / Int64(max(ratioLimit, 1)) >= byteCount
+        else { return }
+        throw BlobError(
+            .limitExceeded,
+            "The first \(byteCount) bytes decode to \(decodedByteCount) or more, which exceeds the ratio limit of "
+                + "\(ratioLimit) to 1.", remedy: .ratioLimit)
+    }
+
+    /// Throws when a decoder asks for more memory than ``memoryLimit`` allows. For filters, before they take it.
+    ///
+    /// - Parameter consumer: The beginning of a sentence: `The member`.
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    package func checkMemory(_ byteCount: UInt64, for consumer: String) throws(BlobError) {
+        guard byteCount > UInt64(max(self.memoryLimit, 0)) else { return }
+        throw BlobError(
+            .limitExceeded,
+            "\(consumer) needs \(byteCount) bytes to be decoded, which exceeds the memory limit of \(self.memoryLimit) "
+                + "bytes.", remedy: .memoryLimit)
+    }
+
+    /// The number of decoded bytes after which ``ratioLimit`` applies: fewer do no harm.
+    private static let uncheckedByteCount: Int64 = 1 << 20
+
+    /// This context, for reads that may block.
+    package var blocking: BlobContext {
+        var context = self
+        context.mayBlock = true
+        return context
+    }
+
+    /// Returns true when both have the same limits, so that a reader opened with one serves the other.
+    package func hasSameLimits(as other: BlobContext) -> Bool {
+        self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
+            && self.spoolLimit == other.spoolLimit && self.ratioLimit == other.ratioLimit
+            && self.memoryLimit == other.memoryLimit
+            && self.passwords === other.passwords
+    }
+
+    /// Returns this context with a child of its cancellation.
+    public func makeChild() -> BlobContext {
+        var child = self
+        child.cancellation = self.cancellation.makeChild()
+        return child
+    }
+}
+
+/// A closure that has an identity, so that two contexts can be compared.
+private final class Passwords: Sendable {
+    let find: @Sendable (BlobLocator?) throws -> String?
+
+    init(find: @escaping @Sendable (BlobLocator?) throws -> String?) { self.find = find }
+}
+
+extension BlobContext {
+    /// Returns the limit for the first byte of a step that begins now.
+    package func stepLimit() -> StepLimit {
+        let idleEnd = self.idleLimit.map { Moment(.now.advanced(by: $0)) }
+        guard let deadline = self.lastMoment else { return StepLimit(end: idleEnd, isIdleLimit: true) }
+        guard let idleEnd, idleEnd < deadline else { return StepLimit(end: deadline, isIdleLimit: false) }
+        return StepLimit(end: idleEnd, isIdleLimit: true)
+    }
+
+    package struct StepLimit {
+        package let end: Moment?
+        package let isIdleLimit: Bool
+
+        /// The time that remains, at least zero; nil is for ever.
+        package var remaining: Duration? { self.end?.remaining }
+
+        package func error(idleLimit: Duration?) -> BlobError {
+            guard self.isIdleLimit, let idleLimit else {
+                return BlobError(.timedOut, "The deadline of the job passed.")
+            }
+            return BlobError(.timedOut, "No byte moved for \(idleLimit), which is the idle limit.", remedy: .idleLimit)
+        }
+    }
+
+    /// Blocks until `condition` returns a value; it is checked again after each signal.
+    ///
+    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
+    ///   alike.
+    package func wait<Value>(
+        on signal: WaitSignal, until condition: () throws(BlobError) -> Value?
+    ) throws(BlobError) -> Value {
+        let limit = self.stepLimit()
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
+        while true {
+            try self.check()
+            if let value = try condition() { return value }
+            guard signal.wait(for: limit.remaining) else {
+                if let value = try condition() { return value }
+                throw limit.error(idleLimit: self.idleLimit)
+            }
+        }
+    }
+
+    /// Blocks until `descriptor` has bytes to read, its other end is closed, or the job is over.
+    ///
+    /// For plugins that would otherwise block in `read(2)`. The descriptor may be in blocking mode. Costs one system
+    /// call when bytes are available; otherwise the wait parks the descriptor, see ``park(_:_:)``.
+    ///
+    /// - Throws: ``BlobError/Code/cancelled``, ``BlobError/Code/timedOut``, or ``BlobError/Code/io``.
+    public func waitReadable(_ descriptor: CInt) throws(BlobError) {
+        try self.check()
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&request, 1, 0) > 0, request.revents & Int16(POLLNVAL) == 0 { return }
+        let signal = WaitSignal()
+        let isReady = Locked(false)
+        let parking = try self.park(
+            descriptor,
+            BlobWaker {
+                isReady.withLock { $0 = true }
+                signal.signal()
+            })
+        defer { parking.cancel() }
+        try self.wait(on: signal) { isReady.withLock { $0 } ? () : nil }
+    }
+
+    /// Reads the next bytes of a descriptor, waiting as ``waitReadable(_:)`` does while there are none.
+    ///
+    /// - Returns: ``BlobReadResult/end`` at the end of a file, or when the other end is closed.
+    /// - Throws: As ``waitReadable(_:)``, and ``BlobError/Code/io`` with the `errno` of `read(2)`.
+    public func read(_ descriptor: CInt, into output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
+        while true {
+            try self.waitReadable(descriptor)
+            let count = output.withUnsafeMutableBytes { buffer, initializedCount in
+                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+                let count = BlobPlatform.read(descriptor, free.baseAddress, free.count)
+                initializedCount += max(count, 0)
+                return count
+            }
+            if count >= 0 { return count > 0 ? .bytes : .end }
+            // Another reader of the same description was faster, or a signal came.
+            guard errno == EAGAIN || errno == EINTR else {
+                throw BlobError(systemError: errno, doing: "Could not read a descriptor")
+            }
+        }
+    }
+}
+
+extension BlobContext {
+    /// Waits for the duration; throws when the job is cancelled or times out before.
+    package func pause(for duration: Duration) throws(BlobError) {
+        let end = ContinuousClock.now + duration
+        let signal = WaitSignal()
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
+        while ContinuousClock.now < end {
+            try self.check()
+            _ = signal.wait(for: min(end, self.deadline ?? end) - .now)
+        }
+        try self.check()
+    }
+}
+
+extension BlobContext {
+    /// Calls `waker` once, when `descriptor` is readable, hung up or in error.
+    ///
+    /// For reads that would otherwise block. One thread of the process waits for all descriptors; it neither reads them
+    /// nor changes their flags, so they may be in blocking mode. The waker is called on that thread, must not block it,
+    /// and may park again or remove registrations. A descriptor may be parked several times at once; each parking is
+    /// woken.
+    ///
+    /// For regular files, and for devices that cannot be waited for, the waker is called at once, before this returns.
+    /// On Linux a FIFO without a writer is not readable until it has had one; Apple's systems report it as hung up.
+    ///
+    /// - Parameters:
+    ///   - descriptor: A descriptor that is open for reading. Unless the waker was called, the registration must be
+    ///     removed before the descriptor is closed: the waker could otherwise be called for another file with the same
+    ///     number, or never.
+    ///   - waker: The waker, which is called at most once. Cancellation and limits of the context do not call it.
+    /// - Returns: A registration that keeps the descriptor parked while it lives. A call that has begun when it is
+    ///   removed may still be running.
+    /// - Throws: ``BlobError/Code/io`` with ``BlobError/systemErrorNumber``: `EBADF` for a descriptor that is not open;
+    ///   transient when the process or the system has too many open files.
+    /// - Complexity: One or two system calls, and some 300 bytes while it is parked.
+    public func park(_ descriptor: CInt, _ waker: BlobWaker) throws(BlobError) -> BlobRegistration {
+        try EventLoop.shared.park(descriptor, waker)
+    }
+
+    /// Calls `waker` once, after `delay`.
+    ///
+    /// The waker is called on the thread that waits for parked descriptors, and must not block it: see ``park(_:_:)``.
+    /// Time during which the machine sleeps may not count.
+    ///
+    /// - Parameters:
+    ///   - delay: The delay; zero or less is as soon as possible. Accurate to the millisecond, and never shortened.
+    ///   - waker: The waker, which is called at most once, and early only when the system cannot start a thread.
+    /// - Returns: A registration that keeps the timer running while it lives; ``BlobRegistration/cancel()`` cancels it
+    ///   and frees its memory.
+    /// - Complexity: O(log n) for n timers.
+    public func wake(after delay: Duration, _ waker: BlobWaker) -> BlobRegistration {
+        EventLoop.shared.wake(after: delay, waker)
+    }
+}
+
+/// A wait for a time, of a stream that returns `notYet` meanwhile.
+package final class TimerWait {
+    /// Fires once the wait is over.
+    package let slot = BlobWakerSlot()
+    private let hasFired = Locked(false)
+    private let timer: BlobRegistration
+
+    package init(_ delay: Duration, _ context: BlobContext) {
+        self.timer = context.wake(
+            after: delay,
+            BlobWaker { [slot, hasFired] in
+                _ = hasFired.exchange(true)
+                slot.fire()
+            })
+    }
+
+    package var isOver: Bool { self.hasFired.withLock { $0 } }
+}

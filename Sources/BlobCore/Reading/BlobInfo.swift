@@ -1,0 +1,91 @@
+/// The facts known about a blob before it is read.
+public struct BlobInfo: Hashable, Sendable {
+    /// The length of the blob in bytes, from 0; nil when it is not known before the end.
+    public var byteCount: Int64?
+
+    /// The media type, as in RFC 6838: `image/jpeg`; nil when unknown.
+    public var mediaType: String?
+
+    /// A name for people and forms: the last component of a path; nil when there is none.
+    public var name: String?
+
+    /// The identity of the content; nil when two openings cannot be compared.
+    public var validator: BlobValidator?
+
+    /// True when opening at an offset costs about as much as opening at the start; otherwise the bytes before the
+    /// offset are read and dropped.
+    public var isRandomAccess: Bool
+
+    /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
+    ///
+    /// No call can set it, so it reveals changes that kept the length and the time of modification. It also changes
+    /// with names and permissions: too strict for a validator, right for a cache.
+    package var statusChangeTime: Int64?
+
+    /// Creates an info; facts that are left out are unknown.
+    public init(
+        byteCount: Int64? = nil, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil,
+        isRandomAccess: Bool = false
+    ) {
+        self.byteCount = byteCount
+        self.mediaType = mediaType
+        self.name = name
+        self.validator = validator
+        self.isRandomAccess = isRandomAccess
+    }
+}
+
+extension BlobInfo {
+    /// Checks the offset and the validator of an opening against these facts (contracts C5 and C7).
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset that is negative or past the end,
+    ///   ``BlobError/Code/changed`` for another validator.
+    public func check(byteOffset: Int64, matching validator: BlobValidator?) throws(BlobError) {
+        guard byteOffset >= 0 else {
+            throw BlobError(.invalidArgument, "The offset \(byteOffset) is negative.")
+        }
+        if let byteCount, byteOffset > byteCount {
+            throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end of \(byteCount) bytes.")
+        }
+        if let validator, validator != self.validator {
+            throw BlobError(.changed, "The content is not the one that was asked for.")
+        }
+    }
+}
+
+/// The identity of a blob's content at one moment, for comparison with that of a later one.
+public struct BlobValidator: Hashable, Sendable {
+    /// True when the same token means the same bytes, as with a digest or an ETag. Otherwise it means the same bytes in
+    /// all likelihood, as with the size and the times of a file.
+    public let isStrong: Bool
+
+    /// The text that is compared.
+    public let token: String
+
+    /// Returns a validator whose token is the same for the same bytes only.
+    public static func strong(_ token: String) -> Self { Self(isStrong: true, token: token) }
+
+    /// Returns a validator whose token is the same for the same bytes in all likelihood.
+    public static func weak(_ token: String) -> Self { Self(isStrong: false, token: token) }
+
+    /// Returns the identity of content made of `parts` in the way that `recipe` names; strong when all parts are.
+    ///
+    /// For sources that are built on others.
+    public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> Self {
+        // With its length before it, no part can be taken for two, whatever a server puts into it.
+        var text = recipe + "(" + parts.map { "\($0.text.utf8.count):\($0.text)" }.joined(separator: ",") + ")"
+        if parts.allSatisfy(\.isStrong) { return .strong(text) }
+        // The token of a weak identity stays short, however many parts there are: two independent 64-bit hashes.
+        return text.withUTF8 { bytes in
+            .weak("\(bytes.count)-\(Int64(bitPattern: bytes.fnv1a))-\(bytes.reversed().fnv1a)")
+        }
+    }
+
+    /// The strength and the token in one word, for people, logs and index files.
+    package var text: String { "\(self.isStrong ? "strong" : "weak"):\(self.token)" }
+}
+
+extension Sequence<UInt8> {
+    /// FNV-1a, 64 bits: draft-eastlake-fnv, offset basis and prime of section 5.
+    package var fnv1a: UInt64 { self.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 } }
+}

@@ -1,0 +1,79 @@
+/// A stream that is replaced by another one once enough is known, or when another one has to continue.
+package protocol LateStream: BlobByteStream {
+    /// Returns the stream that replaces this one, which is then neither read nor closed any more; nil as long as there
+    /// is none. Asked for until the info is known, and after each read that returned ``BlobReadResult/notYet``.
+    ///
+    /// - Parameter isOpening: True while the reader is being opened, when no bytes are read.
+    func successor(isOpening: Bool) throws -> StartedStream?
+}
+
+/// A stream that reads a reader.
+package protocol StreamOverReader: BlobByteStream {
+    /// The reader that it reads now.
+    var reader: BlobReader? { get }
+}
+
+/// A stream, and where in the blob it is.
+package struct StartedStream {
+    let stream: any BlobByteStream
+    /// The offset of the next byte of the stream.
+    let byteOffset: Int64
+    /// Bytes that were taken from the stream already, those before ``byteOffset``.
+    var held: BlobBytes?
+}
+
+extension BlobBody {
+    /// Returns the stream that delivers the bytes of this body.
+    package func start(_ opening: BlobOpening) throws -> StartedStream {
+        switch self {
+        case .positional(let info, let now, let read):
+            // Before a closure is called with the offset.
+            try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
+            let stream = PositionalStream(info, now: opening.context.mayBlock ? nil : now, read)
+            return StartedStream(stream: stream, byteOffset: opening.byteOffset)
+        case .stream(let stream, let start): return StartedStream(stream: stream, byteOffset: start)
+        case .transform(let base, let transform, let start):
+            return StartedStream(stream: TransformedStream(base, transform, opening.context), byteOffset: start)
+        case .inspected(let base, let inspector, let start):
+            return StartedStream(stream: InspectedStream(base, inspector, opening.context), byteOffset: start)
+        case .joined(let parts, let info):
+            return StartedStream(stream: JoinedStream(parts, info, opening), byteOffset: opening.byteOffset)
+        case .deferred(let base, let byteCount, let makeBody):
+            let stream = DeferredStream(base, peeking: byteCount, opening, makeBody)
+            return StartedStream(stream: stream, byteOffset: opening.byteOffset)
+        }
+    }
+}
+
+/// The stream of a deferred body, until it is made.
+final class DeferredStream: LateStream, StreamOverReader {
+    private let base: BlobReader
+    private let byteCount: Int
+    private let opening: BlobOpening
+    private let makeBody: (BlobInfo, RawSpan) throws -> BlobBody
+
+    init(
+        _ base: BlobReader, peeking byteCount: Int, _ opening: BlobOpening,
+        _ makeBody: @escaping (BlobInfo, RawSpan) throws -> BlobBody
+    ) {
+        (self.base, self.byteCount, self.opening, self.makeBody) = (base, byteCount, opening, makeBody)
+        base.absorb(into: opening.context)
+    }
+
+    var info: BlobInfo? { nil }
+    var reader: BlobReader? { self.base }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    var readiness: BlobWakerSlot? { self.base.readiness }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
+
+    func successor(isOpening: Bool) throws -> StartedStream? {
+        guard !isOpening || self.byteCount == 0 else { return nil }
+        guard let info = try self.base.knownInfo() else { return nil }
+        guard let bytes = try self.base.peek(self.byteCount) else { return nil }
+        let body = try bytes.withUnsafeBytes { try self.makeBody(info, RawSpan(_unsafeBytes: $0)) }
+        return try body.start(self.opening)
+    }
+
+    func close() { self.base.close() }
+}

@@ -1,0 +1,258 @@
+/// A stream that reads another reader, which may block, on threads of a pool and ahead of the consumer.
+///
+/// When it is closed during a call, the thread that makes the call closes the blocking reader after the call returns.
+package final class ReadAheadStream: BlobByteStream, LateStream {
+    /// The sizes of the first window and of the largest, in bytes.
+    package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
+
+    private let ahead: ReadAhead
+    private var current: BlobBytes?
+
+    /// Starts to open the blocking reader.
+    ///
+    /// - Parameters:
+    ///   - info: The facts known before the reader is open.
+    ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
+    ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this stream is
+    ///     closed.
+    ///   - open: Makes the blocking reader, on a thread of the pool.
+    package init(
+        windowByteCounts: ClosedRange<Int> = ReadAheadStream.windowByteCounts,
+        _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> BlobReader
+    ) {
+        self.ahead = ReadAhead(windowByteCounts, context.makeChild(), open)
+        self.ahead.start()
+    }
+
+    package var info: BlobInfo? { get throws { try self.ahead.knownInfo() } }
+    package var neverBlocks: Bool { true }
+    package var readiness: BlobWakerSlot? { self.ahead.slot }
+
+    package func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.current == nil {
+            switch try self.ahead.next() {
+            case .window(let bytes): self.current = bytes
+            case .end: return .end
+            case .notYet: return .notYet
+            }
+        }
+        self.current?.move(to: &output)
+        if self.current?.isEmpty == true { self.current = nil }
+        return .bytes
+    }
+
+    package func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        if self.current == nil { self.current = try self.ahead.nextWindow() }
+        let first = self.current?.removeFirst(atMost: byteCount)
+        if self.current?.isEmpty == true { self.current = nil }
+        return first
+    }
+
+    /// Hands over an inner reader that turned out never to block, which is read in place of this stream.
+    package func successor(isOpening: Bool) -> StartedStream? { self.ahead.takeDirect()?.takeStream() }
+
+    package func close() {
+        self.current = nil
+        self.ahead.close()
+    }
+}
+
+/// The part of a ``ReadAheadStream`` that its threads share.
+final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` to one thread at a time.
+    enum Next {
+        case window(BlobBytes)
+        case end
+        case notYet
+    }
+
+    private struct State {
+        /// The facts once the reader is open.
+        var info: BlobInfo?
+        var windows: [BlobBytes] = []
+        var ending: Result<Void, BlobError>?
+        /// True while a job runs or is scheduled, which alone uses the reader. Otherwise there are windows or an
+        /// ending, or a reader that never blocks and has not been read yet.
+        var isBusy = true
+        var isClosed = false
+        var windowByteCount: Int
+    }
+
+    /// The number of windows: one can be filled while another is consumed.
+    private static let windowCount = 2
+
+    let slot = BlobWakerSlot()
+    private let state: Locked<State>
+    private let windowByteCounts: ClosedRange<Int>
+    private let context: BlobContext
+    private let open: @Sendable (BlobContext) throws -> BlobReader
+    private var reader: BlobReader?
+
+    init(
+        _ windowByteCounts: ClosedRange<Int>, _ context: BlobContext,
+        _ open: @escaping @Sendable (BlobContext) throws -> BlobReader
+    ) {
+        self.state = Locked(State(windowByteCount: windowByteCounts.lowerBound))
+        self.windowByteCounts = windowByteCounts
+        self.context = context
+        self.open = open
+    }
+
+    // No job is running, because each retains this object.
+    deinit { self.reader?.close() }
+
+    private var info: BlobInfo? { self.state.withLock { $0.info } }
+
+    /// Returns the facts once the reader is open.
+    ///
+    /// - Throws: The error for which there will be none.
+    func knownInfo() throws -> BlobInfo? {
+        try self.state.withLock { state in
+            if state.info == nil, case .failure(let error) = state.ending { throw error }
+            return state.info
+        }
+    }
+
+    // MARK: The consumer's side
+
+    func next() throws -> Next {
+        let (next, mustFill) = try self.state.withLock { state throws -> (Next, Bool) in
+            let window = state.windows.isEmpty ? nil : state.windows.removeFirst()
+            if let ending = state.ending {
+                if let window { return (.window(window), false) }
+                try ending.get()
+                return (.end, false)
+            }
+            defer { state.isBusy = true }
+            // The consumer is faster than the reads: larger reads cost less for each byte.
+            if window == nil, state.info != nil, state.isBusy {
+                state.windowByteCount = min(state.windowByteCount * 2, self.windowByteCounts.upperBound)
+            }
+            return (window.map { .window($0) } ?? .notYet, !state.isBusy)
+        }
+        if mustFill { self.run(on: .reads) { self.fill() } }
+        return next
+    }
+
+    /// Returns the next window, if there is one.
+    func nextWindow() throws -> BlobBytes? {
+        guard self.state.withLock({ !$0.windows.isEmpty }), case .window(let window) = try self.next() else {
+            return nil
+        }
+        return window
+    }
+
+    func takeDirect() -> BlobReader? {
+        let isDirect = self.state.withLock { state in
+            guard !state.isBusy, !state.isClosed, state.windows.isEmpty, state.ending == nil else { return false }
+            state.isClosed = true
+            return true
+        }
+        guard isDirect else { return nil }
+        defer { self.reader = nil }
+        return self.reader
+    }
+
+    func close() {
+        let wasIdle = self.state.withLock { state -> Bool? in
+            guard !state.isClosed else { return nil }
+            (state.isClosed, state.windows) = (true, [])
+            defer { state.isBusy = true }
+            return !state.isBusy
+        }
+        guard let wasIdle else { return }
+        self.context.cancellation.cancel()
+        guard wasIdle else { return }
+        // A reader that never blocks is closed in place; others may take their time.
+        if self.reader?.neverBlocks ?? true { return self.closeReader() }
+        BlockingPool.openings.run { self.closeReader() }
+    }
+
+    // MARK: Jobs
+
+    func start() {
+        self.run(on: .openings) {
+            do {
+                let reader = try self.open(self.context)
+                self.reader = reader
+                let isBusy = !reader.neverBlocks
+                // A reader that never blocks is read in place, and asked there.
+                let info = isBusy ? try reader.knownInfo() : nil
+                let goesOn = self.publish { state in
+                    (state.info, state.isBusy) = (info, isBusy)
+                    return isBusy
+                }
+                if goesOn { self.run(on: .reads) { self.fill() } }
+            } catch {
+                self.end(.failure(BlobError(wrapping: error)))
+            }
+        }
+    }
+
+    /// Reads until the windows are full, or no more bytes are available.
+    private func fill() {
+        while let reader, !self.isClosed {
+            do {
+                let window = Window(self.state.withLock { $0.windowByteCount })
+                let result = try window.fill { try reader.read(into: &$0) }
+                window.trim()
+                try self.noteInfo(of: reader)
+                switch result {
+                case .end: return self.end(.success(()))
+                case .bytes:
+                    let goesOn = self.publish { state in
+                        state.windows.append(BlobBytes(window.bytes, ownedBy: window, isExclusive: true))
+                        state.isBusy = state.windows.count < Self.windowCount
+                        return state.isBusy
+                    }
+                    guard goesOn else { return }
+                case .notYet:
+                    // The next job begins once this call and the waker's have both been made: a reader is in one call
+                    // at a time.
+                    let isFirst = Locked(false)
+                    let goOn: @Sendable () -> Void = {
+                        if isFirst.exchange(true) { self.run(on: .reads) { self.fill() } }
+                    }
+                    reader.whenReadable(BlobWaker(goOn))
+                    return goOn()
+                }
+            } catch {
+                return self.end(.failure(BlobError(wrapping: error)))
+            }
+        }
+        self.closeReader()
+    }
+
+    /// Publishes the facts, which may become known late.
+    private func noteInfo(of reader: BlobReader) throws {
+        guard self.info == nil, let info = try reader.knownInfo() else { return }
+        _ = self.publish { state in
+            state.info = info
+            return true
+        }
+    }
+
+    private var isClosed: Bool { self.state.withLock { $0.isClosed } }
+
+    private func end(_ ending: Result<Void, BlobError>) {
+        _ = self.publish { state in
+            (state.ending, state.isBusy) = (ending, false)
+            return false
+        }
+    }
+
+    /// Changes the state and fires the slot; closes the reader if the consumer has closed.
+    private func publish(_ change: (inout State) -> Bool) -> Bool {
+        let result = self.state.withLock { state in state.isClosed ? nil : change(&state) }
+        if result == nil { self.closeReader() } else { self.slot.fire() }
+        return result ?? false
+    }
+
+    private func closeReader() {
+        self.reader?.close()
+        self.reader = nil
+    }
+
+    private func run(on pool: BlockingPool, _ job: @escaping @Sendable () -> Void) {
+        if !pool.run(job) { self.context.eventSink?(BlobEvent(.waitingForThread)) }
+    }
+}

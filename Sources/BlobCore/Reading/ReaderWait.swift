@@ -1,0 +1,146 @@
+/// The waits of a ``BlobReader``: their limits, and what fires the slot besides the plugin.
+struct ReaderWait {
+    /// True when the limits apply to a wait that begins now; false while nothing waits for bytes that are not there
+    /// yet.
+    var isLimited = true
+    private var limit: BlobContext.StepLimit?  // The limit of the current wait.
+    private var slot: BlobWakerSlot?
+    private var cancelling: BlobRegistration?
+    private var timer: (registration: BlobRegistration, end: Moment, isOver: Locked<Bool>)?
+    private var blocked: (signal: WaitSignal, waker: BlobWaker)?
+    /// True when the consumer's waker was stored in the slot; it may have been called since.
+    private(set) var hasWaker = false
+
+    /// Begins a wait for `slot`, which a cancellation and the end of the time limit fire as well.
+    ///
+    /// - Throws: ``BlobError/Code/timedOut`` for a wait that took too long.
+    mutating func begin(_ context: BlobContext, _ slot: BlobWakerSlot) throws(BlobError) {
+        self.attach(to: slot, context)
+        guard self.isLimited else { return }
+        let limit = self.limit ?? context.stepLimit()
+        self.limit = limit
+        guard let end = limit.end else { return }
+        guard Moment.now < end else { throw limit.error(idleLimit: context.idleLimit) }
+        // A pending timer that is earlier fires early, and the next wait sets another one.
+        if let timer, timer.end <= end, !timer.isOver.withLock({ $0 }) { return }
+        let isOver = Locked(false)
+        let waker = BlobWaker { [weak slot] in
+            isOver.withLock { $0 = true }
+            slot?.fire()
+        }
+        self.timer = (context.wake(after: end.remaining, waker), end, isOver)
+    }
+
+    /// Prepares `slot` for the consumer's waker, which replaces the last one.
+    ///
+    /// - Returns: False when the last read in vain waited for another slot: nothing will fire this one, and the waker is
+    ///   to be called at once.
+    mutating func beginStoring(in slot: BlobWakerSlot, _ context: BlobContext) -> Bool {
+        let isAsked = !self.isOver(slot)
+        if !isAsked { self.takeWaker() }
+        self.attach(to: slot, context)
+        self.hasWaker = isAsked
+        return isAsked
+    }
+
+    /// Removes the consumer's waker if `slot`, that of the stream, is another one than the one it was stored in; nil
+    /// when it is not, or the waker was called.
+    mutating func takeWaker(unlessIn slot: BlobWakerSlot?) -> BlobWaker? {
+        self.isOver(slot) ? self.takeWaker() : nil
+    }
+
+    private func isOver(_ slot: BlobWakerSlot?) -> Bool { self.slot != nil && self.slot !== slot }
+
+    /// Removes the consumer's waker; nil when there is none, or it was called. The wakers of other consumers stay: a
+    /// reader over this one may wait for the same slot.
+    @discardableResult
+    private mutating func takeWaker() -> BlobWaker? {
+        guard self.hasWaker else { return nil }
+        self.hasWaker = false
+        return self.slot?.clear()
+    }
+
+    /// Makes a cancellation fire `slot`, and moves the consumer's waker to it if it was not called.
+    private mutating func attach(to slot: BlobWakerSlot, _ context: BlobContext) {
+        guard slot !== self.slot else { return }
+        if let waker = self.takeWaker() {
+            self.hasWaker = true
+            slot.store(waker)
+        }
+        (self.slot, self.timer) = (slot, nil)
+        self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
+    }
+
+    /// True from a read in vain to the next bytes.
+    var isWaiting: Bool { self.limit != nil }
+
+    mutating func end() { self.limit = nil }
+
+    /// Returns a waker that ends the next ``block()``.
+    mutating func unblocker() -> BlobWaker {
+        let blocked = self.blocked ?? { signal in (signal, BlobWaker { signal.signal() }) }(WaitSignal())
+        self.blocked = blocked
+        return blocked.waker
+    }
+
+    func block() { BlockingPool.leave { _ = self.blocked?.signal.wait(for: nil) } }
+
+    /// Drops the consumer's waker, and ends the registrations.
+    mutating func close() {
+        self.takeWaker()
+        (self.slot, self.cancelling, self.timer) = (nil, nil, nil)
+    }
+}
+
+extension BlobReader {
+    /// Reads at most `byteCount` bytes, for streams that end before their base does.
+    ///
+    /// - Parameters:
+    ///   - output: The memory to which the bytes are appended.
+    ///   - byteCount: The maximum number of bytes to append; with 0 or less, nothing is read and the result is `bytes`.
+    public func read(into output: inout OutputRawSpan, atMost byteCount: Int) throws -> BlobReadResult {
+        var result = BlobReadResult.bytes
+        try output.append(atMost: byteCount) { part in
+            if part.freeCapacity > 0 { result = try self.read(into: &part) }
+        }
+        return result
+    }
+
+    /// Reads the next bytes, waiting while there are none; never returns ``BlobReadResult/notYet``.
+    ///
+    /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
+    ///   timers, because waiting there would stop all others.
+    public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while true {
+            let result = try self.read(into: &output)
+            guard result == .notYet else { return result }
+            try self.block()
+        }
+    }
+
+    /// As ``peek(_:)``, waiting until the bytes are there.
+    package func peekWaiting(_ byteCount: Int) throws -> BlobBytes {
+        while true {
+            if let bytes = try self.peek(byteCount) { return bytes }
+            try self.block()
+        }
+    }
+
+    private func block() throws {
+        guard !EventLoop.isCurrentThread else {
+            throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that calls wakers."))
+        }
+        self.whenReadable(self.changeWait { $0.unblocker() })
+        self.wait.block()
+    }
+
+    /// Reads the next bytes into memory that the caller owns, waiting while there are none.
+    ///
+    /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
+    /// - Returns: The number of bytes read; 0 means the end when the buffer has room.
+    public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        _ = try self.readWaiting(into: &output)
+        return output.finalize(for: buffer)
+    }
+}

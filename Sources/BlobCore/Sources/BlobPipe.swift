@@ -1,0 +1,325 @@
+public import BlobPlatform
+
+/// A bounded pipe: a producer writes bytes, and a consumer reads them from ``source``, each at its own pace.
+///
+/// The producer holds the pipe; several producers may write to it, and while there is room for it, a write is not
+/// interleaved with others. A full pipe makes producers wait, by blocking or by suspending the task, until bytes are
+/// read, even when ``source`` has not been opened yet: a consumer that gives up before that must notify its producer. A
+/// producer that releases the pipe without ``finish(throwing:)`` has failed: the reader throws
+/// ``BlobError/Code/truncated`` and never reaches a clean end.
+///
+/// ```swift
+/// let pipe = BlobPipe()
+/// Task {
+///     for number in 1...1000 { try await pipe.write(Data("\(number)\n".utf8)) }
+///     pipe.finish()
+/// }
+/// for try await line in pipe.source.lines() { print(line) }
+/// ```
+public final class BlobPipe: Sendable {
+    /// The default capacity in bytes: 64 KiB, as of a pipe of the system on Linux (`pipe(7)`).
+    @usableFromInline package static let defaultCapacity = 64 * 1024
+
+    /// The source of the bytes that the producer writes. It can be read once, from the start; opening it at an offset
+    /// drops the bytes before.
+    public let source: any BlobInputStreamDataSource
+    private let buffer: PipeBuffer
+
+    /// Creates a pipe.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum number of bytes in the pipe, from 1; by default 64 KiB. The memory exists only while
+    ///     the pipe holds bytes.
+    ///   - info: The info of the source. A declared byte count is binding: the reader throws when it does not hold.
+    public init(capacity: Int = BlobPipe.defaultCapacity, info: BlobInfo = BlobInfo()) {
+        let buffer = PipeBuffer(capacity: capacity)
+        self.buffer = buffer
+        self.source = SequentialSource(layer: "BlobPipe", info: info, traits: .neverBlocks) { _ in
+            .stream(PipeStream(buffer, info: info), startingAt: 0)
+        }
+    }
+
+    deinit {
+        self.buffer.finish(BlobError(.truncated, "The producer of the pipe went away before its end."))
+    }
+
+    /// Writes all of `bytes`, blocking while the pipe is full.
+    ///
+    /// - Throws: ``BlobError/Code/closed`` when the reader was closed or the pipe finished,
+    ///   ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` as `context` determines. Some bytes may have been
+    ///   written.
+    public func write(_ bytes: UnsafeRawBufferPointer, context: BlobContext = BlobContext()) throws(BlobError) {
+        try self.buffer.write(bytes, context)
+    }
+
+    /// Writes all of `data`, blocking while the pipe is full; see ``write(_:context:)-(UnsafeRawBufferPointer,_)``.
+    public func write(_ data: Data, context: BlobContext = BlobContext()) throws(BlobError) {
+        do {
+            try data.withUnsafeBytes { try self.buffer.write($0, context) }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    /// Writes all of `data`, suspending while the pipe is full.
+    ///
+    /// - Throws: ``BlobError/Code/closed`` as in the blocking form, or ``BlobError/Code/cancelled`` when the task is
+    ///   cancelled.
+    public func write(_ data: Data) async throws {
+        do {
+            try await self.buffer.write(data)
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    /// Writes as many bytes as fit now, without waiting.
+    ///
+    /// - Returns: The number of bytes written, from the front; 0 when the pipe is full.
+    /// - Throws: ``BlobError/Code/closed`` when the reader was closed or the pipe finished.
+    public func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
+        try self.buffer.tryWrite(bytes)
+    }
+
+    /// Ends the bytes. Only the first call has an effect.
+    ///
+    /// - Parameter error: The reason why the producer could not continue, which the reader throws after the bytes
+    ///   written so far. Nil is a clean end.
+    public func finish(throwing error: (any Error)? = nil) {
+        self.buffer.finish(error.map { BlobError(wrapping: $0) })
+    }
+}
+
+/// The bounded ring between producers and one reader. Its memory exists only while it holds bytes.
+package final class PipeBuffer: Sendable {
+    private struct State {
+        var ring = Ring()
+        /// The number of bytes that were taken, and are not delivered yet.
+        var takenByteCount = 0
+        /// The handlers of the producers that wait for room.
+        var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
+        var onRoom: (@Sendable () -> Void)?
+        var isFinished = false
+        var isReaderGone = false
+        var failure: BlobError?
+
+        var refusal: BlobError? {
+            if self.isReaderGone {
+                return BlobError(.closed, "The reader of the pipe is closed.", operation: "write")
+            }
+            return self.isFinished ? BlobError(.closed, "The pipe is finished.", operation: "write") : nil
+        }
+
+        mutating func takeHandlers() -> [@Sendable () -> Void] {
+            defer { self.handlers = [:] }
+            return Array(self.handlers.values) + (self.onRoom.map { [$0] } ?? [])
+        }
+    }
+
+    /// The size of the memory that exists now, in bytes.
+    var heldByteCount: Int {
+        self.state.withLock { $0.ring.isEmpty && $0.takenByteCount > 0 ? self.capacity : $0.ring.heldByteCount }
+    }
+    private let capacity: Int
+    private let state = Locked(State())
+    /// Fires when there are bytes, and at the end.
+    let readiness = BlobWakerSlot()
+
+    package init(capacity: Int) {
+        precondition(capacity > 0, "A pipe needs room for at least one byte.")
+        self.capacity = capacity
+    }
+
+    // MARK: The producer's side
+
+    /// Writes as many bytes as there is room for.
+    ///
+    /// - Returns: The number of bytes written; 0 when the pipe is full.
+    /// - Throws: ``BlobError/Code/closed`` when the reader is closed, or after ``finish(_:)``.
+    package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
+        let count = try self.state.withLock { state throws(BlobError) -> Int in
+            if let refusal = state.refusal { throw refusal }
+            let room = self.capacity - state.ring.count - state.takenByteCount
+            return state.ring.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)), capacity: self.capacity)
+        }
+        if count > 0 { self.readiness.fire() }
+        return count
+    }
+
+    /// Writes all bytes, blocking while the pipe is full.
+    package func write(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(try self.writeSome(rest, context)))
+        }
+    }
+
+    /// Writes as many bytes as there is room for, blocking while there is none.
+    ///
+    /// - Returns: The number of bytes written; 0 only when `bytes` is empty.
+    package func writeSome(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        try context.check()
+        let count = try self.tryWrite(bytes)
+        if count > 0 { return count }
+        let signal = WaitSignal()
+        defer { self.forget(signal) }
+        return try context.wait(on: signal) { () throws(BlobError) -> Int? in
+            while true {
+                let count = try self.tryWrite(bytes)
+                if count > 0 { return count }
+                if self.callWhenWritable(signal, { signal.signal() }) { return nil }
+            }
+        }
+    }
+
+    /// Writes all bytes, suspending while the pipe is full.
+    package func write(_ bytes: Data) async throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            let count = try rest.withUnsafeBytes { try self.tryWrite($0) }
+            rest = rest.dropFirst(count)
+            if count == 0 { await self.suspendUntilWritable() }
+        }
+    }
+
+    private func suspendUntilWritable() async {
+        let gate = Gate()
+        defer { self.forget(gate) }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                gate.enter(continuation)
+                if !self.callWhenWritable(gate, { gate.open() }) { gate.open() }
+            }
+        } onCancel: {
+            gate.open()
+        }
+    }
+
+    /// The room for a write.
+    package enum Room {
+        case some, none
+        /// The reader is closed: no write succeeds any more.
+        case readerIsGone
+    }
+
+    package var room: Room {
+        self.state.withLock { state in
+            state.isReaderGone ? .readerIsGone : self.isFull(state) ? .none : .some
+        }
+    }
+
+    /// Calls `handler` each time that a full pipe gets room, and when the reader closes, until ``finish(_:)``.
+    package func onRoom(_ handler: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.onRoom = handler }
+    }
+
+    /// Ends the bytes, with an error if that is not the clean end. Only the first call has an effect.
+    package func finish(_ error: BlobError?) {
+        let handlers: [@Sendable () -> Void]? = self.state.withLock { state in
+            guard !state.isFinished else { return nil }
+            state.isFinished = true
+            state.failure = error
+            state.onRoom = nil
+            return state.takeHandlers()
+        }
+        guard let handlers else { return }
+        for handler in handlers { handler() }
+        self.readiness.fire()
+    }
+
+    // MARK: The reader's side
+
+    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        var handlers: [@Sendable () -> Void] = []
+        let result: Result<BlobReadResult, BlobError> = output.withUnsafeMutableBytes { buffer, initializedCount in
+            self.state.withLock { state in
+                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+                let wasFull = self.isFull(state)
+                let count = state.ring.remove(into: free)
+                initializedCount += count
+                if count > 0, wasFull { handlers = state.takeHandlers() }
+                if count > 0 { return .success(.bytes) }
+                guard state.isFinished else { return .success(.notYet) }
+                return state.failure.map { .failure($0) } ?? .success(.end)
+            }
+        }
+        for handler in handlers { handler() }
+        return try result.get()
+    }
+
+    /// Takes the contiguous bytes at the front, which make room once they are delivered; nil when there are none.
+    func take(atMost byteCount: Int) -> BlobBytes? {
+        self.state.withLock { state in
+            let taken = state.ring.take(atMost: byteCount) { [weak self] in self?.delivered($0) }
+            state.takenByteCount += taken?.count ?? 0
+            return taken
+        }
+    }
+
+    private func delivered(_ byteCount: Int) {
+        let handlers = self.state.withLock { state in
+            let wasFull = self.isFull(state)
+            state.takenByteCount = max(state.takenByteCount - byteCount, 0)
+            return wasFull && byteCount > 0 ? state.takeHandlers() : []
+        }
+        for handler in handlers { handler() }
+    }
+
+    private func isFull(_ state: State) -> Bool { state.ring.count + state.takenByteCount >= self.capacity }
+
+    /// Drops the bytes in the pipe; the producer's next write throws ``BlobError/Code/closed``.
+    package func closeReader() {
+        let handlers = self.state.withLock { state in
+            state.isReaderGone = true
+            state.ring.removeAll()
+            state.takenByteCount = 0
+            return state.takeHandlers()
+        }
+        for handler in handlers { handler() }
+    }
+
+    /// Registers `handler` of `waiter` for one call when a write is worth trying; false when it is already.
+    private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
+        self.state.withLock { state in
+            guard state.refusal == nil, self.isFull(state) else { return false }
+            state.handlers[ObjectIdentifier(waiter)] = handler
+            return true
+        }
+    }
+
+    /// Drops the handler of a waiter that continued or gave up. The waiter still exists, so its identity is unique.
+    private func forget(_ waiter: AnyObject) {
+        self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
+    }
+}
+
+/// The reading end of a ``PipeBuffer``.
+package final class PipeStream: BlobByteStream {
+    package let info: BlobInfo?
+    private let buffer: PipeBuffer
+    private let onClose: (@Sendable () -> Void)?
+
+    package init(_ buffer: PipeBuffer, info: BlobInfo, onClose: (@Sendable () -> Void)? = nil) {
+        self.buffer = buffer
+        self.info = info
+        self.onClose = onClose
+    }
+
+    package var neverBlocks: Bool { true }
+    package var readiness: BlobWakerSlot? { self.buffer.readiness }
+
+    package func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.buffer.read(into: &output)
+    }
+
+    package func take(at byteOffset: Int64, atMost byteCount: Int) -> BlobBytes? {
+        self.buffer.take(atMost: byteCount)
+    }
+
+    package func close() {
+        self.buffer.closeReader()
+        self.onClose?()
+    }
+}
