@@ -30,9 +30,6 @@ func isOn(_ part: String, header: String) -> Bool {
 
 let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
 let hasUploads = isOn("BlobTransfer", header: "curl/curl.h")
-let hasISAL = isOn("ISAL", header: "isa-l.h")
-let (hasXz, hasZstd, hasBzip2) =
-    (isOn("XZ", header: "lzma.h"), isOn("ZSTD", header: "zstd.h"), isOn("BZIP2", header: "bzlib.h"))
 
 /// The features of the next language mode that concern what a module shows and sees.
 let strictness: [SwiftSetting] = [
@@ -43,8 +40,7 @@ let strictness: [SwiftSetting] = [
 /// What the umbrella, the command and their tests are told, and which of their files are left out.
 let partSettings: [SwiftSetting] =
     settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
-    + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : []) + (hasBzip2 ? [.define("BLOBSTREAMS_BZIP2")] : [])
-    + (hasXz ? [.define("BLOBSTREAMS_XZ")] : [])
+    + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : [])
 let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] : ["Uploads"])
 
 /// The path of libFuzzer without its `main`, with which `make fuzz` builds; nil in any other build.
@@ -135,10 +131,9 @@ let package = Package(
 
         .systemLibrary(name: "CZlib", path: "Sources/CLibraries/CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
-            name: "BlobDeflate", dependencies: ["BlobCore", "BlobPlatform", "CZlib"] + (hasISAL ? ["CIsal"] : []),
-            exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
-        // Its library is loaded when it is first needed; what a package manager knows of it would link it.
-        cLibrary("CArchive"),
+            name: "BlobDeflate", dependencies: ["BlobCore", "BlobPlatform", "CIsal", "CZlib"], swiftSettings: settings),
+        // Their libraries are loaded when they are first needed; what a package manager knows of them would link them.
+        cLibrary("CArchive"), cLibrary("CBzip2"), cLibrary("CIsal"), cLibrary("CLzma"), cLibrary("CZstd"),
         // Shared by programs that decode for others, and those that start them.
         cLibrary("CHelper"),
         .target(name: "HelperExchange", dependencies: ["CArchive", "CHelper"], swiftSettings: settings),
@@ -148,11 +143,7 @@ let package = Package(
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
         .target(
             name: "BlobBlocks",
-            dependencies: ["BlobCore", "BlobDeflate", "BlobIndex", "BlobPlatform"] + (hasXz ? ["CLzma"] : [])
-                + (hasZstd ? ["CZstd"] : []) + (hasBzip2 ? ["CBzip2"] : []),
-            exclude: [
-                hasXz ? "WithoutXz" : "Xz", hasZstd ? "WithoutZstd" : "Zstd", hasBzip2 ? "WithoutBzip2" : "Bzip2",
-            ],
+            dependencies: ["BlobCore", "BlobDeflate", "BlobIndex", "BlobPlatform", "CBzip2", "CLzma", "CZstd"],
             swiftSettings: settings),
         // Members to a folder, and nothing beyond it.
         .target(
@@ -287,12 +278,6 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
-
-// Their libraries are loaded when they are first needed, as libarchive is.
-if hasISAL { package.targets += [cLibrary("CIsal")] }
-if hasXz { package.targets += [cLibrary("CLzma")] }
-if hasZstd { package.targets += [cLibrary("CZstd")] }
-if hasBzip2 { package.targets += [cLibrary("CBzip2")] }
 
 if hasAssetLibrary {
     package.products.append(.library(name: "AssetLibrarySource", targets: ["AssetLibrarySource"]))

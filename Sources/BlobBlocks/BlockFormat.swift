@@ -15,8 +15,7 @@ struct BlockFormat: Sendable {
     /// Returns true when the data of a format may be in blocks that they do not list.
     static func mayNotListBlocks(_ scheme: String) -> Bool { ["bzip2", "zstd"].contains(scheme) }
 
-    /// Returns the format with a scheme; nil when there is none, when this build has no library for it, and when that
-    /// cannot be loaded.
+    /// Returns the format with a scheme; nil when there is none, or when its library cannot be loaded.
     static func named(_ scheme: String) -> BlockFormat? {
         switch scheme {
         case "xz": .xz

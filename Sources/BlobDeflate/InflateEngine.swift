@@ -35,6 +35,14 @@ protocol InflateEngine: AnyObject {
 package enum InflateLibrary: String, Sendable, CaseIterable {
     /// zlib, the reference implementation, available on every system.
     case zlib
-    /// Intel's ISA-L, about three times as fast as zlib.
+    /// Intel's ISA-L, about three times as fast as zlib; loaded when first needed.
     case isal
+
+    /// The libraries that are found, the fastest first.
+    package static let available: [InflateLibrary] = ISALEngine.isLoaded ? [.isal, .zlib] : [.zlib]
+
+    /// Creates an engine of the library, or of zlib when the library is not found.
+    func makeEngine() throws(BlobError) -> any InflateEngine {
+        self == .isal && ISALEngine.isLoaded ? ISALEngine() : try ZlibEngine()
+    }
 }

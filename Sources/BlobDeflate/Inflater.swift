@@ -49,11 +49,10 @@ package struct Inflater: ~Copyable {
 
     /// Creates a decoder before the first byte of a deflate stream.
     ///
-    /// - Parameter library: The library that decodes; by default the fastest. zlib replaces a library that is not built
-    ///   in.
+    /// - Parameter library: The library that decodes; by default the fastest. zlib replaces one that cannot be loaded.
     /// - Throws: ``BlobError/Code/unavailable`` when there is no memory for the window.
     package init(_ library: InflateLibrary = .isal) throws(BlobError) {
-        self.engine = try makeInflateEngine(library)
+        self.engine = try library.makeEngine()
     }
 
     /// Resets the decoder for another deflate stream. Allocates nothing.

@@ -9,17 +9,15 @@ package final class BranchDecoder {
     private static let chunkByteCount = 64 * 1024
     private static let lzma2: UInt64 = 0x21
 
-    private static let isLoaded = blob_lzma_load() == nil
-
     // On the heap: liblzma keeps pointers to these.
     private let stream = UnsafeMutablePointer<lzma_stream>.allocate(capacity: 1)
     private let branch = UnsafeMutablePointer<lzma_options_bcj>.allocate(capacity: 1)
     private let window = UnsafeMutablePointer<lzma_options_lzma>.allocate(capacity: 1)
     private var isFirst = true
 
-    /// Returns true when liblzma is there and knows the filter: 0xA is ARM64 (from 5.4 on), 0xB RISC-V (5.6).
+    /// Returns true when liblzma can be loaded and has the filter: 0xA is ARM64 (from 5.4 on), 0xB RISC-V (5.6).
     package static func isAvailable(_ filter: UInt64) -> Bool {
-        self.isLoaded && blob_lzma_filter_decoder_is_supported(filter) != 0
+        BlockFormat.xz != nil && blob_lzma_filter_decoder_is_supported(filter) != 0
     }
 
     /// - Parameters:

@@ -1,9 +1,0 @@
-internal import BlobCore
-
-/// Creates an engine of `library`, or of zlib when the library is not built in.
-func makeInflateEngine(_ library: InflateLibrary) throws(BlobError) -> any InflateEngine { try ZlibEngine() }
-
-extension InflateLibrary {
-    /// The libraries that are built in, the fastest first.
-    package static let available: [InflateLibrary] = [.zlib]
-}
