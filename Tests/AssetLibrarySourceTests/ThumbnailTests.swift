@@ -1,12 +1,11 @@
 import BlobStreams
 import BlobTestSupport
-import CryptoDigest
 import Foundation
 import Testing
 
 @testable import AssetLibrarySource
 
-/// Small pictures, and the caches in which they are found. The variable of the cache folder is one for all tests.
+/// Small pictures, and the cache in which they are found. The variable of the cache folder is one for all tests.
 @Suite(.serialized) struct ThumbnailTests {
     static let hasVips = MediaProcessTests.hasVips
 
@@ -49,48 +48,6 @@ import Testing
                 try #require(codeThrown { try test.library.thumbnail(of: asset.id, .small) } == .checksumMismatch)
                 try #require(codeThrown { try test.library.thumbnail(of: UUID(), .small) } == .notFound)
                 try #require(!FileManager.default.fileExists(atPath: folder.path("blob-thumbnails")))
-            }
-        }
-    }
-
-    /// A PNG of the full size whose texts name the file and its time; `change` makes it one of another file.
-    @Test(.enabled(if: isLinux), arguments: ["", "uri", "time", "size", "content"])
-    func theDesktopsIsTakenIfItFits(change: String) async {
-        await #expect(processExitsWith: .success) { [change] in
-            try Self.withCache { folder in
-                let test = try TestLibrary()
-                let asset = try test.add(Pictures.picture, named: "a.png")
-                let path = try test.originalPath(of: asset)
-                let uri = "file://\(path)"
-                let time = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
-                let seconds = Int64((time ?? .distantPast).timeIntervalSince1970)
-                let chunk = { (type: String, content: [UInt8]) in
-                    big(content.count, 4) + type.utf8 + content + [0, 0, 0, 0]
-                }
-                let head =
-                    Array(Pictures.picture.prefix(8))
-                    + chunk("IHDR", big(change == "size" ? 255 : 256, 4) + big(9, 4) + [8, 2, 0, 0, 0])
-                let texts = [
-                    "Thumb::URI\0\(change == "uri" ? "file:///x" : uri)",
-                    "Thumb::MTime\0\(change == "time" ? 0 : seconds)",
-                ]
-                let png = head + texts.flatMap { chunk("tEXt", Array($0.utf8)) } + chunk("IEND", [])
-                var hasher = CryptoDigest.md5.makeHasher()
-                Array(uri.utf8).withUnsafeBytes { hasher.update($0) }
-                try FileManager.default.createDirectory(
-                    atPath: folder.path("thumbnails/large"), withIntermediateDirectories: true)
-                try folder.write(png, to: "thumbnails/large/\(hasher.finalize().hexadecimal).png")
-                if change == "content" {
-                    try overwrite(path, at: 50, with: [9])
-                    try FileManager.default.setAttributes([.modificationDate: time as Any], ofItemAtPath: path)
-                }
-                let found = Result { try test.library.thumbnail(of: asset.id, .small, helper: "/nowhere") }
-                if change.isEmpty {
-                    try #require(
-                        try found.get().origin == .desktop && Array(found.get().bytes) == head + chunk("IEND", []))
-                } else {
-                    try #require(codeThrown { try found.get() } == .unavailable)
-                }
             }
         }
     }

@@ -9,8 +9,8 @@ extension AssetLibrary {
 
     /// Returns a small picture of the original of an asset: upright, in sRGB, without metadata.
     ///
-    /// It is looked for in the user's cache folder under the digest of the original, then in the desktop's cache; else
-    /// it is made by a helper, from bytes that are verified meanwhile, and kept.
+    /// It is looked for in the user's cache folder under the digest of the original; else it is made by a helper, from
+    /// bytes that are verified meanwhile, and kept.
     ///
     /// - Parameters:
     ///   - id: The identifier of the asset.
@@ -50,19 +50,11 @@ extension AssetResolver {
         let cache = CachedFiles(
             in: "blob-thumbnails", fileExtension: "jpg", maximumByteCount: Self.thumbnailCacheByteCount)
         if let bytes = try cache?.content(of: name, atMost: AssetLibrary.thumbnailByteLimit),
-            bytes.starts(with: [0xFF, 0xD8]) || bytes.starts(with: [0x89, 0x50])
+            bytes.starts(with: [0xFF, 0xD8])
         {
             return Thumbnail(bytes: Data(bytes), origin: .cache)
         }
         let file = try self.file(of: asset)
-        // The file may be another one than the catalogue describes.
-        if let bytes = DesktopThumbnails.find(file, size),
-            try file.digests(byteCount: file.snapshot.byteCount, context).sha256 == asset.sha256
-        {
-            // Kept, because the original was read whole for it.
-            bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
-            return Thumbnail(bytes: bytes, origin: .desktop)
-        }
         guard asset.media.mediaType?.hasPrefix("image/") == true else {
             throw BlobError(.unsupported, "There are thumbnails of pictures alone.", locator: asset.locator.text)
         }

@@ -17,11 +17,9 @@ public struct Thumbnail: Sendable {
         case made
         /// The cache of this library.
         case cache
-        /// The cache of the desktop, which has PNG (freedesktop.org, Thumbnail Managing Standard).
-        case desktop
     }
 
-    /// A JPEG, or a PNG from the desktop's cache.
+    /// A JPEG.
     public let bytes: Data
     /// The place where it was found.
     public let origin: Origin

@@ -8,8 +8,8 @@ struct LibraryThumbnailCommand: ParsableCommand {
         commandName: "thumbnail",
         abstract: "Writes a small picture of an original, which is kept in the user's caches.",
         discussion: """
-            It is of what was imported, without adjustments, upright, in sRGB, and a JPEG, or a PNG where the desktop's \
-            cache has one. Decoded by the program blob-media-helper, with libvips.
+            It is a JPEG of what was imported, without adjustments, upright, and in sRGB. Decoded by the program \
+            blob-media-helper, with libvips.
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")
