@@ -83,12 +83,8 @@ private final class RenderedPicture {
     }
 
     private func map(_ table: [UInt8]) throws(MediaFailure) {
-        let bandCount = table.count / 256
-        // The bytes of the bands alternate.
-        let pixels = (0..<table.count).map { table[$0 % bandCount * 256 + $0 / bandCount] }
         let map = try opened(
-            blob_vips_image_new_from_memory_copy(
-                pixels, pixels.count, 256, 1, CInt(bandCount), CInt(blob_vips_bytes)))
+            blob_vips_image_new_from_memory_copy(table, table.count, 256, 1, 1, CInt(blob_vips_bytes)))
         defer { blob_g_object_unref(UnsafeMutableRawPointer(map)) }
         try self.replace { blob_vips_map($0, map) }
     }

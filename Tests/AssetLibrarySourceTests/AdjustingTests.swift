@@ -36,7 +36,7 @@ import Testing
         let adjusted = try self.test.library.setAdjustment(recipe, of: asset.id)
         #expect(adjusted.generation == 2)
         #expect(try self.test.library.setAdjustment(recipe, of: asset.id).generation == 2)
-        #expect(try self.test.open(.reading).adjustment(of: asset) == .renderable(recipe, isExact: true))
+        #expect(try self.test.open(.reading).adjustment(of: asset) == .renderable(recipe))
         #expect(try self.test.library.setAdjustment(nil, of: asset.id).generation == 3)
         #expect(try self.test.library.adjustment(of: asset) == .none)
         let kinds = try self.test.database { try String.fetchAll($0, sql: "SELECT kind FROM change_seq ORDER BY seq") }

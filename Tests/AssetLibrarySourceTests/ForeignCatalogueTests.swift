@@ -83,9 +83,9 @@ import Testing
                 == .renderable(
                     AdjustmentRecipe([
                         .crop(PictureRectangle(left: 20, top: 4, width: 57, height: 57)), .orientation(1),
-                    ]), isExact: true))
+                    ])))
         #expect(byName["p3.jpg"] == .notRenderable(["org.gnome.shotwell.adjustments"]))
-        guard case .renderable(let recipe, isExact: false)? = byName["p1.jpg"], recipe.operations.count == 3,
+        guard case .renderable(let recipe)? = byName["p1.jpg"], recipe.operations.count == 3,
             case .affine(_, width: 104, height: 76) = recipe.operations[0]
         else {
             Issue.record("\(String(describing: byName["p1.jpg"]))")

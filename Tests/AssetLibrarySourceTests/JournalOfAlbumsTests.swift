@@ -70,7 +70,7 @@ import Testing
         let before = try self.view()
         #expect(
             before.contains {
-                $0.hasSuffix("\(Adjustment.renderable(AdjustmentRecipe([.orientation(6)]), isExact: true))")
+                $0.hasSuffix("\(Adjustment.renderable(AdjustmentRecipe([.orientation(6)])))")
             })
         #expect(before.contains { $0.hasSuffix("\(Adjustment.notRenderable(["AAE"]))") })
         try self.rebuild()

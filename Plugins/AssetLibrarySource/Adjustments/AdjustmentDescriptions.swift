@@ -59,47 +59,30 @@ struct AdjustmentDescriptions {
         return hasher.finalize()
     }
 
-    /// Returns the adjustment by the first description there is: the own recipe, AAE, XMP of Apple, XMP of Adobe.
+    /// Returns the adjustment by the first description there is: the own recipe, AAE, the XMP beside the picture and in
+    /// it.
     ///
-    /// A description that cannot be understood gives ``Adjustment/notRenderable(_:)``, and never ``Adjustment/none``.
+    /// Adjustments of other programs are known, and not rendered. A description that cannot be understood gives
+    /// ``Adjustment/notRenderable(_:)``, and never ``Adjustment/none``.
     func adjustment(of picture: DecodedPicture) -> Adjustment {
-        do throws(BlobError) {
-            if let recipe { return try Self.checked(.renderable(AdjustmentRecipe(recipe), isExact: true), picture) }
-        } catch {
-            return .notRenderable([AdjustmentRecipe.formatIdentifier])
+        if let recipe {
+            let found = try? Self.checked(.renderable(AdjustmentRecipe(recipe)), picture)
+            return found ?? .notRenderable([AdjustmentRecipe.formatIdentifier])
         }
-        if let sidecar = self.sidecars[.aae] {
-            let found = (try? AppleAdjustmentData(sidecar).adjustment(of: picture)) ?? .notRenderable(["AAE"])
-            return (try? Self.checked(found, picture)) ?? .notRenderable(["AAE"])
+        guard self.sidecars[.aae] == nil else { return .notRenderable(["AAE"]) }
+        if self.sidecars[.xmp]?.isEmpty == true { return .notRenderable(["XMP"]) }
+        for bytes in [self.sidecars[.xmp] ?? [], self.embedded] where XMPPacket.mentionsAdjustments(bytes) {
+            guard let names = try? XMPPacket(bytes).adjustments else { return .notRenderable(["XMP"]) }
+            guard names.isEmpty else { return .notRenderable(names) }
         }
-        var packets: [XMPPacket] = []
-        for bytes in [self.sidecars[.xmp], self.embedded].compactMap({ $0 }) {
-            guard EmbeddedXMP.mentionsAdjustments(bytes) || bytes.isEmpty && self.sidecars[.xmp]?.isEmpty == true else {
-                continue
-            }
-            guard let packet = try? XMPPacket(bytes) else { return .notRenderable(["XMP"]) }
-            packets.append(packet)
-        }
-        do throws(BlobError) {
-            for packet in packets {
-                let found = try Self.checked(AppleXMPAdjustment.adjustment(in: packet, of: picture), picture)
-                if found != .none { return found }
-            }
-            for packet in packets {
-                let found = try Self.checked(AdobeAdjustment.adjustment(in: packet, of: picture), picture)
-                if found != .none { return found }
-            }
-            return .none
-        } catch {
-            return .notRenderable(["XMP"])
-        }
+        return .none
     }
 
     /// Checks that a recipe can be rendered for this picture.
     ///
     /// - Returns: ``Adjustment/none`` for a recipe that only does what every viewer does.
     static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
-        guard case .renderable(let recipe, _) = found else { return found }
+        guard case .renderable(let recipe) = found else { return found }
         guard let size = picture.size else {
             throw BlobError(.unsupported, "The picture has no size that is known.")
         }

@@ -6,7 +6,7 @@ import Foundation
 /// Coordinates are in pixels from the top left corner of the picture before the operation; the centre of the first
 /// pixel is at (0.5, 0.5). Samples are 8 bits, encoded as in sRGB (IEC 61966-2-1), whatever the profile of the picture;
 /// results are rounded to the nearest number, halves up, and limited to 0...255. Transparent pixels are black.
-package enum AdjustmentOperation: Hashable, Sendable {
+package enum AdjustmentOperation: Hashable, Sendable, Codable {
     /// Turns and mirrors the picture so that one with this number, 1 to 8 (TIFF 6.0, tag 274), is upright.
     case orientation(Int)
     /// Turns the content clockwise by degrees, -180 to 180, about the centre of the picture, whose size stays. Bicubic
@@ -19,13 +19,99 @@ package enum AdjustmentOperation: Hashable, Sendable {
     case crop(PictureRectangle)
     /// Multiplies linear light by 2 to the power of the value, -10 to 10.
     case exposure(Double)
-    /// Adds 255 times the value, -1 to 1.
-    case brightness(Double)
-    /// Multiplies the distance from 127.5 by 1 plus the value, -1 to 1.
-    case contrast(Double)
-    /// Replaces each sample by the byte at its place: one table of 256 bytes for all samples, or one each for red,
-    /// green and blue.
-    case tone([UInt8])
+
+    /// The length of the longest edge in pixels: that of JPEG.
+    static let edgeLimit = 65_535
+    /// The largest number in a matrix.
+    private static let numberLimit = 1e6
+
+    /// Checks the ranges of the values.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument``.
+    func check() throws(BlobError) {
+        let edges = 1...Self.edgeLimit
+        let isValid =
+            switch self {
+            case .orientation(let number): (1...8).contains(number)
+            case .straighten(let degrees): (-180...180).contains(degrees)
+            case .affine(let matrix, let width, let height):
+                matrix.numbers.allSatisfy { abs($0) <= Self.numberLimit } && abs(matrix.determinant) > 1e-6
+                    && edges.contains(width) && edges.contains(height)
+            case .crop(let rectangle):
+                rectangle.isWithin(PictureSize(width: Self.edgeLimit, height: Self.edgeLimit))
+            case .exposure(let value): (-10...10).contains(value)
+            }
+        guard isValid else {
+            throw BlobError(.invalidArgument, "A value of the adjustment '\(self.name)' is outside of its range.")
+        }
+    }
+
+    /// The byte for each sample, of an operation on single samples; nil for any other operation.
+    var table: [UInt8]? {
+        guard case .exposure(let value) = self else { return nil }
+        return (0...255).map { sample in
+            let light = Self.encoded(Self.linear(Double(sample) / 255) * exp2(value))
+            return UInt8((min(1, max(0, light)) * 255 + 0.5).rounded(.down))
+        }
+    }
+
+    /// The transfer function of IEC 61966-2-1 and its inverse.
+    private static func linear(_ value: Double) -> Double {
+        value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+
+    private static func encoded(_ value: Double) -> Double {
+        value <= 0.0031308 ? value * 12.92 : 1.055 * pow(value, 1 / 2.4) - 0.055
+    }
+
+    // MARK: JSON
+
+    private enum Key: String, CodingKey {
+        case name, value, matrix, rectangle, width, height
+    }
+
+    /// The name in a recipe.
+    var name: String {
+        switch self {
+        case .orientation: "orientation"
+        case .straighten: "straighten"
+        case .affine: "affine"
+        case .crop: "crop"
+        case .exposure: "exposure"
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: Key.self)
+        try values.encode(self.name, forKey: .name)
+        switch self {
+        case .orientation(let number): try values.encode(number, forKey: .value)
+        case .straighten(let value), .exposure(let value): try values.encode(value, forKey: .value)
+        case .affine(let matrix, let width, let height):
+            try values.encode(matrix, forKey: .matrix)
+            try values.encode(width, forKey: .width)
+            try values.encode(height, forKey: .height)
+        case .crop(let rectangle): try values.encode(rectangle, forKey: .rectangle)
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: Key.self)
+        let name = try values.decode(String.self, forKey: .name)
+        switch name {
+        case "orientation": self = .orientation(try values.decode(Int.self, forKey: .value))
+        case "straighten": self = .straighten(degrees: try values.decode(Double.self, forKey: .value))
+        case "affine":
+            self = .affine(
+                try values.decode(AffineMatrix.self, forKey: .matrix),
+                width: try values.decode(Int.self, forKey: .width),
+                height: try values.decode(Int.self, forKey: .height))
+        case "crop": self = .crop(try values.decode(PictureRectangle.self, forKey: .rectangle))
+        case "exposure": self = .exposure(try values.decode(Double.self, forKey: .value))
+        default: throw BlobError(.unsupported, "There is no adjustment '\(name)'.")
+        }
+        try self.check()
+    }
 }
 
 /// The numbers of ``AdjustmentOperation/affine(_:width:height:)``.
@@ -51,62 +137,6 @@ package struct AffineMatrix: Hashable, Sendable, Codable {
     }
 
     var numbers: [Double] { [self.a, self.b, self.c, self.d, self.tx, self.ty] }
-}
 
-extension AdjustmentOperation {
-    /// The length of the longest edge in pixels: that of JPEG.
-    static let edgeLimit = 65_535
-    /// The largest number in a matrix.
-    private static let numberLimit = 1e6
-
-    /// Checks the ranges of the values.
-    ///
-    /// - Throws: ``BlobError/Code/invalidArgument``.
-    func check() throws(BlobError) {
-        let edges = 1...Self.edgeLimit
-        let isValid =
-            switch self {
-            case .orientation(let number): (1...8).contains(number)
-            case .straighten(let degrees): (-180...180).contains(degrees)
-            case .affine(let matrix, let width, let height):
-                matrix.numbers.allSatisfy { abs($0) <= Self.numberLimit } && abs(matrix.determinant) > 1e-6
-                    && edges.contains(width) && edges.contains(height)
-            case .crop(let rectangle):
-                rectangle.isWithin(PictureSize(width: Self.edgeLimit, height: Self.edgeLimit))
-            case .exposure(let value): (-10...10).contains(value)
-            case .brightness(let value), .contrast(let value): (-1...1).contains(value)
-            case .tone(let table): table.count == 256 || table.count == 768
-            }
-        guard isValid else {
-            throw BlobError(.invalidArgument, "A value of the adjustment '\(self.name)' is outside of its range.")
-        }
-    }
-
-    /// The table of an operation on single samples, as for ``tone(_:)``; nil for any other operation.
-    var table: [UInt8]? {
-        switch self {
-        case .orientation, .straighten, .affine, .crop: nil
-        case .exposure(let value): Self.table { Self.encoded(Self.linear($0) * exp2(value)) }
-        case .brightness(let value): Self.table { $0 + value }
-        case .contrast(let value): Self.table { ($0 - 0.5) * (1 + value) + 0.5 }
-        case .tone(let table): table
-        }
-    }
-
-    private static func table(_ map: (Double) -> Double) -> [UInt8] {
-        (0...255).map { UInt8((min(1, max(0, map(Double($0) / 255))) * 255 + 0.5).rounded(.down)) }
-    }
-
-    /// The transfer function of IEC 61966-2-1 and its inverse.
-    private static func linear(_ value: Double) -> Double {
-        value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
-    }
-
-    private static func encoded(_ value: Double) -> Double {
-        value <= 0.0031308 ? value * 12.92 : 1.055 * pow(value, 1 / 2.4) - 0.055
-    }
-}
-
-extension AffineMatrix {
     var determinant: Double { self.a * self.d - self.b * self.c }
 }

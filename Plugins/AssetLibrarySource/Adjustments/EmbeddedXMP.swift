@@ -1,8 +1,5 @@
 /// The XMP packet in a picture, as far as it may describe an adjustment.
 enum EmbeddedXMP {
-    /// The beginnings of the namespaces of adjustments; a packet without any of them describes none.
-    static let namespaces = ["http://ns.apple.com/adjustment-settings/", "http://ns.adobe.com/camera-raw-settings/"]
-
     /// The beginnings of APP1 segments of a JPEG with a packet, and with a part of an extended one.
     static let packetName = "http://ns.adobe.com/xap/1.0/\0"
     static let extensionName = "http://ns.adobe.com/xmp/extension/\0"
@@ -25,13 +22,7 @@ enum EmbeddedXMP {
             packets = range.map { [self.packet(bytes, $0)] } ?? []
         default: packets = []
         }
-        return packets.filter(self.mentionsAdjustments).flatMap { $0 }
-    }
-
-    /// Returns true when a packet may describe an adjustment, also if it is damaged or not in UTF-8.
-    static func mentionsAdjustments(_ packet: [UInt8]) -> Bool {
-        if packet.starts(with: [0xFE, 0xFF]) || packet.starts(with: [0xFF, 0xFE]) { return true }
-        return self.namespaces.contains { packet.contains($0) }
+        return packets.filter(XMPPacket.mentionsAdjustments).flatMap { $0 }
     }
 
     /// A packet that describes an adjustment for all that is known, because it cannot be read.

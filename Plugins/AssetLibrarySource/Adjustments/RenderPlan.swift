@@ -7,7 +7,7 @@ struct RenderPlan: Equatable {
         case orientation(PictureOrientation)
         /// As in ``AdjustmentOperation/affine(_:width:height:)``.
         case affine(AffineMatrix, PictureSize)
-        /// As in ``AdjustmentOperation/tone(_:)``.
+        /// Replaces each sample by the byte at its place.
         case table([UInt8])
     }
 
@@ -58,11 +58,7 @@ struct RenderPlan: Equatable {
             return self.append(.table(table), unless: table.isIdentity)
         }
         self.steps.removeLast()
-        let channels = max(first.count, table.count) / 256
-        let both = (0..<(channels * 256)).map { place in
-            let sample = first[first.count == 256 ? place % 256 : place]
-            return table[(table.count == 256 ? 0 : place & ~255) + Int(sample)]
-        }
+        let both = first.map { table[Int($0)] }
         self.append(.table(both), unless: both.isIdentity)
     }
 
@@ -121,5 +117,5 @@ extension PictureRectangle {
 
 extension [UInt8] {
     /// True for a table that changes nothing.
-    fileprivate var isIdentity: Bool { self.indices.allSatisfy { Int(self[$0]) == $0 % 256 } }
+    fileprivate var isIdentity: Bool { self.indices.allSatisfy { Int(self[$0]) == $0 } }
 }

@@ -51,17 +51,84 @@ struct XMPPacket {
             && (attribute.name.namespace != self.rdf || attribute.name.local == "resource")
     }
 
-    /// Returns the properties of a namespace by their local names.
-    ///
-    /// - Throws: ``BlobError/Code/corrupted`` when one has two different values.
-    func properties(in namespace: String) throws(BlobError) -> [String: Property] {
-        var found: [String: Property] = [:]
-        for property in self.properties where property.name.namespace == namespace {
-            if let other = found[property.name.local], other.text != property.text || other.items != property.items {
-                throw BlobError(.corrupted, "The XMP packet gives two values for '\(property.name.local)'.")
-            }
-            found[property.name.local] = property
+    // MARK: Adjustments
+
+    /// The namespaces of adjustments: of iOS 5 to 7, and of Adobe's programs
+    /// (developer.adobe.com/xmp/docs/XMPNamespaces/crs).
+    private static let namespaces = [
+        "aas": "http://ns.apple.com/adjustment-settings/", "crs": "http://ns.adobe.com/camera-raw-settings/",
+    ]
+
+    /// Returns true when a packet may describe an adjustment, also if it is damaged or not in UTF-8.
+    static func mentionsAdjustments(_ packet: [UInt8]) -> Bool {
+        if packet.starts(with: [0xFE, 0xFF]) || packet.starts(with: [0xFF, 0xFE]) { return true }
+        return self.namespaces.values.contains { packet.contains($0) }
+    }
+
+    /// The names of the properties that say how a picture was adjusted; none for one that is as it is shown.
+    var adjustments: [String] {
+        let found = Self.namespaces.mapValues { namespace in
+            self.properties.filter { $0.name.namespace.hasPrefix(namespace) }
         }
-        return found
+        let adobe = found["crs"] ?? []
+        let applied = adobe.filter { $0.name.local == "AlreadyApplied" }
+        let isApplied = !applied.isEmpty && applied.allSatisfy { $0.text?.lowercased() == "true" }
+        let settings = isApplied ? [] : adobe.filter { !Self.neutral.contains($0.name.local) && !$0.hasNoEffect }
+        let names = (found["aas"] ?? []).map { "aas:\($0.name.local)" } + settings.map { "crs:\($0.name.local)" }
+        return Set(names).sorted()
+    }
+
+    /// Settings that describe the file or the program, or that have an effect with other settings only.
+    private static let neutral: Set<String> = [
+        "AlreadyApplied", "CompatibleVersion", "CropAngle", "CropBottom", "CropConstrainToUnitSquare",
+        "CropConstrainToWarp", "CropHeight", "CropLeft", "CropRight", "CropTop", "CropUnit", "CropUnits", "CropWidth",
+        "HasSettings", "OverrideLookVignette", "ParametricHighlightSplit",
+        "ParametricMidtoneSplit", "ParametricShadowSplit", "PostCropVignetteFeather", "PostCropVignetteMidpoint",
+        "ProcessVersion", "RawFileName", "SharpenDetail", "SharpenEdgeMasking", "SharpenRadius", "ToneCurveName",
+        "ToneCurveName2012", "Version", "ColorNoiseReductionDetail", "ColorNoiseReductionSmoothness",
+        "LuminanceNoiseReductionContrast", "LuminanceNoiseReductionDetail", "DefringeGreenHueHi", "DefringeGreenHueLo",
+        "DefringePurpleHueHi", "DefringePurpleHueLo", "GrainFrequency", "GrainSize", "ColorGradeBlending",
+    ]
+
+    // MARK: Rendered pictures
+
+    private static let stale = [
+        MarkupElement.Name(namespace: "http://ns.adobe.com/tiff/1.0/", local: "Orientation"),
+        MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelXDimension"),
+        MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelYDimension"),
+    ]
+
+    /// The namespaces of what tells of pictures behind this one: the parts of a file, and a gain map.
+    private static let trailers: Set = [
+        "http://ns.google.com/photos/1.0/container/", "http://ns.adobe.com/hdr-gain-map/1.0/",
+    ]
+    /// The namespace of motion photos, and of other facts.
+    private static let camera = "http://ns.google.com/photos/1.0/camera/"
+
+    /// True for a property that does not hold of a rendered picture.
+    private static func isStale(_ name: MarkupElement.Name) -> Bool {
+        self.stale.contains(name) || self.namespaces.values.contains { name.namespace.hasPrefix($0) }
+            || self.trailers.contains(name.namespace)
+            || name.namespace == self.camera && (name.local.hasPrefix("Motion") || name.local.hasPrefix("MicroVideo"))
+    }
+
+    /// Returns a packet without the properties of adjustments, orientation, size and what is behind the original; nil
+    /// for one that is invalid.
+    static func withoutAdjustments(_ packet: [UInt8]) -> [UInt8]? {
+        guard let properties = try? XMPPacket(packet).properties else { return nil }
+        var result = packet
+        let ranges = properties.filter { self.isStale($0.name) }.map(\.range)
+        for range in ranges.sorted(by: { $0.lowerBound > $1.lowerBound }) { result.removeSubrange(range) }
+        return result
+    }
+}
+
+extension XMPPacket.Property {
+    /// True for a setting of Adobe's that is off, zero, as shot, or a straight curve.
+    fileprivate var hasNoEffect: Bool {
+        if let text {
+            return ["", "False", "false", "As Shot", "Linear", "None"].contains(text) || Double(text) == 0
+        }
+        return self.name.local.hasPrefix("ToneCurve") && self.items == ["0, 0", "255, 255"]
     }
 }

@@ -43,7 +43,7 @@ enum ShotwellAdjustment {
         }
         guard (1...8).contains(orientation) else { return .notRenderable(["\(self.identifier).orientation"]) }
         operations.append(.orientation(orientation))
-        return .renderable(AdjustmentRecipe(operations), isExact: groups["straighten"] == nil)
+        return .renderable(AdjustmentRecipe(operations))
     }
 
     /// Returns the turn about the centre of the picture, into one that is just large enough; nil when it is too large.

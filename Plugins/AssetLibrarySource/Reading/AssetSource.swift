@@ -138,7 +138,7 @@ public struct AssetSource: BlobInputStreamDataSource {
         guard self.options.version == .current else { return .file(asset, resolver, shows: nil) }
         switch try resolver.store.adjustment(of: asset) {
         case .none: return .file(asset, resolver, shows: nil)
-        case .renderable(let recipe, _):
+        case .renderable(let recipe):
             let cache = resolver.store.renditions
             return .rendering(
                 Rendering(asset, recipe, quality: self.options.quality, cache) { context throws(BlobError) in

@@ -22,7 +22,7 @@ extension AssetCatalogue {
             switch adjustment {
             case .none: return .original
             case .notRenderable(let identifiers): return .unrenderable(identifiers)
-            case .renderable(let recipe, _):
+            case .renderable(let recipe):
                 guard let size = picture.size else { return .original }
                 let rendered = try RenderPlan(recipe, for: size).size
                 return .rendered(width: rendered.width, height: rendered.height)

@@ -85,38 +85,6 @@ struct RenderedHeader {
             return XMPPacket.withoutAdjustments(Array(content[xmp.count...])).map { xmp + $0 }
         }
         let isExtended = content.starts(with: EmbeddedXMP.extensionName.utf8)
-        return isExtended && EmbeddedXMP.mentionsAdjustments(content) ? nil : content
-    }
-}
-
-extension XMPPacket {
-    private static let stale = [
-        MarkupElement.Name(namespace: "http://ns.adobe.com/tiff/1.0/", local: "Orientation"),
-        MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelXDimension"),
-        MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelYDimension"),
-    ]
-
-    /// The namespaces of what tells of pictures behind this one: the parts of a file, and a gain map.
-    private static let trailers: Set = [
-        "http://ns.google.com/photos/1.0/container/", "http://ns.adobe.com/hdr-gain-map/1.0/",
-    ]
-    /// The namespace of motion photos, and of other facts.
-    private static let camera = "http://ns.google.com/photos/1.0/camera/"
-
-    /// True for a property that does not hold of a rendered picture.
-    private static func isStale(_ name: MarkupElement.Name) -> Bool {
-        self.stale.contains(name) || EmbeddedXMP.namespaces.contains { name.namespace.hasPrefix($0) }
-            || self.trailers.contains(name.namespace)
-            || name.namespace == self.camera && (name.local.hasPrefix("Motion") || name.local.hasPrefix("MicroVideo"))
-    }
-
-    /// Returns a packet without the properties of adjustments, orientation, size and what is behind the original; nil
-    /// for one that is invalid.
-    static func withoutAdjustments(_ packet: [UInt8]) -> [UInt8]? {
-        guard let properties = try? XMPPacket(packet).properties else { return nil }
-        var result = packet
-        let ranges = properties.filter { self.isStale($0.name) }.map(\.range)
-        for range in ranges.sorted(by: { $0.lowerBound > $1.lowerBound }) { result.removeSubrange(range) }
-        return result
+        return isExtended && XMPPacket.mentionsAdjustments(content) ? nil : content
     }
 }

@@ -6,7 +6,7 @@ package enum RenderStep: Equatable, Sendable {
     /// Moves (x, y) to (a x + c y + tx, b x + d y + ty) in a picture of a size. The numbers are a, b, c, d, tx and ty;
     /// the centre of the first pixel is at (0.5, 0.5).
     case affine([Double], width: Int, height: Int)
-    /// Tables of 256 bytes: one, or one for each of three channels.
+    /// A table of 256 bytes, which replace the samples of all channels.
     case table([UInt8])
 
     /// The largest number of steps.
@@ -59,7 +59,7 @@ package enum RenderStep: Equatable, Sendable {
             let matrix = numbers[..<6].map { Double(bitPattern: UInt64(bitPattern: $0)) }
             guard matrix.allSatisfy(\.isFinite) else { return nil }
             self = .affine(matrix, width: Int(numbers[6]), height: Int(numbers[7]))
-        case (4, 256), (4, 768):
+        case (4, 256):
             let table = numbers.compactMap { UInt8(exactly: $0) }
             guard table.count == numbers.count else { return nil }
             self = .table(table)
