@@ -1,6 +1,7 @@
 import AssetLibrarySource
 import BlobTestSupport
 import Foundation
+import HelperExchange
 import Testing
 
 @testable import AssetLibrarySource
@@ -8,7 +9,7 @@ import Testing
 /// What originals say of themselves, and what they cannot make a reader do.
 @Suite struct MetadataTests {
     @Test(arguments: ["jpeg", "png", "heic", "tiff"])
-    func everyFormatTellsItsSizeAndItsExif(_ name: String) throws {
+    func everyFormatTellsItsSize(_ name: String) throws {
         let bytes = try #require(Pictures.all.first { $0.name == name }).bytes
         let media = describe(bytes)
         #expect(media.mediaType == "image/\(name)")
@@ -17,10 +18,9 @@ import Testing
             "jpeg": [4032, 3024], "png": [640, 480], "heic": [4032, 3024], "tiff": [64, 32],
         ]
         #expect([media.pixelWidth, media.pixelHeight] == sizes[name])
-        #expect(media.orientation == 6)
-        #expect(media.captureDate == Pictures.date)
-        #expect(media.captureOffset == "+02:00" && media.captureSubsecond == "042")
-        #expect(media.cameraMake == "Maker" && media.cameraModel == "M1")
+        #expect(media.orientation == (name == "png" ? nil : 6))
+        // Facts are for the helper.
+        #expect(media.captureDate == nil && media.cameraMake == nil)
     }
 
     /// The first directory of a raw picture is often that of a thumbnail.
@@ -40,17 +40,15 @@ import Testing
         let test = try TestLibrary()
         for (name, bytes) in Pictures.all {
             let asset = try test.add(bytes, named: "a.\(name)")
-            #expect(asset.media == describe(bytes))
+            let header = describe(bytes)
+            #expect(asset.media.mediaType == header.mediaType && asset.media.pixelWidth == header.pixelWidth)
             #expect(try test.library.asset(asset.id)?.media == asset.media)
         }
     }
 
-    @Test func bothByteOrdersAreRead() {
-        for isBigEndian in [true, false] {
-            let exif = Pictures.tiff(isBigEndian: isBigEndian)
-            #expect(describe(Pictures.jpeg(width: 1, height: 2, exif: exif)).captureDate == Pictures.date)
-            #expect(describe(Pictures.png(width: 1, height: 2, exif: exif)).orientation == 6)
-        }
+    @Test(arguments: [true, false]) func bothByteOrdersAreRead(isBigEndian: Bool) {
+        let exif = Pictures.tiff(isBigEndian: isBigEndian)
+        #expect(describe(Pictures.jpeg(width: 1, height: 2, exif: exif)).orientation == 6)
     }
 
     @Test func aPictureWithoutExifTellsItsSizeOnly() {
@@ -68,11 +66,10 @@ import Testing
 
     @Test(arguments: ["0000:00:00 00:00:00", "    :  :     :  :  ", "yesterday", "2024-05-01 12:30:59", ""])
     func aDateThatIsNoneIsUnknown(_ date: String) {
-        var exif = Pictures.tiff(isBigEndian: true)
-        let text = Array(Pictures.date.utf8)
-        let start = exif.indices.first { exif[$0...].starts(with: text) } ?? 0
-        exif.replaceSubrange(start..<(start + 19), with: date.utf8 + [UInt8](repeating: 0, count: 19 - date.utf8.count))
-        #expect(describe(Pictures.jpeg(width: 1, height: 1, exif: exif)).captureDate == nil)
+        var (facts, media) = (MediaFacts(), MediaDescription())
+        facts.texts[.captureDate] = Array(date.utf8)
+        media.add(facts)
+        #expect(media.captureDate == nil)
     }
 
     @Test(arguments: [

@@ -13,13 +13,9 @@ enum EmbeddedXMP {
         switch MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) {
         case .jpeg: packets = self.inJPEG(bytes)
         case .png: packets = self.inPNG(bytes)
-        case .heic, .avif:
-            let range = MediaDescription.xmpRange(inHEIF: bytes)
-            packets = range.map { [self.packet(bytes, $0)] } ?? []
-        case .webp: packets = self.inWebP(bytes)
-        case .tiff:
-            let range = MediaDescription.xmpRange(inTIFF: bytes)
-            packets = range.map { [self.packet(bytes, $0)] } ?? []
+        case .heic, .avif: packets = self.packet(bytes, HEIFBoxes(bytes)?.xmpRange)
+        case .webp: packets = self.packet(bytes, self.chunks(bytes, isRIFF: true).first { $0.type == "XMP " }?.content)
+        case .tiff: packets = self.packet(bytes, TIFFDirectory(bytes, in: 0..<bytes.byteCount)?.xmpRange)
         default: packets = []
         }
         return packets.filter(XMPPacket.mentionsAdjustments).flatMap { $0 }
@@ -28,21 +24,23 @@ enum EmbeddedXMP {
     /// A packet that describes an adjustment for all that is known, because it cannot be read.
     private static let unreadable: [UInt8] = [0xFE, 0xFF]
 
-    private static func packet(_ bytes: HeaderBytes, _ range: Range<Int64>) -> [UInt8] {
-        bytes.bytes(at: range.lowerBound, count: range.count) ?? self.unreadable
+    private static func packet(_ bytes: HeaderBytes, _ range: Range<Int64>?) -> [[UInt8]] {
+        range.map { [bytes.bytes(at: $0.lowerBound, count: $0.count) ?? self.unreadable] } ?? []
     }
 
-    /// Looks for the chunk `XMP ` (RFC 9649, section 2.7.1.4).
-    private static func inWebP(_ bytes: HeaderBytes) -> [[UInt8]] {
-        var offset: Int64 = 12
+    /// Returns the chunks of a PNG (third edition, section 5.3), or of a WebP (RFC 9649, section 2.3).
+    private static func chunks(_ bytes: HeaderBytes, isRIFF: Bool) -> [(type: String, content: Range<Int64>)] {
+        var chunks: [(type: String, content: Range<Int64>)] = []
+        var offset: Int64 = isRIFF ? 12 : 8
         while let head = bytes.bytes(at: offset, count: 8) {
-            var size = ByteCursor(head[4...])
-            guard let count = size.number(4, isBigEndian: false).map(Int64.init) else { return [] }
-            let content = (offset + 8)..<(offset + 8 + count)
-            if head.starts(with: "XMP ".utf8) { return [self.packet(bytes, content)] }
-            offset = content.upperBound + count % 2
+            var size = ByteCursor(isRIFF ? head[4...] : head[..<4])
+            guard let count = size.number(4, isBigEndian: !isRIFF).map(Int64.init) else { break }
+            let type = String(decoding: isRIFF ? head[..<4] : head[4...], as: UTF8.self)
+            chunks.append((type, (offset + 8)..<(offset + 8 + count)))
+            // A checksum follows the data in PNG, and WebP has even offsets.
+            offset += 8 + count + (isRIFF ? count % 2 : 4)
         }
-        return []
+        return chunks
     }
 
     private static func inJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
@@ -65,7 +63,7 @@ enum EmbeddedXMP {
 
     private static func inPNG(_ bytes: HeaderBytes) -> [[UInt8]] {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
-        for (type, range) in PNGChunks(bytes) where type == "iTXt" {
+        for (type, range) in self.chunks(bytes, isRIFF: false) where type == "iTXt" {
             guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { return [self.unreadable] }
             guard content.starts(with: keyword) else { continue }
             // The XMP specification, part 3, has it without compression, language and translated keyword.

@@ -24,7 +24,9 @@ struct DigiKamRow {
             try row.optionalValue("width", as: Int.self) ?? 0, try row.optionalValue("height", as: Int.self) ?? 0)
         let orientation = try row.optionalValue("orientation", as: Int.self)
         asset.media.orientation = orientation.flatMap { (1...8).contains($0) ? $0 : nil }
-        asset.media.captureDate = try row.optionalValue("creationDate", as: String.self).flatMap(Self.exifDate)
+        asset.media.setCaptureDate(try row.optionalValue("creationDate") ?? "")
+        // Always zero.
+        asset.media.captureSubsecond = nil
         let rootStatus = try row.optionalValue("rootStatus", as: Int.self) ?? 0
         asset.isMissing = !root.isThere || rootStatus != 0
         return asset
@@ -37,20 +39,5 @@ struct DigiKamRow {
         let root = AlbumRoot(identifier: try row.value("identifier"), specificPath: folder ?? "/")
         self.roots[id] = root
         return root
-    }
-
-    /// Returns `2024-05-01T12:30:59.000`, in the time of the camera, as Exif has it; nil for another text.
-    private static func exifDate(_ text: String) -> String? {
-        var bytes = Array(text.utf8.prefix(19))
-        guard bytes.count == 19 else { return nil }
-        for (place, byte) in bytes.enumerated() {
-            switch place {
-            case 4, 7: bytes[place] = UInt8(ascii: ":")
-            case 10: bytes[place] = UInt8(ascii: " ")
-            case 13, 16: guard byte == UInt8(ascii: ":") else { return nil }
-            default: guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

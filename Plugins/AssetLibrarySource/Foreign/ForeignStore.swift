@@ -72,8 +72,7 @@ struct ForeignStore: AssetStore {
     func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture) {
         let file = try OriginalFile(asset.path)
         defer { file.close() }
-        let header = MediaDescription(file.headerBytes)
-        let picture = DecodedPicture(header.mediaType == nil ? asset.media : header)
+        let picture = DecodedPicture(asset.media.replaced(by: MediaDescription(file.headerBytes)))
         return (try self.adjustment(of: asset, file, picture), picture)
     }
 
@@ -94,6 +93,23 @@ struct ForeignStore: AssetStore {
     }
 
     func render(of asset: Asset) throws(BlobError) -> String? { nil }
+
+    func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription {
+        let file = try self.file(of: asset)
+        defer { file.close() }
+        let found = try FactReader(context).describe(file.headerBytes) { () throws(BlobError) in try file.duplicate() }
+        return asset.media.replaced(by: found.media)
+    }
+}
+
+extension MediaDescription {
+    /// Returns what a file tells in place of what a catalogue does, which may know the date of one that has none.
+    fileprivate func replaced(by own: MediaDescription) -> MediaDescription {
+        guard own.mediaType != nil else { return self }
+        var media = own
+        media.captureDate = own.captureDate ?? self.captureDate
+        return media
+    }
 }
 
 extension Asset {
@@ -101,13 +117,13 @@ extension Asset {
     fileprivate init(_ found: CataloguedAsset, _ file: OriginalFile, sha256: [UInt8]) {
         var id = CryptoDigest.sha256.makeHasher()
         Array(found.id.utf8).withUnsafeBytes { id.update($0) }
-        let header = MediaDescription(file.headerBytes)
         let seconds = file.snapshot.modification.inNanoseconds
         self.init(
             id: UUID(bytes: id.finalize()), name: found.name, fileExtension: found.fileExtension,
             byteCount: file.snapshot.byteCount, sha256: sha256,
-            media: header.mediaType == nil ? found.media : header, generation: found.adjustmentNumber,
-            isMissing: false, importDate: Date(nanoseconds: seconds), modificationDate: Date(nanoseconds: seconds),
+            media: found.media.replaced(by: MediaDescription(file.headerBytes)),
+            generation: found.adjustmentNumber, isMissing: false, importDate: Date(nanoseconds: seconds),
+            modificationDate: Date(nanoseconds: seconds),
             storedPath: found.path, foreignID: found.id)
     }
 }

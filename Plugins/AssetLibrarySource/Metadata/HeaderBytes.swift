@@ -46,6 +46,11 @@ final class HeaderBytes {
     func prefix(_ count: Int) -> [UInt8] {
         self.bytes(at: 0, count: Int(min(Int64(count), self.byteCount))) ?? []
     }
+
+    /// Returns a cursor over the first bytes of a box, at most `limit`; nil when they are unavailable.
+    func cursor(_ box: FileBoxes.Box, limit: Int) -> ByteCursor? {
+        self.bytes(at: box.content.lowerBound, count: Swift.min(box.content.count, limit)).map(ByteCursor.init)
+    }
 }
 
 /// A cursor that reads numbers from the front of bytes; returns nil past the end.
@@ -65,5 +70,69 @@ struct ByteCursor {
         guard byteCount <= 8, let bytes = self.take(byteCount) else { return nil }
         let ordered = isBigEndian ? Array(bytes) : bytes.reversed()
         return ordered.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
+/// The boxes in a range of an ISO base media file (ISO/IEC 14496-12, section 4.2); ends at an invalid box.
+struct FileBoxes: Sequence, IteratorProtocol {
+    struct Box {
+        let type: String
+        let content: Range<Int64>
+    }
+
+    private let bytes: HeaderBytes
+    private var rest: Range<Int64>
+
+    init(_ bytes: HeaderBytes, in range: Range<Int64>) {
+        self.bytes = bytes
+        self.rest = range.clamped(to: 0..<bytes.byteCount)
+    }
+
+    mutating func next() -> Box? {
+        let start = self.rest.lowerBound
+        guard self.rest.count >= 8, var head = self.bytes.bytes(at: start, count: 8).map(ByteCursor.init),
+            let short = head.number(4)
+        else { return nil }
+        // Types have letters beyond ASCII, too.
+        let type = String(String.UnicodeScalarView(head.rest.map { Unicode.Scalar($0) }))
+        var headCount: Int64 = 8
+        var size = Int64(short)
+        if short == 1 {
+            guard var long = self.bytes.bytes(at: start + 8, count: 8).map(ByteCursor.init),
+                let value = long.number(8).flatMap(Int64.init(exactly:))
+            else { return nil }
+            (headCount, size) = (16, value)
+        } else if short == 0 {
+            size = Int64(self.rest.count)
+        }
+        guard size >= headCount, size <= Int64(self.rest.count) else { return nil }
+        self.rest = (start + size)..<self.rest.upperBound
+        return Box(type: type, content: (start + headCount)..<(start + size))
+    }
+}
+
+/// The segments of a JPEG before its first scan (ITU-T T.81, annex B); ends at an invalid one.
+struct JPEGSegments: Sequence, IteratorProtocol {
+    private let bytes: HeaderBytes
+    private var offset: Int64 = 2
+
+    init(_ bytes: HeaderBytes) { self.bytes = bytes }
+
+    /// Returns the next marker, and the range of what follows the length of its segment.
+    mutating func next() -> (marker: UInt8, content: Range<Int64>)? {
+        while let head = self.bytes.bytes(at: self.offset, count: 4), head[0] == 0xFF {
+            switch head[1] {
+            case 0xFF: self.offset += 1  // Fill bytes may precede a marker.
+            case 0x01, 0xD0...0xD8: self.offset += 2  // These have no length.
+            case 0xD9, 0xDA: return nil
+            default:
+                let length = Int64(head[2]) << 8 | Int64(head[3])
+                guard length >= 2 else { return nil }
+                let content = (self.offset + 4)..<(self.offset + 2 + length)
+                self.offset = content.upperBound
+                return (head[1], content)
+            }
+        }
+        return nil
     }
 }

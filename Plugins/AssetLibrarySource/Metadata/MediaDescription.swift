@@ -1,3 +1,5 @@
+import HelperExchange
+
 /// A description of an original, read from its headers; a property that the headers do not provide is nil.
 public struct MediaDescription: Hashable, Sendable {
     /// The media type, by content: `image/jpeg`.
@@ -56,7 +58,30 @@ public struct MediaDescription: Hashable, Sendable {
 }
 
 extension MediaDescription {
-    /// Reads the signature, and the headers of JPEG, PNG, GIF, TIFF, WebP, HEIC, AVIF, CR3, MP4 and QuickTime.
+    private static let formats = Dictionary(
+        uniqueKeysWithValues: MediaFormat.allCases.map { ($0.fileExtension, $0) }
+            + [("jpeg", .jpeg), ("tiff", .tiff), ("heif", .heic), ("m4v", .mpeg4)])
+
+    /// Creates a description of the type that the extension of a name stands for, if it is one that is known.
+    init(fileName: String) {
+        self.init()
+        let format = Asset.fileExtension(ofName: fileName).flatMap { Self.formats[$0.lowercased()] }
+        (self.mediaType, self.typeIdentifier) = (format?.mediaType, format?.typeIdentifier)
+    }
+
+    /// Returns true for `YYYY:MM:DD HH:MM:SS`, and false for the blanks or zeros of cameras without a clock (Exif 2.32,
+    /// section 4.6.5).
+    static func isDate(_ text: String) -> Bool {
+        let form = "0000:00:00 00:00:00".utf8
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        return text.utf8.count == form.count && !text.hasPrefix("0000")
+            && zip(text.utf8, form).allSatisfy { $1 == UInt8(ascii: "0") ? digits.contains($0) : $0 == $1 }
+    }
+
+    // MARK: Headers
+
+    /// Reads the signature, and size and orientation in the headers of JPEG, PNG, GIF, TIFF, WebP, HEIC, AVIF and CR3;
+    /// of MP4 and QuickTime, also what only their boxes tell.
     ///
     /// A broken header leaves properties nil, and is not an error. Reads at most ``HeaderBytes/byteLimit`` bytes.
     init(_ bytes: HeaderBytes) {
@@ -65,14 +90,15 @@ extension MediaDescription {
         self.typeIdentifier = format.typeIdentifier
         switch format {
         case .jpeg: self.readJPEG(bytes)
-        case .png: self.readPNG(bytes)
-        case .gif: self.readGIF(bytes)
-        case .tiff: self.readTIFF(bytes, in: 0..<bytes.byteCount, hasSize: true)
+        // The first chunk (PNG, third edition, section 11.2.1), and the logical screen (GIF89a, section 18).
+        case .png: self.readSize(bytes, at: 16, byteCount: 4)
+        case .gif: self.readSize(bytes, at: 6, byteCount: 2, isBigEndian: false)
+        case .tiff: self.readTIFF(bytes, in: 0..<bytes.byteCount)
         case .heic, .avif: self.readHEIF(bytes)
         case .webp: self.readWebP(bytes)
         case .cr3: self.readCR3(bytes)
         case .quickTime, .mpeg4: self.readFilm(bytes)
-        default: break
+        case .bmp, .pdf: break
         }
     }
 
@@ -82,5 +108,137 @@ extension MediaDescription {
         }
         self.pixelWidth = Int(width)
         self.pixelHeight = Int(height)
+    }
+
+    private mutating func readSize(
+        _ bytes: HeaderBytes, at offset: Int64, byteCount: Int, isBigEndian: Bool = true
+    ) {
+        guard var size = bytes.bytes(at: offset, count: 2 * byteCount).map(ByteCursor.init),
+            let width = size.number(byteCount, isBigEndian: isBigEndian),
+            let height = size.number(byteCount, isBigEndian: isBigEndian)
+        else { return }
+        self.setSize(width, height)
+    }
+
+    /// Reads the segments before the first scan: the frame header, and the orientation in the Exif data of APP1.
+    private mutating func readJPEG(_ bytes: HeaderBytes) {
+        for (marker, content) in JPEGSegments(bytes) {
+            switch marker {
+            case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(marker) && content.count >= 6:
+                guard let frame = bytes.bytes(at: content.lowerBound + 1, count: 4) else { return }
+                self.setSize(
+                    UInt32(frame[2]) << 8 | UInt32(frame[3]), UInt32(frame[0]) << 8 | UInt32(frame[1]))
+            case 0xE1 where self.orientation == nil && content.count >= 6:
+                guard bytes.bytes(at: content.lowerBound, count: 6) == Array("Exif\0\0".utf8) else { break }
+                self.orientation = TIFFDirectory(bytes, in: (content.lowerBound + 6)..<content.upperBound)?.orientation
+            default: break
+            }
+        }
+    }
+
+    /// Reads the size in the first chunk (RFC 9649, section 2.5 to 2.7).
+    private mutating func readWebP(_ bytes: HeaderBytes) {
+        guard let chunk = bytes.bytes(at: 12, count: 18) else { return }
+        var cursor = ByteCursor(chunk[8...])
+        switch String(decoding: chunk[..<4], as: UTF8.self) {
+        case "VP8X":
+            guard cursor.take(4) != nil, let width = cursor.number(3, isBigEndian: false),
+                let height = cursor.number(3, isBigEndian: false)
+            else { return }
+            self.setSize(width + 1, height + 1)
+        case "VP8 ":
+            guard cursor.take(6) != nil, let width = cursor.number(2, isBigEndian: false),
+                let height = cursor.number(2, isBigEndian: false)
+            else { return }
+            self.setSize(width & 0x3FFF, height & 0x3FFF)
+        case "VP8L":
+            guard cursor.number(1) == 0x2F, let sizes = cursor.number(4, isBigEndian: false) else { return }
+            self.setSize(sizes & 0x3FFF + 1, sizes >> 14 & 0x3FFF + 1)
+        default: break
+        }
+    }
+
+    /// Reads the first directory of a TIFF, or of what has its structure.
+    private mutating func readTIFF(_ bytes: HeaderBytes, in range: Range<Int64>) {
+        guard let tiff = TIFFDirectory(bytes, in: range.clamped(to: 0..<bytes.byteCount)) else { return }
+        if let width = tiff.number(0x0100), let height = tiff.number(0x0101) { self.setSize(width, height) }
+        if self.mediaType == MediaFormat.tiff.mediaType, let raw = tiff.rawType {
+            (self.mediaType, self.typeIdentifier) = raw
+        }
+        self.orientation = tiff.orientation
+    }
+
+    /// Reads the first TIFF in the boxes of a Canon Raw 3: `moov`, then a `uuid` of Canon, then `CMT1`.
+    private mutating func readCR3(_ bytes: HeaderBytes) {
+        guard let movie = FileBoxes(bytes, in: 0..<bytes.byteCount).first(where: { $0.type == "moov" }),
+            let own = FileBoxes(bytes, in: movie.content).first(where: { $0.type == "uuid" && $0.content.count > 16 }),
+            let tiff = FileBoxes(bytes, in: (own.content.lowerBound + 16)..<own.content.upperBound)
+                .first(where: { $0.type == "CMT1" })
+        else { return }
+        self.readTIFF(bytes, in: tiff.content)
+    }
+
+    // MARK: Facts of a helper
+
+    /// Adds the facts that a helper has read.
+    mutating func add(_ facts: MediaFacts) {
+        func text(_ fact: MediaFact) -> String? {
+            facts.texts[fact].flatMap { String(validating: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        }
+        (self.cameraMake, self.cameraModel, self.lensModel) = (text(.make), text(.model), text(.lens))
+        (self.city, self.country) = (text(.city), text(.country))
+        // Readers rotate a HEIF by its properties, which Exif only repeats.
+        if !self.isHEIF, let number = text(.orientation).flatMap(Int.init), (1...8).contains(number) {
+            self.orientation = number
+        }
+        if let date = text(.captureDate) { self.setCaptureDate(date) }
+        // A date of XMP has them in itself.
+        self.captureOffset = text(.captureOffset) ?? self.captureOffset
+        self.captureSubsecond = text(.captureSubsecond) ?? self.captureSubsecond
+        self.setPlace(
+            latitude: text(.latitude).flatMap(Double.init), longitude: text(.longitude).flatMap(Double.init))
+        // The content identifier of a live photo is in the maker note of Apple.
+        let note = facts.texts[.appleNote].flatMap { TIFFDirectory(appleNote: HeaderBytes($0)) }
+        self.livePhotoID = note?.text(0x0011).flatMap(Self.identifier)
+    }
+
+    private var isHEIF: Bool { self.mediaType == "image/heic" || self.mediaType == "image/avif" }
+
+    /// Sets the place unless it is none; 0, 0 is written by cameras that have not found theirs.
+    mutating func setPlace(latitude: Double?, longitude: Double?) {
+        guard let latitude, let longitude, (-90...90).contains(latitude), (-180...180).contains(longitude),
+            latitude != 0 || longitude != 0
+        else { return }
+        (self.latitude, self.longitude) = (latitude, longitude)
+    }
+
+    /// Sets the date from a text of Exif, `2024:05:01 12:30:59`, or of XMP or QuickTime,
+    /// `2024-05-01T12:30:59.042+0200`.
+    mutating func setCaptureDate(_ text: String) {
+        var letters = Array(text.utf8.prefix(19))
+        guard letters.count == 19 else { return }
+        if letters[10] == UInt8(ascii: "T") {
+            (letters[4], letters[7], letters[10]) = (UInt8(ascii: ":"), UInt8(ascii: ":"), UInt8(ascii: " "))
+        }
+        let date = String(decoding: letters, as: UTF8.self)
+        guard Self.isDate(date) else { return }
+        self.captureDate = date
+        var rest = text.utf8.dropFirst(19)
+        let isDigit = { (letter: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(letter) }
+        if rest.first == UInt8(ascii: ".") {
+            let digits = rest.dropFirst().prefix(while: isDigit)
+            self.captureSubsecond = digits.isEmpty ? nil : String(Substring(digits))
+            rest = rest.dropFirst(1 + digits.count)
+        }
+        let zone = rest.filter(isDigit).map { String(Unicode.Scalar($0)) }
+        guard let sign = rest.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"), zone.count == 4 else {
+            return
+        }
+        self.captureOffset = "\(Unicode.Scalar(sign))\(zone[0])\(zone[1]):\(zone[2])\(zone[3])"
+    }
+
+    /// Returns the content identifier of a live pair; nil when the text is none. It is a UUID in practice.
+    static func identifier(_ text: String) -> String? {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
     }
 }

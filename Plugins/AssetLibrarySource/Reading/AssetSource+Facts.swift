@@ -1,17 +1,18 @@
 public import BlobCore
 
 extension AssetSource: BlobDescribing {
-    /// Returns the facts of the picture or the film in the catalogue, without accessing the file; of an adjusted
-    /// picture, also the length and the digest of its original.
+    /// Returns the facts of the picture or the film in the catalogue, or of a file that is none of ours, if there is a
+    /// helper; of an adjusted picture, also the length and the digest of its original.
     ///
     /// - Throws: As ``describe(_:)``. Renders nothing.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         var media: MediaDescription
         let original: Asset?
         switch try self.content(context) {
-        case .file(let asset, _, let shown): (media, original) = (asset.media, shown)
+        case .file(let asset, let resolver, let shown):
+            (media, original) = (try resolver.store.media(of: asset, context), shown)
         case .rendering(let rendering):
-            (media, original) = (rendering.asset.media, rendering.asset)
+            (media, original) = (try self.store().media(of: rendering.asset, context), rendering.asset)
             let size = try rendering.plan().plan.size
             (media.pixelWidth, media.pixelHeight, media.orientation) = (size.width, size.height, 1)
         }

@@ -62,7 +62,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     private let fileExtension: String?
     private let options: Options
     /// Returns the store of the catalogue, and opens it at the first call.
-    private let store: @Sendable () throws(BlobError) -> any AssetStore
+    let store: @Sendable () throws(BlobError) -> any AssetStore
 
     /// - Parameter id: The identifier in the catalogue; of an ``AssetLibrary``, the text of the UUID.
     init(

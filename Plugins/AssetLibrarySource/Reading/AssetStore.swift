@@ -38,6 +38,9 @@ protocol AssetStore: Sendable {
 
     /// Returns the identifier of the asset that shows an asset with its adjustment; nil when there is none.
     func render(of asset: Asset) throws(BlobError) -> String?
+
+    /// Returns all that is known about the original of an asset.
+    func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription
 }
 
 /// The lookup of an asset and its file, in the current catalogue.
@@ -105,4 +108,6 @@ extension AssetLibrary: AssetStore {
     }
 
     func render(of asset: Asset) throws(BlobError) -> String? { try self.renderID(of: asset)?.uuidString }
+
+    func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription { asset.media }
 }

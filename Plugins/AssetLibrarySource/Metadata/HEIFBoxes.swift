@@ -1,0 +1,140 @@
+/// The boxes of HEIF (ISO/IEC 23008-12) that tell the size of the primary picture, and the place of its XMP.
+struct HEIFBoxes {
+    private static let metaByteLimit = 1 << 20
+
+    /// The content of the `meta` box.
+    private let meta: HeaderBytes
+
+    /// Returns nil without a `meta` box.
+    init?(_ bytes: HeaderBytes) {
+        guard let box = FileBoxes(bytes, in: 0..<bytes.byteCount).first(where: { $0.type == "meta" }),
+            (4...Self.metaByteLimit).contains(box.content.count),
+            let content = bytes.bytes(at: box.content.lowerBound, count: box.content.count)
+        else { return nil }
+        self.meta = HeaderBytes(content)
+    }
+
+    /// Returns the content of the first box of a type.
+    ///
+    /// - Parameter range: The content of the box around it; nil for the `meta` box.
+    private func content(_ type: String, in range: Range<Int64>? = nil) -> Range<Int64>? {
+        FileBoxes(self.meta, in: range ?? 4..<self.meta.byteCount).first { $0.type == type }?.content
+    }
+
+    private func cursor(_ type: String, in range: Range<Int64>? = nil) -> ByteCursor? {
+        self.content(type, in: range).flatMap { self.meta.bytes(at: $0.lowerBound, count: $0.count) }
+            .map(ByteCursor.init)
+    }
+
+    // MARK: Properties
+
+    /// The properties of the primary item, in their order.
+    var properties: [(type: String, content: ByteCursor)] {
+        var primary = self.cursor("pitm")
+        guard let head = primary?.number(4), let item = primary?.number(head >> 24 == 0 ? 2 : 4),
+            let all = self.content("iprp"), let container = self.content("ipco", in: all),
+            var associations = self.cursor("ipma", in: all)
+        else { return [] }
+        let boxes = Array(FileBoxes(self.meta, in: container))
+        // Indices count from 1; 0 means no property.
+        return Self.indices(of: item, &associations).filter { boxes.indices.contains($0 - 1) }.compactMap { index in
+            self.meta.cursor(boxes[index - 1], limit: .max).map { (boxes[index - 1].type, $0) }
+        }
+    }
+
+    private static func indices(of wanted: UInt64, _ cursor: inout ByteCursor) -> [Int] {
+        var indices: [Int] = []
+        guard let head = cursor.number(4), let count = cursor.number(4) else { return [] }
+        for _ in 0..<count {
+            guard let item = cursor.number(head >> 24 == 0 ? 2 : 4), let number = cursor.number(1) else { break }
+            for _ in 0..<number {
+                let isWide = head & 1 == 1
+                guard let index = cursor.number(isWide ? 2 : 1) else { return indices }
+                if item == wanted { indices.append(Int(index & (isWide ? 0x7FFF : 0x7F))) }
+            }
+        }
+        return indices
+    }
+
+    // MARK: XMP
+
+    /// The range in the file of the XMP; nil without any, or for one that is not in one piece.
+    var xmpRange: Range<Int64>? {
+        guard let information = self.content("iinf"), information.count >= 8,
+            let head = self.meta.bytes(at: information.lowerBound, count: 1), var locations = self.cursor("iloc")
+        else { return nil }
+        let entries = information.dropFirst(head[0] == 0 ? 6 : 8)
+        for entry in FileBoxes(self.meta, in: entries) where entry.type == "infe" {
+            guard var cursor = self.meta.cursor(entry, limit: .max), let version = cursor.number(4).map({ $0 >> 24 }),
+                version == 2 || version == 3, let item = cursor.number(version == 2 ? 2 : 4), cursor.take(2) != nil,
+                cursor.take(4)?.elementsEqual("mime".utf8) == true,
+                // A name and the media type follow, each with a zero byte behind it.
+                let name = cursor.rest.firstIndex(of: 0),
+                cursor.rest[(name + 1)...].starts(with: "application/rdf+xml\0".utf8)
+            else { continue }
+            return Self.range(of: item, &locations)
+        }
+        return nil
+    }
+
+    private static func range(of wanted: UInt64, _ cursor: inout ByteCursor) -> Range<Int64>? {
+        guard let version = cursor.number(4).map({ $0 >> 24 }), version <= 2, let sizes = cursor.number(2),
+            let count = cursor.number(version < 2 ? 2 : 4)
+        else { return nil }
+        let byteCounts = [12, 8, 4, 0].map { Int(sizes >> $0 & 0xF) }
+        for _ in 0..<count {
+            guard let item = cursor.number(version < 2 ? 2 : 4),
+                let method = version == 0 ? 0 : cursor.number(2).map({ $0 & 0xF }), cursor.take(2) != nil,
+                let base = cursor.number(byteCounts[2]), let extentCount = cursor.number(2)
+            else { return nil }
+            let extentByteCount = byteCounts[0] + byteCounts[1] + (version > 0 ? byteCounts[3] : 0)
+            guard item == wanted else {
+                guard cursor.take(Int(extentCount) * extentByteCount) != nil else { return nil }
+                continue
+            }
+            guard method == 0, extentCount == 1, version == 0 || cursor.number(byteCounts[3]) != nil,
+                let offset = cursor.number(byteCounts[0]), let length = cursor.number(byteCounts[1]),
+                base &+ offset >= base, let start = Int64(exactly: base &+ offset), let length = Int64(exactly: length),
+                case let (end, false) = start.addingReportingOverflow(length)
+            else { return nil }
+            return start..<end
+        }
+        return nil
+    }
+}
+
+extension MediaDescription {
+    /// Reads the size and the orientation of the primary picture. Readers cut, turn and mirror it in the order of its
+    /// properties.
+    mutating func readHEIF(_ bytes: HeaderBytes) {
+        var turn: PictureOrientation?
+        for (type, content) in HEIFBoxes(bytes)?.properties ?? [] {
+            var cursor = content
+            switch type {
+            case "ispe":
+                guard cursor.take(4) != nil, let width = cursor.number(4), let height = cursor.number(4) else { break }
+                self.setSize(width, height)
+            case "clap":
+                let numbers = (0..<4).compactMap { _ in cursor.number(4).map { Double($0) } }
+                guard numbers.count == 4, numbers[1] > 0, numbers[3] > 0, let width = self.pixelWidth,
+                    let height = self.pixelHeight
+                else { break }
+                // The size before any turn is kept, and this one is of the picture as it is turned so far.
+                let turn = turn ?? .identity
+                let size = turn.applied(to: PictureSize(width: width, height: height))
+                let cut = turn.applied(
+                    to: PictureSize(
+                        width: Int(min(Double(size.width), (numbers[0] / numbers[1]).rounded())),
+                        height: Int(min(Double(size.height), (numbers[2] / numbers[3]).rounded()))))
+                self.setSize(cut.width, cut.height)
+            case "irot", "imir":
+                guard let value = cursor.number(1) else { break }
+                // Axis 0 of a mirror exchanges top and bottom, 1 left and right.
+                let number = type == "irot" ? [1, 8, 3, 6][Int(value & 3)] : value & 1 == 0 ? 4 : 2
+                turn = (turn ?? .identity).followed(by: PictureOrientation(number) ?? .identity)
+            default: break
+            }
+        }
+        self.orientation = turn?.number
+    }
+}

@@ -1,0 +1,124 @@
+/// The first directory of an untrusted TIFF (TIFF 6.0, section 2).
+struct TIFFDirectory {
+    private struct Field {
+        let type: UInt64
+        let count: UInt64
+        let value: ArraySlice<UInt8>
+    }
+
+    /// The largest number of fields that are read; a directory may claim 65,535, and cameras write some dozens.
+    private static let fieldLimit = 1024
+    private static let textByteLimit = 256
+
+    private let bytes: HeaderBytes
+    private let range: Range<Int64>
+    private let isBigEndian: Bool
+    private var fields: [UInt64: Field] = [:]
+
+    /// - Parameter range: The range of the TIFF in the file. Offsets count from its start.
+    init?(_ bytes: HeaderBytes, in range: Range<Int64>) {
+        guard range.count >= 8, let order = bytes.bytes(at: range.lowerBound, count: 4) else { return nil }
+        switch order {
+        case [0x49, 0x49, 0x2A, 0x00]: self.isBigEndian = false
+        case [0x4D, 0x4D, 0x00, 0x2A]: self.isBigEndian = true
+        default: return nil
+        }
+        (self.bytes, self.range) = (bytes, range)
+        guard let first = self.data(at: 4, count: 4).flatMap(self.number) else { return nil }
+        self.readFields(at: first)
+    }
+
+    /// Reads the directory behind the 14 first bytes of a maker note of Apple. Offsets count from the start of the note.
+    init?(appleNote bytes: HeaderBytes) {
+        guard bytes.bytes(at: 0, count: 10) == Array("Apple iOS\0".utf8), let order = bytes.bytes(at: 12, count: 2)
+        else { return nil }
+        (self.bytes, self.range) = (bytes, 0..<bytes.byteCount)
+        self.isBigEndian = order == [0x4D, 0x4D]
+        self.readFields(at: 14)
+    }
+
+    private mutating func readFields(at offset: UInt64) {
+        guard let count = self.data(at: offset, count: 2).flatMap(self.number) else { return }
+        // A truncated directory gives the fields that it still has.
+        let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
+        let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
+        guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return }
+        var cursor = ByteCursor(table)
+        for _ in 0..<fieldCount {
+            guard let tag = cursor.number(2, isBigEndian: self.isBigEndian),
+                let type = cursor.number(2, isBigEndian: self.isBigEndian),
+                let count = cursor.number(4, isBigEndian: self.isBigEndian), let value = cursor.take(4)
+            else { break }
+            if self.fields[tag] == nil { self.fields[tag] = Field(type: type, count: count, value: value) }
+        }
+    }
+
+    /// Returns the number in a field of one SHORT or LONG; nil for any other field.
+    func number(_ tag: UInt64) -> UInt64? {
+        guard let field = self.fields[tag], field.count == 1 else { return nil }
+        switch field.type {
+        case 3: return self.number(Array(field.value.prefix(2)))
+        case 4: return self.number(Array(field.value))
+        default: return nil
+        }
+    }
+
+    /// Returns the text of an ASCII field, up to its zero byte and without the blanks around it; nil when it is empty.
+    func text(_ tag: UInt64) -> String? {
+        guard let field = self.fields[tag], field.type == 2 else { return nil }
+        let count = Int(min(field.count, UInt64(Self.textByteLimit)))
+        let bytes =
+            field.count <= 4
+            ? Array(field.value.prefix(count))
+            : self.number(Array(field.value)).flatMap { self.data(at: $0, count: count) } ?? []
+        let blank = UInt8(ascii: " ")
+        let text = bytes.prefix { $0 != 0 }.drop { $0 == blank }
+        guard let end = text.lastIndex(where: { $0 != blank }) else { return nil }
+        return String(validating: text[...end], as: UTF8.self)
+    }
+
+    /// The orientation of the picture, 1 to 8.
+    var orientation: Int? { self.number(0x0112).flatMap { (1...8).contains($0) ? Int($0) : nil } }
+
+    /// The range of the XMP packet; nil without one, and for the raw pictures of DNG, which XMP develops.
+    var xmpRange: Range<Int64>? {
+        guard self.fields[0xC612] == nil, let packet = self.fields[0x02BC], packet.count > 4 else { return nil }
+        return self.number(Array(packet.value)).map {
+            let start = Int64(clamping: $0)
+            return start..<(start + Int64(clamping: min(packet.count, 1 << 32)))
+        }
+    }
+
+    /// The types of a raw picture, whose first directory describes a thumbnail or samples of a sensor; nil for any other
+    /// picture.
+    ///
+    /// A raw picture is one with the version of DNG, the mark of Canon's CR2, a reduced first picture and others below
+    /// it (TIFF/EP, ISO 12234-2), a photometric interpretation of sensors, or a compression that TIFF does not have.
+    var rawType: (mediaType: String, typeIdentifier: String)? {
+        if self.fields[0xC612] != nil { return ("image/x-adobe-dng", "com.adobe.raw-image") }
+        if self.data(at: 8, count: 2) == Array("CR".utf8) { return ("image/x-canon-cr2", "com.canon.cr2-raw-image") }
+        let isReduced = self.number(0x00FE).map { $0 & 1 == 1 } ?? false
+        let compression = self.number(0x0103) ?? 1
+        guard
+            isReduced && self.fields[0x014A] != nil || [32_803, 34_892].contains(self.number(0x0106))
+                || compression == 65_535 || [32_767, 32_769, 32_770, 34_713].contains(compression)
+        else { return nil }
+        switch self.text(0x010F)?.uppercased() {
+        case let make? where make.hasPrefix("NIKON"): return ("image/x-nikon-nef", "com.nikon.raw-image")
+        case let make? where make.hasPrefix("SONY"): return ("image/x-sony-arw", "com.sony.arw-raw-image")
+        default: return ("image/x-raw", "public.camera-raw-image")
+        }
+    }
+
+    private func number(_ bytes: [UInt8]) -> UInt64? {
+        var cursor = ByteCursor(bytes)
+        return cursor.number(bytes.count, isBigEndian: self.isBigEndian)
+    }
+
+    private func data(at offset: UInt64, count: Int) -> [UInt8]? {
+        guard let offset = Int64(exactly: offset), Int64(count) <= self.range.count,
+            offset <= Int64(self.range.count) - Int64(count)
+        else { return nil }
+        return self.bytes.bytes(at: self.range.lowerBound + offset, count: count)
+    }
+}
