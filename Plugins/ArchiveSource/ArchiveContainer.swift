@@ -1,4 +1,5 @@
 public import BlobCore
+package import BlobIndex
 
 /// An archive whose members are sources: tar, zip, 7z, cpio, ar, or a format that a helper process reads.
 ///
@@ -269,5 +270,39 @@ extension ArchiveContainer: BlobIndexing {
         if baseHasIndex.withLock({ $0 }) { return true }
         let isBuilt = try base?.buildIndex(context) ?? false
         return hasIndex || isBuilt
+    }
+}
+
+extension ArchiveContainer: IndexVerifying {
+    /// Verifies the index of the archive's source; the table of members has one checksum, verified when it is read.
+    package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
+        try (self.base as? any IndexVerifying)?.verifyIndex(context, report: report)
+    }
+}
+
+extension ArchiveContainer: ForeignIndexImporting {
+    /// Makes an index of the archive's source, when that is a gzip.
+    package func importIndex(_ index: ForeignIndex, _ context: BlobContext) throws -> Bool {
+        guard let base = self.base as? any ForeignIndexImporting else {
+            throw BlobError(.unsupported, "The index is one of gzip data, and the archive is not in a gzip.")
+        }
+        return try base.importIndex(index, context)
+    }
+}
+
+extension ArchiveFormat {
+    /// Returns the members of an archive of this format.
+    ///
+    /// - Parameters:
+    ///   - pass: The pass in which members are read; nil to read each on its own.
+    ///   - zip: What the members of a zip share in a pass; nil to read each on its own.
+    ///   - sevenZip: What is known about a 7z; nil for another format.
+    func catalogue(
+        of base: any BlobInputStreamDataSource, _ tables: TableHolder, _ pass: ArchivePass?,
+        _ zip: ZipPass?, _ sevenZip: SevenZipArchive?
+    ) -> any ArchiveCatalogue {
+        if self == .zip { return ZipCatalogue(base: base, tables: tables, pass: zip) }
+        let walked = WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
+        return sevenZip.map { SevenZipCatalogue(archive: $0, walked: walked) } ?? walked
     }
 }

@@ -1,6 +1,6 @@
 internal import BlobBlocks
 public import BlobCore
-internal import BlobIndex
+package import BlobIndex
 
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///
@@ -146,5 +146,114 @@ extension CompressionFormat {
             return name.dropLast(suffix.count + 1) + replacement
         }
         return name
+    }
+}
+
+extension DecompressedSource: BlobIndexing {
+    /// Makes an index of the blocks of bzip2 or Zstandard data that do not list them, unless there is one already.
+    ///
+    /// Decodes everything once. False for data without several blocks, for those that list their blocks, and for other
+    /// formats.
+    public func buildIndex(_ context: BlobContext) throws -> Bool {
+        guard let info = try self.unlisted(context) else { return false }
+        if try self.holder.index(of: info, context) != nil { return true }
+        guard let place = try self.holder.newIndexPlace(isRequired: true, context) else { return false }
+        try self.record(context) { base in self.recording(of: base, at: place) }
+        return try self.holder.index(of: info, context) != nil
+    }
+
+    /// Returns a recording that writes an index.
+    func recording(of base: BlockBase, at place: NewIndexPlace) -> BlockRecording {
+        BlockRecording(of: base) { index in
+            // The index is looked up by the whole content, so it must be made from the whole content.
+            guard index.compressedByteCount == place.content.byteCount else { return }
+            try place.write { () throws(BlobError) in index.sections(layer: place.layer) }
+        }
+    }
+
+    /// Returns the info of the base, when its blocks could be in an index.
+    private func unlisted(_ context: BlobContext) throws -> BlobInfo? {
+        guard self.blocks.isIndexable, self.base.traits.contains(.repeatable) else { return nil }
+        let info = try self.base.info(context)
+        guard let base = BlockBase(self.base, info, context), try self.blocks.table(base) == nil else { return nil }
+        return info
+    }
+
+    /// Decodes everything from the beginning, without an index, and reports the bytes that are read of the base.
+    private func record(_ context: BlobContext, _ makeRecording: (BlockBase) -> BlockRecording) throws {
+        let counted = self.base.counting { _, _, _ in }
+        guard let base = BlockBase(counted, try self.base.info(context), context) else { return }
+        let body = try self.decodedBlocks(base, at: 0, nil, makeRecording(base), context)
+        let reader = try BlobReader(body, BlobOpening(context: context))
+        defer { reader.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        while try reader.readWaiting(into: buffer) > 0 {}
+    }
+
+    /// The number of decoded bytes in one step.
+    private static let stepByteCount = 256 * 1024
+}
+
+extension DecompressedSource: IndexVerifying {
+    package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
+        guard let info = try self.unlisted(context), let index = try self.holder.index(of: info, context) else {
+            return nil
+        }
+        let found = Locked<BlockIndex?>(nil)
+        try self.record(context) { base in BlockRecording(of: base) { index in found.withLock { $0 = index } } }
+        guard let current = found.withLock({ $0 }) else {
+            try report("The data are not in several blocks that can be decoded apart from each other.")
+            return index.blockCount
+        }
+        return try index.compare(with: current, report: report)
+    }
+}
+
+extension DecompressedSource: RestartPointListing {
+    /// Returns the starts of the blocks, as the data or an index list them; nil when neither does.
+    package func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
+        let context = context.blocking
+        let info = try self.base.info(context)
+        guard let base = BlockBase(self.base, info, context), let list = try self.list(base, context) else {
+            return nil
+        }
+        return RestartPoints(
+            list.starts.map { RestartPoints.Point(byteOffset: $0.decoded, compressedByteOffset: $0.compressed) },
+            end: RestartPoints.Point(byteOffset: list.byteCount, compressedByteOffset: info.byteCount ?? 0))
+    }
+}
+
+extension MemberSource: RestartPointListing {
+    /// Returns the restart points of a member: those of its own, or those of an archive in which it is stored.
+    func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
+        let found = try self.find(context, isAlone: true).found
+        if let member = found.indexed { return try member.restartPoints(context) }
+        guard let range = found.storedRange else { return nil }
+        return try (self.underlying as? any RestartPointListing)?.restartPoints(context)?.places(in: range)
+    }
+}
+
+/// Compares the length of decoded bytes with that in an index, which may be the index of other bytes.
+struct IndexedLength: BlobInspector {
+    let index: BlockIndex
+    /// The info of the decoded bytes, with the length in the index.
+    let info: BlobInfo
+
+    func info(of base: BlobInfo) -> BlobInfo { self.info }
+
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        let end = byteOffset + Int64(bytes.byteCount)
+        guard isLast ? end == self.index.byteCount : end <= self.index.byteCount else { throw self.disproved() }
+        return 0..<bytes.byteCount
+    }
+
+    /// Returns the error. An offset within the length in the index and past the end of the data disproves the index.
+    func reported(_ error: BlobError) -> BlobError { error.code == .invalidArgument ? self.disproved() : error }
+
+    private func disproved() -> BlobError {
+        self.index.disprove()
+        return BlobError(
+            .changed, "The index of these blocks has another length than the data, and is no longer used.")
     }
 }

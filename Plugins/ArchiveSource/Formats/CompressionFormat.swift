@@ -1,3 +1,4 @@
+import BlobCore
 import CArchive
 
 /// The formats of compressed streams that libarchive decodes.
@@ -38,5 +39,108 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// It has no four zeros in a row, which would end a truncated frame.
     var probe: [UInt8] {
         self == .lz4 ? [0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF] : []
+    }
+}
+
+extension CompressionFormat {
+    /// The number of bytes examined for the window: the headers of an xz and of its first block are the longest.
+    static let headerByteCount = 12 + 1024
+
+    /// Returns the window that the first header of a stream asks for, in bytes; nil when the header does not tell.
+    ///
+    /// - Parameter beginning: The first ``headerByteCount`` bytes.
+    func windowByteCount(_ beginning: [UInt8]) -> UInt64? {
+        switch self {
+        case .lzma: beginning.count >= 5 ? Self.number(beginning[1..<5]) : nil
+        case .lzip: beginning.count >= 6 ? Self.lzipWindow(beginning[5]) : nil
+        // A first block of length 0 is the index.
+        case .xz: beginning.count > 13 && beginning[12] > 0 ? Self.xzWindow(beginning[13...]) : nil
+        case .zstd: Self.zstdFrame(beginning)?.windowByteCount
+        case .bzip2, .lz4, .compress: nil
+        }
+    }
+
+    /// Returns true when a checksum protects the bytes; nil when the first header does not tell.
+    func hasChecksum(_ beginning: [UInt8]) -> Bool? {
+        switch self {
+        case .bzip2, .lzip: true
+        // The .xz File Format, 2.1.1.2: the kind of check, where 0 means none.
+        case .xz: beginning.count >= 8 ? beginning[7] & 0x0F != 0 : nil
+        // lz4_Frame_format.md: the bits for a checksum of each block and of the content. The legacy frame has none.
+        case .lz4: beginning.count >= 5 ? beginning[0] == 0x04 && beginning[4] & 0b10100 != 0 : nil
+        case .zstd: Self.zstdFrame(beginning)?.hasChecksum
+        case .lzma, .compress: false
+        }
+    }
+
+    /// Checks a window that a stream asks for against the limit.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    func check(windowByteCount: UInt64, _ context: BlobContext) throws(BlobError) {
+        try context.checkMemory(windowByteCount, for: "The \(self.rawValue) stream")
+    }
+
+    /// Decodes a window: the base-2 logarithm of a size, and the number of sixteenths to subtract from it (lzip manual,
+    /// "File format").
+    static func lzipWindow(_ coded: UInt8) -> UInt64 {
+        let base = UInt64(1) << (coded & 0x1F)
+        return base - base / 16 * UInt64(coded >> 5)
+    }
+
+    /// Returns the window of a block, which its last filter, LZMA2, declares (The .xz File Format, 3.1 and 5.3.1); nil
+    /// when there is none.
+    ///
+    /// - Parameter header: The header of the block, after its length.
+    static func xzWindow(_ header: ArraySlice<UInt8>) -> UInt64? {
+        var rest = header
+        guard let flags = rest.popFirst() else { return nil }
+        for bit in [UInt8(0x40), 0x80] where flags & bit != 0 { guard Self.varint(&rest) != nil else { return nil } }
+        for _ in 0...(flags & 3) {
+            guard let filter = Self.varint(&rest), let count = Self.varint(&rest), count <= rest.count else {
+                return nil
+            }
+            if filter == 0x21, let bits = rest.first { return Self.lzma2Window(bits) }
+            rest = rest.dropFirst(Int(count))
+        }
+        return nil
+    }
+
+    /// Decodes a window: a mantissa of two bits and an exponent (The .xz File Format, 5.3.1).
+    static func lzma2Window(_ coded: UInt8) -> UInt64 {
+        let bits = UInt64(coded & 0x3F)
+        return bits >= 40 ? UInt64(UInt32.max) : (2 | bits & 1) << (bits / 2 + 11)
+    }
+
+    /// Reads a number of seven bits in each byte, the lowest first (The .xz File Format, 1.2).
+    private static func varint(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
+        var number: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 63, by: 7) {
+            guard let byte = bytes.popFirst() else { return nil }
+            number |= UInt64(byte & 0x7F) << shift
+            if byte & 0x80 == 0 { return number }
+        }
+        return nil
+    }
+
+    /// Decodes the header of a frame (RFC 8878, section 3.1.1.1); nil for a skippable frame.
+    private static func zstdFrame(_ beginning: [UInt8]) -> (windowByteCount: UInt64?, hasChecksum: Bool)? {
+        guard beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD]), beginning.count >= 6 else { return nil }
+        let descriptor = beginning[4]
+        let hasChecksum = descriptor & 4 != 0
+        let isSingle = descriptor & 0x20 != 0
+        guard isSingle else {
+            let base = UInt64(1) << (10 + UInt64(beginning[5] >> 3))
+            return (base + base / 8 * UInt64(beginning[5] & 7), hasChecksum)
+        }
+        // The window is the content size, which follows the dictionary ID.
+        let start = 5 + [0, 1, 2, 4][Int(descriptor & 3)]
+        let count = [1, 2, 4, 8][Int(descriptor >> 6)]
+        guard start + count <= beginning.count else { return (nil, hasChecksum) }
+        return (Self.number(beginning[start..<(start + count)]) + (count == 2 ? 256 : 0), hasChecksum)
+    }
+
+    /// Decodes a little-endian number.
+    static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -97,3 +97,95 @@ final class RARWalker: MemberWalker {
 
     func finish() throws(BlobError) { try self.base.finish() }
 }
+
+/// The file headers of a RAR of version 5, as far as they tell which members are encrypted, and their checksums (RAR
+/// 5.0 archive format, at rarlab.com/technote.htm).
+struct RAR5Headers {
+    /// The facts about a member.
+    struct File {
+        let isEncrypted: Bool
+        /// The CRC-32 of the bytes; nil when the header has none, or that of a part in this volume.
+        let checksum: UInt32?
+    }
+
+    private static let signature: [UInt8] = Array("Rar!".utf8) + [0x1A, 7, 1, 0]
+    /// The maximum length in bytes of a number and of the checksum and length before a header.
+    private static let (maximumNumberByteCount, prefixByteCount) = (10, 4 + 10)
+    private static let (fileKind, endKind, encryptionRecord) = (UInt64(2), UInt64(5), UInt64(1))
+    /// The flags of headers: the data begins or goes on in another volume.
+    private static let splitFlags: UInt64 = 0x18
+    /// The flags of files.
+    private static let (timeFlag, checksumFlag) = (UInt64(2), UInt64(4))
+
+    private let scanner: ArchiveScanner
+    private var byteOffset: Int64
+    /// The offset after the last header, that of the end; nil before it is read.
+    private(set) var end: Int64?
+
+    /// Returns nil for a RAR of another version.
+    init?(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        self.scanner = try ArchiveScanner(base, context)
+        self.byteOffset = Int64(Self.signature.count)
+        guard try self.scanner.bytes(at: 0, count: Self.signature.count).elementsEqual(Self.signature) else {
+            return nil
+        }
+    }
+
+    /// Returns the facts about the next member; nil behind the last one, and where a header makes no sense.
+    mutating func next() throws(BlobError) -> File? {
+        while true {
+            let prefix = try self.scanner.bytes(at: self.byteOffset, count: Self.prefixByteCount)
+            var start = prefix.dropFirst(4)
+            guard let count = Self.number(&start), count < UInt64(ArchiveScanner.bufferByteCount) else { return nil }
+            let headerOffset = self.byteOffset + Int64(start.startIndex)
+            let bytes = try self.scanner.bytes(at: headerOffset, count: Int(count))
+            var header = bytes[...]
+            guard bytes.count == Int(count), let kind = Self.number(&header), let flags = Self.number(&header) else {
+                return nil
+            }
+            if kind == Self.endKind { self.end = headerOffset + Int64(count) }
+            guard kind != Self.endKind, let extraCount = flags & 1 == 0 ? 0 : Self.number(&header),
+                let dataCount = flags & 2 == 0 ? 0 : Self.number(&header), extraCount <= UInt64(header.count),
+                case let end = (headerOffset + Int64(count)).addingReportingOverflow(Int64(clamping: dataCount)),
+                !end.overflow
+            else { return nil }
+            self.byteOffset = end.partialValue
+            guard kind == Self.fileKind else { continue }
+            return File(
+                isEncrypted: Self.areEncrypted(header.suffix(Int(extraCount))),
+                checksum: flags & Self.splitFlags == 0 ? Self.checksum(header) : nil)
+        }
+    }
+
+    /// Returns true when one of the records of a file is that of encryption.
+    private static func areEncrypted(_ records: Slice<UnsafeRawBufferPointer>) -> Bool {
+        var rest = records
+        while let count = Self.number(&rest), count <= UInt64(rest.count) {
+            var record = rest.prefix(Int(count))
+            if Self.number(&record) == Self.encryptionRecord { return true }
+            rest = rest.dropFirst(Int(count))
+        }
+        return false
+    }
+
+    /// Returns the checksum among the fields of a file, which follow its flags, length and attributes, and its time.
+    private static func checksum(_ fields: Slice<UnsafeRawBufferPointer>) -> UInt32? {
+        var rest = fields
+        guard let flags = Self.number(&rest), flags & Self.checksumFlag != 0, Self.number(&rest) != nil,
+            Self.number(&rest) != nil
+        else { return nil }
+        let bytes = rest.dropFirst(flags & Self.timeFlag == 0 ? 0 : 4).prefix(4)
+        return bytes.count == 4 ? bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) } : nil
+    }
+
+    /// Takes a number: seven bits a byte, the lowest first; nil when it does not end.
+    private static func number(_ bytes: inout Slice<UnsafeRawBufferPointer>) -> UInt64? {
+        var value: UInt64 = 0
+        for place in 0..<Self.maximumNumberByteCount {
+            guard let byte = bytes.popFirst() else { return nil }
+            value |= UInt64(byte & 0x7F) << UInt64(7 * place)
+            if byte & 0x80 == 0 { return value }
+        }
+        return nil
+    }
+}

@@ -1,4 +1,5 @@
 import BlobCore
+internal import BlobIndex
 
 /// The members of one archive: how they are listed, found and opened without a table of them, or with its help.
 protocol ArchiveCatalogue: Sendable {
@@ -57,5 +58,60 @@ extension TableHolder {
         _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
         try self.searchedTable(context) { recording in try catalogue.forEach(context, recording) { _ in true } }
+    }
+}
+
+/// A member that is decoded with an index of its own.
+protocol IndexedMember: Sendable {
+    /// Returns true when there is an index, so that any offset is reached at once.
+    func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool
+
+    /// Returns the bytes of the member from an offset on.
+    func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody
+
+    /// Returns the restart points of the index; nil without one.
+    func restartPoints(_ context: BlobContext) throws -> RestartPoints?
+
+    /// Builds the index unless there is one; returns true when there is one now.
+    func buildIndex(_ context: BlobContext) throws -> Bool
+
+    /// Verifies the index as ``IndexVerifying`` does.
+    func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?
+}
+
+/// The members of an archive that is walked from member to member, which are of any format but zip.
+struct WalkedCatalogue: ArchiveCatalogue {
+    let base: any BlobInputStreamDataSource
+    let format: ArchiveFormat
+    let tables: TableHolder
+    /// The pass in which members are read; nil when each is read on its own.
+    var pass: ArchivePass?
+
+    func forEach(
+        _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
+    ) throws {
+        let walker = try self.format.walker(over: self.base, context)
+        while let entry = try walker.next() {
+            recording?.append(entry.member, at: walker.place)
+            guard try body(entry.member) else { return }
+        }
+        try walker.finish()
+        try recording?.finish()
+    }
+
+    func find(
+        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
+        _ context: BlobContext
+    ) throws(BlobError) -> FoundMember {
+        let search = MemberSearch(
+            base: self.base, format: self.format, selector: selector, context: context, table: known?.table,
+            tables: self.tables, pass: isAlone ? nil : self.pass)
+        let found = try search.open(known?.record)
+        return FoundMember(
+            member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,
+            storedRange: found.walker.storedRange,
+            makeBody: { info, _ throws(BlobError) in
+                .stream(MemberStream(found, info: info, format: self.format, context), startingAt: 0)
+            })
     }
 }

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobPlatform
 import CArchive
 import HelperExchange
 
@@ -130,5 +131,67 @@ final class ArchiveWalker: MemberWalker {
 
     func finish() throws(BlobError) {
         if !self.handle.input.hasRandomAccess { try self.handle.input.drain() }
+    }
+}
+
+extension ArchiveEntry {
+    /// Creates the entry of a header that libarchive read.
+    ///
+    /// - Parameter previous: The entry before it; nil for the first one.
+    init(_ entry: ExchangedEntry, after previous: ArchiveEntry?) {
+        let index = previous.map { $0.member.index + 1 } ?? 0
+        let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
+        let kind: BlobMember.Kind =
+            // The values of AE_IFMT, AE_IFREG and so on in archive_entry.h, which may differ from the system's.
+            switch entry.mode & 0o170000 {
+            case _ where entry.facts.contains(.hardLink): .hardLink
+            case 0o100000, 0: .file
+            case 0o040000: .directory
+            case 0o120000: .symbolicLink
+            default: .special
+            }
+        let isSized = entry.facts.contains(.byteCount) && (kind == .file || kind == .hardLink)
+        let isLink = !entry.facts.isDisjoint(with: [.hardLink, .symbolicLink])
+        let member = BlobMember(
+            index: index, name: entry.name, kind: kind,
+            specialKind: kind == .special ? BlobMember.SpecialKind(mode: UInt32(entry.mode)) : nil,
+            byteCount: isSized ? max(0, entry.byteCount) : nil,
+            modificationTime: entry.facts.contains(.time)
+                ? Date(seconds: entry.seconds, nanoseconds: entry.nanoseconds) : nil,
+            permissions: UInt16(entry.mode & 0o7777), linkTarget: isLink ? entry.target : nil,
+            isEncrypted: entry.facts.contains(.isEncrypted))
+        self.init(member: member, warning: warning, linkCount: entry.linkCount)
+        self.gap = previous?.gap
+        if self.gap == nil, let warning, warning.holds("kipped") {
+            self.gap = BlobError(.corrupted, "The archive is damaged before its member \(index): \(warning).")
+        }
+    }
+}
+
+/// The check of the sum of a member of a cpio: the format `070702` has in its header the sum of the member's bytes,
+/// modulo 2^32 (cpio of SVR4, "crc").
+struct CpioSum {
+    /// The length of a header without the name, in bytes.
+    static let headerByteCount: Int64 = 110
+
+    private static let magic = Array("070702".utf8)
+    /// The field of the length of the bytes, and that of their sum: 8 hexadecimal digits each.
+    private static let (byteCountField, sumField) = (54..<62, 102..<110)
+
+    let expected: UInt32
+    private(set) var value: UInt32 = 0
+
+    /// - Returns: Nil when the header is of another format, or the member has no bytes: only the last of several names
+    ///   for a file has them.
+    init?(header: [UInt8]) {
+        guard header.count == Self.headerByteCount, header.starts(with: Self.magic),
+            let byteCount = UInt32(String(decoding: header[Self.byteCountField], as: UTF8.self), radix: 16),
+            let sum = UInt32(String(decoding: header[Self.sumField], as: UTF8.self), radix: 16), byteCount > 0
+        else { return nil }
+        self.expected = sum
+    }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        for byte in bytes { self.value &+= UInt32(byte) }
     }
 }

@@ -1,0 +1,160 @@
+package import BlobCore
+import BlobPlatform
+
+/// A pass over an archive from member to member, and over the bytes of the current member.
+protocol MemberWalker: AnyObject {
+    /// The info of the archive as it was opened.
+    var baseInfo: BlobInfo { get }
+
+    /// True when the base is read from beginning to end.
+    var isSequential: Bool { get }
+
+    /// Advances to the next member; returns false at the end of the archive.
+    func advance() throws(BlobError) -> Bool
+
+    /// The index of the member in the archive's order, from 0; -1 before the first one.
+    var index: Int { get }
+
+    /// Returns true when the member has exactly this name. Cheaper than ``entry``.
+    func isNamed(_ name: [UInt8]) -> Bool
+
+    /// The facts in the header of the member, which must be read before its bytes.
+    var entry: ArchiveEntry { get }
+
+    /// The place of the member for ``go(to:index:)``; nil when only a pass over the archive reaches it.
+    var place: Int64? { get }
+
+    /// Makes the next ``advance()`` move to the member with this index at this place. Not to be called when
+    /// ``isSequential``.
+    func go(to place: Int64, index: Int)
+
+    /// The range in the base of the bytes of the member, before any is read, if they lie there as they are and can be
+    /// reached at any offset; nil otherwise.
+    var storedRange: Range<Int64>? { get }
+
+    /// The checksum of the bytes of the member that ``nextBlock()`` verifies before it returns the end; nil when it
+    /// verifies none.
+    var check: String? { get }
+
+    /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
+    /// zeros. At the end, returns no bytes and the length of the member.
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
+
+    /// Appends the next bytes of the member, which follow the last ones without a gap, straight from the base.
+    ///
+    /// - Returns: The number of bytes; 0 when ``nextBlock()`` must be used, which has them in a buffer.
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int
+
+    /// Reads and drops the bytes of the member.
+    func dropData() throws(BlobError)
+
+    /// Reads a sequential base to its end, after the last member, which runs its final checks.
+    func finish() throws(BlobError)
+}
+
+extension MemberWalker {
+    /// Nil: the bytes are reached through this walker only.
+    var storedRange: Range<Int64>? { nil }
+
+    /// Nil: formats without a checksum of members, and those whose checksums are verified elsewhere.
+    var check: String? { nil }
+
+    /// 0: the bytes are in a buffer in any case.
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int { 0 }
+
+    func dropData() throws(BlobError) {
+        while try !self.nextBlock().bytes.isEmpty {}
+    }
+
+    /// Advances to the next member and returns it; nil at the end of the archive.
+    func next() throws(BlobError) -> ArchiveEntry? { try self.advance() ? self.entry : nil }
+}
+
+extension ArchiveFormat {
+    /// Returns a walker over an archive of this format.
+    func walker(
+        over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        if self == .tar { return try TarWalker(over: base, context) }
+        if self == .sevenzip { return try SevenZipWalker(over: base, context) }
+        if self.isForeign { return try self.isolatedWalker(over: base, context) }
+        if self == .cpio { return try CpioWalker(over: base, context) }
+        return try ArchiveWalker(self, over: base, context)
+    }
+}
+
+/// The facts in the header of a member.
+struct ArchiveEntry {
+    var member: BlobMember
+    /// The number of names that share the bytes, if the format tells; in a cpio, the last of them has the bytes.
+    let linkCount: UInt32
+    /// The error of bytes before this member, or before an earlier one, in which a reader found no header: there may have
+    /// been other members, and the index is uncertain. Nil when it passed over none.
+    var gap: BlobError?
+
+    /// - Parameter warning: The warning about a header that was read in spite of it; nil when there is none.
+    init(member: BlobMember, warning: String?, linkCount: UInt32) {
+        var member = member
+        member.headerFault = warning.flatMap { $0.isHarmless ? nil : $0 }
+        (self.member, self.linkCount) = (member, linkCount)
+    }
+
+    /// True when the member has bytes of its own.
+    var hasBytes: Bool {
+        switch self.member.kind {
+        case .file: true
+        // pax and cpio may repeat the bytes after a further name.
+        case .hardLink: self.member.byteCount ?? 0 > 0
+        case .directory, .symbolicLink, .special: false
+        }
+    }
+
+    /// Throws ``BlobError/Code/unsupported`` when the member has no bytes of its own.
+    func checkKind() throws(BlobError) {
+        guard !self.hasBytes else { return }
+        let what =
+            switch self.member.kind {
+            case .directory: "a directory"
+            case .symbolicLink: "a symbolic link to '\(BlobMember.printable(self.member.linkTarget ?? []))'"
+            case .hardLink: "a hard link that leads through too many others"
+            case .file, .special: "a device or another special file"
+            }
+        throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+    }
+}
+
+extension BlobMember {
+    /// Throws when the header has a fault: ``BlobError/Code/inconsistent`` or ``BlobError/Code/corrupted``.
+    package func checkHeader() throws(BlobError) {
+        guard let headerFault else { return }
+        throw BlobError(
+            headerFault.holds("nconsistent") ? .inconsistent : .corrupted,
+            "The header of this member is not sound: \(headerFault)")
+    }
+}
+
+extension String {
+    /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
+    /// attributes that are not read.
+    fileprivate var isHarmless: Bool {
+        self.holds("be converted") || self.holds("acl") || self.holds("ACL") || self.holds("xattr")
+    }
+}
+
+extension Date {
+    /// The maximum distance from 1970, in seconds, at which a `Double` and a table of members have each second.
+    private static let maximumSeconds = 1e15
+
+    /// Creates the time of a member; nil when it cannot be represented exactly, to the second, or its nanoseconds are
+    /// no part of a second.
+    init?(seconds: Int64, nanoseconds: Int64) {
+        guard (0..<1_000_000_000).contains(nanoseconds) else { return nil }
+        self.init(memberTime: Double(seconds) + Double(nanoseconds) / 1_000_000_000)
+    }
+
+    /// Creates the time of a member, in seconds since 1970; nil when it cannot be represented exactly, to the second.
+    init?(memberTime seconds: Double) {
+        guard abs(seconds) < Self.maximumSeconds else { return nil }
+        self.init(timeIntervalSince1970: seconds)
+    }
+}
