@@ -127,14 +127,6 @@ final class ArchiveScanner {
     }
 }
 
-extension BlobError {
-    /// Creates the error for data after the end of an archive.
-    init(trailingDataAfter format: ArchiveFormat, at byteOffset: Int64) {
-        self.init(
-            .trailingData, "Other data follow the end of the \(format.rawValue) archive.", byteOffset: byteOffset)
-    }
-}
-
 extension UnsafeRawBufferPointer {
     /// Returns true when both have the same bytes.
     func isEqual(to other: UnsafeRawBufferPointer) -> Bool {

@@ -3,7 +3,7 @@ import BlobHelper
 import HelperExchange
 
 /// A walker over an archive that a helper process reads.
-final class HelperWalker: MemberWalker {
+final class HelperWalker: EntryWalker {
     private let format: ArchiveFormat
     private let base: BaseCursor
     private let context: BlobContext
@@ -11,7 +11,7 @@ final class HelperWalker: MemberWalker {
     /// True when the archive is read in one pass, although the helper may be given any part of it.
     private let isInOrder: Bool
     private let source: any BlobInputStreamDataSource
-    private var current: ArchiveEntry?
+    private(set) var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
     private var dataEnd: Int64 = 0
     /// The offset in the archive after the last byte that the helper was given.
@@ -47,16 +47,7 @@ final class HelperWalker: MemberWalker {
 
     var baseInfo: BlobInfo { self.base.info }
     var isSequential: Bool { self.isInOrder || !self.base.hasRandomAccess }
-    var index: Int { self.current?.member.index ?? -1 }
-    var place: Int64? { nil }
     var check: String? { self.format.memberChecksum }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
-
-    var entry: ArchiveEntry {
-        guard let current else { preconditionFailure("There is no current member yet.") }
-        return current
-    }
 
     func advance() throws(BlobError) -> Bool {
         let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
@@ -75,7 +66,7 @@ final class HelperWalker: MemberWalker {
         try self.context.checkRatio(ofDecoded: self.decodedByteCount, to: self.givenByteCount)
         let answer = try self.ask(ExchangeFrame(.block), .data, .end)
         guard answer.a >= 0 else { throw self.isMalformed }
-        guard answer.kind == .data else { return (UnsafeRawBufferPointer(start: nil, count: 0), answer.a) }
+        guard answer.kind == .data else { return self.end(at: answer.a) }
         guard let bytes = self.process.memory.bytes(at: answer.b, count: answer.c), !bytes.isEmpty,
             case let end = answer.a.addingReportingOverflow(answer.c), !end.overflow
         else { throw self.isMalformed }

@@ -94,7 +94,7 @@ final class AbandonableThread: Sendable {
 }
 
 /// A walker over an archive that libarchive reads on a separate thread, for formats whose reader may loop.
-final class ForeignWalker: MemberWalker {
+final class ForeignWalker: EntryWalker {
     /// The walker, which the thread uses while its owner waits, and the owner between calls; once the thread is
     /// abandoned, it alone uses the walker.
     private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.
@@ -110,7 +110,7 @@ final class ForeignWalker: MemberWalker {
     private let thread: AbandonableThread
     private let holder: Holder
     private let context: BlobContext
-    private var current: ArchiveEntry?
+    private(set) var current: ArchiveEntry?
 
     let baseInfo: BlobInfo
     let isSequential: Bool
@@ -135,16 +135,6 @@ final class ForeignWalker: MemberWalker {
         // Freeing is a call of libarchive, too. The job has the last reference to the walker.
         let holder = self.holder
         try? self.thread.run(self.context) { holder.walker = nil }
-    }
-
-    var index: Int { self.current?.member.index ?? -1 }
-    var place: Int64? { nil }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
-
-    var entry: ArchiveEntry {
-        guard let current else { preconditionFailure("There is no current member yet.") }
-        return current
     }
 
     func advance() throws(BlobError) -> Bool {

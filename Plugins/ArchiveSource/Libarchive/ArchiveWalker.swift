@@ -4,12 +4,12 @@ import CArchive
 import HelperExchange
 
 /// A walker over an archive that libarchive reads.
-final class ArchiveWalker: MemberWalker {
+final class ArchiveWalker: EntryWalker {
     private let handle: ArchiveHandle
     private let format: ArchiveFormat
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
-    private var current: ArchiveEntry?
+    private(set) var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
     private var dataEnd: Int64 = 0
     /// The number of bytes of all members that were returned.
@@ -44,16 +44,7 @@ final class ArchiveWalker: MemberWalker {
         }
     }
 
-    var index: Int { self.current?.member.index ?? -1 }
-    var place: Int64? { nil }
     var check: String? { self.sum == nil ? self.format.memberChecksum : "sum" }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
-
-    var entry: ArchiveEntry {
-        guard let current else { preconditionFailure("There is no current member yet.") }
-        return current
-    }
 
     func advance() throws(BlobError) -> Bool {
         try self.context.check()
@@ -85,7 +76,7 @@ final class ArchiveWalker: MemberWalker {
                 try self.checkSum()
                 // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of
                 // earlier members of a xar, and in a RAR 5 it is unset.
-                return (UnsafeRawBufferPointer(start: nil, count: 0), self.dataEnd)
+                return self.end(at: self.dataEnd)
             }
             if count > 0 {
                 self.dataEnd = byteOffset &+ Int64(count)

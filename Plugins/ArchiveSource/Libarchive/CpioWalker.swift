@@ -48,8 +48,6 @@ final class CpioWalker: MemberWalker {
     /// True also within a compressed archive, whose checks are made at its end.
     var isSequential: Bool { !self.hasRandomAccess || self.part is CpioWalker }
     var index: Int { self.part.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.part.index }
-    var place: Int64? { nil }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.part.isNamed(name) }
 
     var entry: ArchiveEntry {

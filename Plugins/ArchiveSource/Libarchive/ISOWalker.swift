@@ -1,8 +1,8 @@
 import BlobCore
 
 /// A walker over a disc image that refuses one whose files are in UDF, which libarchive does not read.
-final class ISOWalker: MemberWalker {
-    private let base: any MemberWalker
+final class ISOWalker: WalkerLayer {
+    let base: any MemberWalker
     private let volume: DiscVolume
     private var (fileCount, directoryCount) = (0, 0)
 
@@ -23,14 +23,6 @@ final class ISOWalker: MemberWalker {
         return ISOWalker(try makeWalker(whole), volume)
     }
 
-    var baseInfo: BlobInfo { self.base.baseInfo }
-    var isSequential: Bool { self.base.isSequential }
-    var index: Int { self.base.index }
-    var entry: ArchiveEntry { self.base.entry }
-    var place: Int64? { nil }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
-
     func advance() throws(BlobError) -> Bool {
         guard try self.base.advance() else {
             guard !self.volume.hasMore(thanFiles: self.fileCount, directories: self.directoryCount) else {
@@ -41,12 +33,6 @@ final class ISOWalker: MemberWalker {
         if self.entry.member.kind == .directory { self.directoryCount += 1 } else { self.fileCount += 1 }
         return true
     }
-
-    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        try self.base.nextBlock()
-    }
-
-    func finish() throws(BlobError) { try self.base.finish() }
 }
 
 extension BlobInputStreamDataSource {

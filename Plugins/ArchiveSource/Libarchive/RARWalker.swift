@@ -5,8 +5,8 @@ import BlobDeflate
 /// they are stored, for right; and compares the checksums of its members, which libarchive omits for stored ones.
 ///
 /// Reads their headers itself, which needs a base that can be opened again.
-final class RARWalker: MemberWalker {
-    private let base: any MemberWalker
+final class RARWalker: WalkerLayer {
+    let base: any MemberWalker
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private var headers: RAR5Headers?
@@ -21,14 +21,8 @@ final class RARWalker: MemberWalker {
         self.headers = base.traits.contains(.repeatable) ? try RAR5Headers(base, context) : nil
     }
 
-    var baseInfo: BlobInfo { self.base.baseInfo }
-    var isSequential: Bool { self.base.isSequential }
-    var index: Int { self.base.index }
-    var place: Int64? { nil }
     /// Nil also for a BLAKE2sp, which libarchive does not verify for stored members.
     var check: String? { self.headers != nil && self.checksum == nil ? nil : self.base.check }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
 
     var entry: ArchiveEntry {
         var entry = self.base.entry
@@ -87,15 +81,10 @@ final class RARWalker: MemberWalker {
         let block = try self.base.nextBlock()
         self.checksum?.value.update(block.bytes)
         if block.bytes.isEmpty, let (value, expected) = self.checksum, value.value != expected {
-            throw BlobError(
-                .checksumMismatch,
-                "The CRC-32 of the member is \(String(value.value, radix: 16)), and its header says "
-                    + "\(String(expected, radix: 16)).")
+            throw .wrongChecksum(value.value, "its header", says: expected)
         }
         return block
     }
-
-    func finish() throws(BlobError) { try self.base.finish() }
 }
 
 /// The file headers of a RAR of version 5, as far as they tell which members are encrypted, and their checksums (RAR

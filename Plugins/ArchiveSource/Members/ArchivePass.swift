@@ -203,8 +203,8 @@ final class WalkerLease {
 }
 
 /// A walker that records the members which it passes over, so that the next search finds them in a table.
-final class RecordingWalker: MemberWalker {
-    private let base: any MemberWalker
+final class RecordingWalker: WalkerLayer {
+    let base: any MemberWalker
     private var recording: TableRecording?
     /// The hashes of the names passed over; 64 bits each, and only for an ``ArchivePass``.
     private var passed: Set<UInt64>?
@@ -230,15 +230,6 @@ final class RecordingWalker: MemberWalker {
         self.recording = try tables?.learning(isSequential: base.isSequential, context)
         self.passed = remembersNames && base.isSequential ? [] : nil
     }
-
-    var baseInfo: BlobInfo { self.base.baseInfo }
-    var isSequential: Bool { self.base.isSequential }
-    var index: Int { self.base.index }
-    var entry: ArchiveEntry { self.base.entry }
-    var place: Int64? { self.base.place }
-    var storedRange: Range<Int64>? { self.base.storedRange }
-    var check: String? { self.base.check }
-    func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
 
     /// Moves as the walker below does; the table would lack the members in between.
     func go(to place: Int64, index: Int) {

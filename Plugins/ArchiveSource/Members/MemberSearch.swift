@@ -51,7 +51,7 @@ struct MemberSearch {
             if !self.go(walker, to: unique.place, index: unique.index) { walker = try self.makeWalker() }
         }
         guard var entry = try self.advance(walker, to: index) else { throw BlobError(notFound: self.selector) }
-        if let known, entry.member.name != known.member.name { throw Self.staleTableError }
+        if let known, entry.member.name != known.member.name { throw .staleTable }
         let member = entry.member
         var uniqueName: [UInt8]?
         if index == nil { uniqueName = member.name }
@@ -153,7 +153,7 @@ struct MemberSearch {
             guard let entry = try self.advance(walker, to: earlier.member.index) else {
                 throw Self.brokenLinkError(link)
             }
-            guard entry.member.name == link.member.linkTarget else { throw Self.staleTableError }
+            guard entry.member.name == link.member.linkTarget else { throw .staleTable }
             return (walker, entry)
         }
         let target = link.member.linkTarget
@@ -171,8 +171,6 @@ struct MemberSearch {
         }
         return (walker, entry)
     }
-
-    private static let staleTableError = BlobError(.corrupted, "The table of members does not fit the archive.")
 
     private static func brokenLinkError(_ link: ArchiveEntry) -> BlobError {
         BlobError(
@@ -197,7 +195,7 @@ struct MemberSearch {
         }
         let again = try self.makeWalker()
         guard let same = try self.advance(again, to: entry.member.index) else {
-            throw BlobError(.changed, "The archive is no longer what it was.")
+            throw .archiveHasChanged
         }
         return (again, same)
     }

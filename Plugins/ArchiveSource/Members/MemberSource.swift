@@ -257,9 +257,7 @@ private struct StoredPart: BlobInspector {
     }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
-        guard !isLast else {
-            throw BlobError(.truncated, "The archive ends within the member.", byteOffset: byteOffset)
-        }
+        guard !isLast else { throw BlobError.endsWithinMember(at: byteOffset) }
         self.byteOffset += Int64(bytes.byteCount)
         return 0..<bytes.byteCount
     }

@@ -86,10 +86,7 @@ final class MemberStream: BlobByteStream {
     /// Makes the checks that are possible only after the member, and gives the walker back.
     private func end(_ found: MemberSearch.Found, _ byteCount: Int64) throws(BlobError) {
         if let expected = found.checksum, expected != self.checksum.value {
-            throw BlobError(
-                .checksumMismatch,
-                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
-                    + "and the directory of the archive says \(String(expected, radix: 16)).")
+            throw .wrongChecksum(self.checksum.value, "the directory of the archive", says: expected)
         }
         // A pass makes the other checks, for all its members.
         if found.lease?.pass == nil { try self.checkRest(found) }

@@ -53,6 +53,13 @@ protocol MemberWalker: AnyObject {
 }
 
 extension MemberWalker {
+    func isNamed(_ name: [UInt8]) -> Bool { self.entry.member.name == name }
+
+    /// Nil: only a pass over the archive reaches a member.
+    var place: Int64? { nil }
+
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
+
     /// Nil: the bytes are reached through this walker only.
     var storedRange: Range<Int64>? { nil }
 
@@ -68,6 +75,49 @@ extension MemberWalker {
 
     /// Advances to the next member and returns it; nil at the end of the archive.
     func next() throws(BlobError) -> ArchiveEntry? { try self.advance() ? self.entry : nil }
+
+    /// No bytes, at an offset in the member: the end of the member.
+    func end(at byteOffset: Int64) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        (UnsafeRawBufferPointer(start: nil, count: 0), byteOffset)
+    }
+}
+
+/// A walker that keeps the entry of its current member.
+protocol EntryWalker: MemberWalker {
+    /// The current member; nil before the first one.
+    var current: ArchiveEntry? { get }
+}
+
+extension EntryWalker {
+    var index: Int { self.current?.member.index ?? -1 }
+
+    var entry: ArchiveEntry {
+        guard let current else { preconditionFailure("There is no current member yet.") }
+        return current
+    }
+}
+
+/// A walker that adds something to another one, and is otherwise the same.
+protocol WalkerLayer: MemberWalker {
+    var base: any MemberWalker { get }
+}
+
+extension WalkerLayer {
+    var baseInfo: BlobInfo { self.base.baseInfo }
+    var isSequential: Bool { self.base.isSequential }
+    var index: Int { self.base.index }
+    var entry: ArchiveEntry { self.base.entry }
+    var place: Int64? { self.base.place }
+    var storedRange: Range<Int64>? { self.base.storedRange }
+    var check: String? { self.base.check }
+    func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
+    func go(to place: Int64, index: Int) { self.base.go(to: place, index: index) }
+    func advance() throws(BlobError) -> Bool { try self.base.advance() }
+    func finish() throws(BlobError) { try self.base.finish() }
+
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        try self.base.nextBlock()
+    }
 }
 
 extension ArchiveFormat {

@@ -4,7 +4,7 @@ import BlobDeflate
 
 /// A walker over the members of a folder of a 7z whose last coder is a branch filter, which liblzma decodes; the coders
 /// before it are those of another walker, whose only member is the whole folder.
-final class BranchWalker: MemberWalker {
+final class BranchWalker: WalkerLayer {
     let base: any MemberWalker
     private let decoder: BranchDecoder
     private let byteCounts: [UInt64]
@@ -31,19 +31,14 @@ final class BranchWalker: MemberWalker {
 
     deinit { self.lent.deallocate() }
 
-    var baseInfo: BlobInfo { self.base.baseInfo }
-    var isSequential: Bool { self.base.isSequential }
-    var place: Int64? { nil }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { false }
-    func finish() throws(BlobError) { try self.base.finish() }
-
     var entry: ArchiveEntry {
         let byteCount = Int64(clamping: self.byteCounts[self.index])
         return ArchiveEntry(
             member: BlobMember(index: self.index, name: [UInt8(ascii: "m")], byteCount: byteCount), warning: nil,
             linkCount: 1)
     }
+
+    var check: String? { self.checksums[self.index] == nil ? nil : "CRC-32" }
 
     func advance() throws(BlobError) -> Bool {
         if self.index >= 0 { try self.dropData() }
@@ -63,12 +58,9 @@ final class BranchWalker: MemberWalker {
         let rest = self.byteCounts[self.index] - self.byteOffset
         guard rest > 0 else {
             if let expected = self.checksums[self.index], expected != self.sum.value {
-                throw BlobError(
-                    .checksumMismatch,
-                    "The CRC-32 of the member is \(String(self.sum.value, radix: 16)), and the header of the archive "
-                        + "says \(String(expected, radix: 16)).")
+                throw .wrongChecksum(self.sum.value, "the header of the archive", says: expected)
             }
-            return (UnsafeRawBufferPointer(start: nil, count: 0), start)
+            return self.end(at: start)
         }
         while self.used == self.decoded.count {
             guard !self.isAtEnd else { throw Self.isTooShort }

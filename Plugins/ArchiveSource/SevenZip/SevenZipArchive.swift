@@ -31,7 +31,7 @@ final class SevenZipArchive: Sendable {
             if secret == protection.secret { return (layout, info) }
         }
         let layout = try SevenZipHeader.check(self.base, context, self.keys)
-        guard Self.isSame(info, try self.base.info(context)) || info.validator == nil else { throw Self.isChanged }
+        guard Self.isSame(info, try self.base.info(context)) || info.validator == nil else { throw .archiveHasChanged }
         let old = self.state.exchange(State(info: info, layout: layout))
         withExtendedLifetime(old) {}
         return layout.map { ($0, info) }
@@ -56,8 +56,6 @@ final class SevenZipArchive: Sendable {
         one.validator != nil && one.validator == other.validator && one.statusChangeTime == other.statusChangeTime
     }
 
-    private static var isChanged: BlobError { BlobError(.changed, "The archive is no longer what it was.") }
-
     /// Returns a decoder that stands at or before a byte of a member of a folder: the one that is kept, if it does.
     ///
     /// - Throws: ``BlobError/Code/encrypted`` when bytes would come out whose password nothing shows to be right.
@@ -79,7 +77,7 @@ final class SevenZipArchive: Sendable {
         }
         let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.keys, context)
         // The parts of one pass belong together.
-        guard try self.base.info(context).validator == info.validator else { throw Self.isChanged }
+        guard try self.base.info(context).validator == info.validator else { throw .archiveHasChanged }
         guard try self.mustProve(cursor, layout, stream) else { return cursor }
         try self.prove(cursor, layout)
         return try SevenZipCursor(folder: folder, layout, in: self.base, self.keys, context)
@@ -201,7 +199,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         guard (0..<directory.members.count).contains(index) else { throw BlobError(notFound: selector) }
         var member = directory.member(index)
         if let known, known.record.member.name != member.name {
-            throw BlobError(.corrupted, "The table of members does not fit the archive.")
+            throw .staleTable
         }
         if member.kind == .symbolicLink { member.linkTarget = try self.target(of: index, directory, context) }
         if member.isEncrypted, context.password == nil { throw .withoutPassword("This member") }

@@ -147,20 +147,6 @@ final class SevenZipKeys: Sendable {
     }
 }
 
-extension BlobError {
-    static func withoutPassword(_ what: String) -> BlobError {
-        BlobError(.encrypted, "\(what) is encrypted, and no password is given.", remedy: .password)
-    }
-
-    static func withoutProof(_ what: String) -> BlobError {
-        BlobError(.encrypted, "\(what) is encrypted, and has no checksum that shows whether the password is right.")
-    }
-
-    static func wrongPassword(_ what: String, _ cause: BlobError? = nil) -> BlobError {
-        BlobError(.encrypted, "\(what) cannot be read: the password is wrong, or the archive is damaged.", cause: cause)
-    }
-}
-
 /// The content of an encrypted packed stream of a 7z. Any offset costs the decryption of the block at it.
 struct DecryptedSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource

@@ -8,7 +8,7 @@ import BlobCore
 ///
 /// Where no archive of a folder can be made, libarchive reads the whole archive, up to the member. An archive with rare
 /// coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation`` says.
-final class SevenZipWalker: MemberWalker {
+final class SevenZipWalker: WalkerLayer {
     /// A walker over the bytes of a folder, or of the whole archive.
     private struct Opened {
         /// The index of the folder; nil for the whole archive.
@@ -16,7 +16,7 @@ final class SevenZipWalker: MemberWalker {
         let walker: any MemberWalker
     }
 
-    private let base: any BlobInputStreamDataSource
+    private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let layout: SevenZipLayout?
     private let headers: HeaderWalker
@@ -25,7 +25,7 @@ final class SevenZipWalker: MemberWalker {
     private var isAtBytes = false
 
     init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
-        self.base = base
+        self.source = base
         self.context = context
         self.layout = try SevenZipHeader.check(base, context)
         // libarchive decodes the targets of links while it reads headers.
@@ -46,18 +46,11 @@ final class SevenZipWalker: MemberWalker {
 
     /// The place where the archive is decoded; nil when it has only common coders.
     private var isolation: ArchiveIsolation? {
-        self.layout?.hasRareCoders ?? false ? self.base.archiveIsolation : nil
+        self.layout?.hasRareCoders ?? false ? self.source.archiveIsolation : nil
     }
 
-    var baseInfo: BlobInfo { self.headers.baseInfo }
-    var isSequential: Bool { self.headers.isSequential }
-    var index: Int { self.headers.index }
-    var place: Int64? { nil }
+    var base: any MemberWalker { self.headers }
     var check: String? { self.opened?.walker.check }
-    var entry: ArchiveEntry { self.headers.entry }
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
-    func isNamed(_ name: [UInt8]) -> Bool { self.headers.isNamed(name) }
-    func finish() throws(BlobError) { try self.headers.finish() }
 
     func advance() throws(BlobError) -> Bool {
         self.isAtBytes = false
@@ -66,7 +59,7 @@ final class SevenZipWalker: MemberWalker {
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         let place = self.layout?.place(of: self.index)
-        guard place != SevenZipLayout.Place.none else { return (UnsafeRawBufferPointer(start: nil, count: 0), 0) }
+        guard place != SevenZipLayout.Place.none else { return self.end(at: 0) }
         if !self.isAtBytes {
             try self.openBytes(place)
             self.isAtBytes = true
@@ -82,7 +75,7 @@ final class SevenZipWalker: MemberWalker {
             return
         }
         guard try self.open(folder: nil, self.index) else {
-            throw BlobError(.changed, "The archive is no longer what it was.")
+            throw .archiveHasChanged
         }
     }
 
@@ -92,8 +85,8 @@ final class SevenZipWalker: MemberWalker {
             self.opened = nil
             guard let walker = try self.walker(ofFolder: folder) else { return false }
             // The parts of one pass belong together.
-            guard try self.base.info(self.context).validator == self.baseInfo.validator else {
-                throw BlobError(.changed, "The archive is no longer what it was.")
+            guard try self.source.info(self.context).validator == self.baseInfo.validator else {
+                throw .archiveHasChanged
             }
             self.opened = Opened(folder: folder, walker: walker)
         }
@@ -108,10 +101,10 @@ final class SevenZipWalker: MemberWalker {
     private func walker(ofFolder folder: Int?) throws(BlobError) -> (any MemberWalker)? {
         guard let folder else {
             try self.layout?.checkMemory(self.context)
-            return try Self.decoder(over: self.base, self.isolation, self.context)
+            return try Self.decoder(over: self.source, self.isolation, self.context)
         }
         return try self.layout?.walker(
-            ofFolder: folder, in: self.base, byteCount: self.baseInfo.byteCount, self.base.archiveIsolation,
+            ofFolder: folder, in: self.source, byteCount: self.baseInfo.byteCount, self.source.archiveIsolation,
             self.context)
     }
 }
@@ -121,30 +114,21 @@ final class SevenZipWalker: MemberWalker {
 /// The target of a symbolic link is its contents, so libarchive decodes them for the header. If that fails because the
 /// bytes before them were skipped (see ``SevenZipWalker``), the walk starts again at the beginning of the archive, and
 /// reads all members.
-final class HeaderWalker: MemberWalker {
-    private let base: any BlobInputStreamDataSource
+final class HeaderWalker: WalkerLayer {
+    private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let isolation: ArchiveIsolation?
-    private var walker: any MemberWalker
+    private(set) var base: any MemberWalker
     private var isReading = false
 
     init(
         over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation?, _ context: BlobContext
     ) throws(BlobError) {
-        self.base = base
+        self.source = base
         self.isolation = isolation
         self.context = context
-        self.walker = try SevenZipWalker.decoder(over: base, isolation, context)
+        self.base = try SevenZipWalker.decoder(over: base, isolation, context)
     }
-
-    var baseInfo: BlobInfo { self.walker.baseInfo }
-    var isSequential: Bool { self.walker.isSequential }
-    var index: Int { self.walker.index }
-    var place: Int64? { self.walker.place }
-    var entry: ArchiveEntry { self.walker.entry }
-    func go(to place: Int64, index: Int) { self.walker.go(to: place, index: index) }
-    func isNamed(_ name: [UInt8]) -> Bool { self.walker.isNamed(name) }
-    func finish() throws(BlobError) { try self.walker.finish() }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         preconditionFailure("Bytes are read by another walker.")
@@ -153,11 +137,11 @@ final class HeaderWalker: MemberWalker {
     func advance() throws(BlobError) -> Bool {
         guard !self.isReading else { return try self.readOn() }
         do throws(BlobError) {
-            return try self.walker.advance()
+            return try self.base.advance()
         } catch  where error.isAboutFormat && !self.isSequential {
             self.isReading = true
             let index = self.index
-            self.walker = try SevenZipWalker.decoder(over: self.base, self.isolation, self.context)
+            self.base = try SevenZipWalker.decoder(over: self.source, self.isolation, self.context)
             while self.index < index { guard try self.readOn() else { return false } }
             return try self.readOn()
         }
@@ -165,7 +149,7 @@ final class HeaderWalker: MemberWalker {
 
     /// Reads the member and advances; damaged bytes of members do not affect their headers.
     private func readOn() throws(BlobError) -> Bool {
-        if self.index >= 0, self.entry.hasBytes, !self.entry.member.isEncrypted { try? self.walker.dropData() }
-        return try self.walker.advance()
+        if self.index >= 0, self.entry.hasBytes, !self.entry.member.isEncrypted { try? self.base.dropData() }
+        return try self.base.advance()
     }
 }

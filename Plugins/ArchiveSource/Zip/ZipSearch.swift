@@ -56,7 +56,7 @@ struct ZipSearch {
         if let known {
             var records = directory.records(from: known.place)
             guard let record = try records.next(), record.isNamed(known.member.name) else {
-                throw BlobError(.corrupted, "The table of members does not fit the archive.")
+                throw .staleTable
             }
             let around =
                 extents?.bounds(at: record.localOffset)

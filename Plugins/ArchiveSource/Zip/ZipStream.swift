@@ -106,9 +106,7 @@ final class ZipStream: BlobByteStream {
         }
     }
 
-    private var isTruncated: BlobError {
-        BlobError(.truncated, "The archive ends within the member.", byteOffset: self.data.lowerBound)
-    }
+    private var isTruncated: BlobError { .endsWithinMember(at: self.data.lowerBound) }
 
     static func endsEarly(at byteOffset: Int64) -> BlobError {
         BlobError(
@@ -166,10 +164,7 @@ struct ZipEntrySum {
         }
         guard hasAllBytes else { return }
         guard !self.entry.hasChecksum || self.checksum.value == self.entry.checksum else {
-            throw BlobError(
-                .checksumMismatch,
-                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
-                    + "and the archive says \(String(self.entry.checksum, radix: 16)).")
+            throw .wrongChecksum(self.checksum.value, "the archive", says: self.entry.checksum)
         }
         context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: self.byteOffset, check: self.entry.check)
     }

@@ -1,0 +1,55 @@
+import BlobCore
+
+extension BlobError {
+    /// True when the archive is at fault, not the access to it.
+    var isAboutFormat: Bool {
+        switch self.code {
+        case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .encrypted: true
+        default: false
+        }
+    }
+
+    /// True when a table that does not fit the archive can be the reason.
+    var mayBeCausedByTable: Bool {
+        switch self.code {
+        case .notFound, .ambiguousMember, .inconsistent, .internalError: true
+        default: self.isAboutFormat
+        }
+    }
+
+    /// Creates the error for data after the end of an archive.
+    init(trailingDataAfter format: ArchiveFormat, at byteOffset: Int64) {
+        self.init(
+            .trailingData, "Other data follow the end of the \(format.rawValue) archive.", byteOffset: byteOffset)
+    }
+
+    static let archiveHasChanged = BlobError(.changed, "The archive is no longer what it was.")
+
+    static let staleTable = BlobError(.corrupted, "The table of members does not fit the archive.")
+
+    static func endsWithinMember(at byteOffset: Int64) -> BlobError {
+        BlobError(.truncated, "The archive ends within the member.", byteOffset: byteOffset)
+    }
+
+    /// Returns the error for a wrong CRC-32.
+    ///
+    /// - Parameter witness: The place of the expected one, such as "its header".
+    static func wrongChecksum(_ found: UInt32, _ witness: String, says expected: UInt32) -> BlobError {
+        BlobError(
+            .checksumMismatch,
+            "The CRC-32 of the member is \(String(found, radix: 16)), and \(witness) says "
+                + "\(String(expected, radix: 16)).")
+    }
+
+    static func withoutPassword(_ what: String) -> BlobError {
+        BlobError(.encrypted, "\(what) is encrypted, and no password is given.", remedy: .password)
+    }
+
+    static func withoutProof(_ what: String) -> BlobError {
+        BlobError(.encrypted, "\(what) is encrypted, and has no checksum that shows whether the password is right.")
+    }
+
+    static func wrongPassword(_ what: String, _ cause: BlobError? = nil) -> BlobError {
+        BlobError(.encrypted, "\(what) cannot be read: the password is wrong, or the archive is damaged.", cause: cause)
+    }
+}
