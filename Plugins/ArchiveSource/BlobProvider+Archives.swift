@@ -68,7 +68,7 @@ extension BlobProvider {
             },
             schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions, signatures: format.signatures,
-            recognizes: format == .tar ? TarChecksum.isRight : nil, recognizesWithin: format.search)
+            recognizes: format == .tar ? ArchiveFormat.isTarHeader : nil, recognizesWithin: format.search)
     }
 
     private static func filter(_ format: CompressionFormat) -> BlobProvider {

@@ -39,7 +39,7 @@ final class HelperArchive {
     private static func make(_ format: String) throws(HelperFailure) -> OpaquePointer {
         guard let archive = blob_archive_read_new() else { throw HelperFailure(.limit, "the memory is exhausted") }
         // A warning means that libarchive would start a program instead.
-        guard Self.enable(format, archive) == ARCHIVE_OK else {
+        guard enableFormat(format, in: archive) == ARCHIVE_OK else {
             throw HelperFailure(.unavailable, "libarchive was built without this format")
         }
         return archive
@@ -53,19 +53,6 @@ final class HelperArchive {
     /// Loads the conversions of names, for which there are no files once the helper is confined.
     static func loadConversions() {
         for name in Self.characterSets { blob_load_conversion(name) }
-    }
-
-    private static func enable(_ format: String, _ archive: OpaquePointer) -> CInt {
-        switch format {
-        case "iso": blob_archive_read_support_format_iso9660(archive)
-        case "rar": min(blob_archive_read_support_format_rar(archive), blob_archive_read_support_format_rar5(archive))
-        case "cab": blob_archive_read_support_format_cab(archive)
-        case "xar": blob_archive_read_support_format_xar(archive)
-        case "lha": blob_archive_read_support_format_lha(archive)
-        case "warc": blob_archive_read_support_format_warc(archive)
-        case "sevenzip": blob_archive_read_support_format_7zip(archive)
-        default: CInt(ARCHIVE_FATAL)
-        }
     }
 
     private func check(_ status: CInt) throws(HelperFailure) {
@@ -165,4 +152,46 @@ final class HelperArchive {
             return Block(bytes: UnsafeRawBufferPointer(start: start, count: count), byteOffset: byteOffset)
         }
     }
+}
+
+/// The bytes of the archive, which the helper asks for and libarchive reads through callbacks.
+final class HelperInput {
+    /// The number of bytes asked for after a jump: formats that jump read little in each place.
+    private static let jumpByteCount = 64 * 1024
+
+    private let channel: ExchangeChannel
+    private let memory: ExchangeMemory
+    private let library: LibraryInput
+    /// The range of the archive that is in the memory.
+    private var known: Range<Int64> = 0..<0
+
+    init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, hasRandomAccess: Bool, byteCount: Int64?) {
+        (self.channel, self.memory) = (channel, memory)
+        self.library = LibraryInput(byteCount: hasRandomAccess ? byteCount : nil)
+    }
+
+    /// Returns the next bytes, which stay where they are until the next call; none at the end, nil on failure.
+    private func read() -> UnsafeRawBufferPointer? {
+        let byteOffset = self.library.byteOffset
+        if let byteCount = self.library.byteCount, byteOffset >= byteCount {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        if !self.known.contains(byteOffset) {
+            let wanted = byteOffset != self.known.upperBound ? Self.jumpByteCount : ExchangeMemory.inputByteCount
+            guard (try? self.channel.send(ExchangeFrame(.need, a: byteOffset, b: Int64(wanted)))) != nil,
+                case .success(let frame) = self.channel.receive(idle: {})
+            else { blob_exit(0) }
+            guard frame.kind == .bytes, (0...Int64(wanted)).contains(frame.a) else { return nil }
+            self.known = byteOffset..<(byteOffset + frame.a)
+        }
+        self.library.byteOffset = self.known.upperBound
+        let place = Int(byteOffset - self.known.lowerBound)
+        return UnsafeRawBufferPointer(rebasing: self.memory.input[place..<self.known.count])
+    }
+
+    /// Moves to the beginning of the archive; returns false without random access.
+    func rewind() -> Bool { self.library.rewind() }
+
+    /// Lets libarchive read these bytes.
+    func connect(to archive: OpaquePointer) { self.library.connect(to: archive) { [unowned self] in self.read() } }
 }

@@ -117,9 +117,6 @@ extension ArchiveFormat {
     /// The maximum number of bytes that ``begins(_:)`` examines.
     fileprivate static let startByteCount = 32
 
-    /// True when archives of the format may follow a program that must be skipped.
-    var isEmbedded: Bool { self == .sevenzip || self == .rar }
-
     /// Returns true when an archive begins here, and the bytes are not just its signature within a program.
     fileprivate func begins(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let first = self.signatures.first?.bytes, bytes.first == first.first, bytes.starts(with: first) else {

@@ -123,15 +123,11 @@ final class DecompressingStream: BlobByteStream {
     ) throws(BlobError) -> Bool {
         while self.block.isEmpty {
             try self.input.checkRatio(ofDecoded: byteOffset)
-            var start: UnsafeRawPointer?
-            var count = 0
-            var blockOffset: Int64 = 0
-            let status = try handle.call { blob_archive_read_data_block($0, &start, &count, &blockOffset) }
-            guard status != ARCHIVE_EOF else {
+            guard let block = try handle.nextBlock() else {
                 try self.checkEnd(handle)
                 return false
             }
-            self.block = UnsafeRawBufferPointer(start: start, count: count)
+            self.block = block.bytes
         }
         let count = output.append(contentsOf: self.block)
         self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))

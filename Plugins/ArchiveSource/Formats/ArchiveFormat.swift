@@ -1,5 +1,4 @@
 import BlobCore
-import CArchive
 
 /// The supported archive formats. No other format is ever tried.
 public enum ArchiveFormat: String, CaseIterable, Sendable {
@@ -36,35 +35,10 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     package var isForeign: Bool { Self.foreign.contains(self) }
 
     /// True when the table of contents is at the end, so that nothing is found without random access.
-    var needsRandomAccess: Bool {
-        switch self {
-        case .zip, .sevenzip: true
-        case .tar, .cpio, .ar, .iso, .rar, .cab, .xar, .lha, .warc: false
-        }
-    }
+    var needsRandomAccess: Bool { self == .zip || self == .sevenzip }
 
     /// True when a directory lists the members as fast as a table of ours.
     var hasDirectory: Bool { self == .zip }
-
-    /// True when the format has checksums of the bytes of members.
-    var hasChecksums: Bool {
-        switch self {
-        case .zip, .sevenzip, .rar, .cab, .xar, .lha: true
-        case .tar, .cpio, .ar, .iso, .warc: false
-        }
-    }
-
-    /// The checksum of members that libarchive verifies; nil for formats without one, and for those whose checksums
-    /// this module verifies.
-    var memberChecksum: String? {
-        switch self {
-        case .sevenzip, .rar: "CRC-32"
-        case .cab: "checksums of blocks"
-        case .xar: "MD5 or SHA-1"
-        case .lha: "CRC-16"
-        case .tar, .zip, .cpio, .ar, .iso, .warc: nil
-        }
-    }
 
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
@@ -72,26 +46,95 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// True when libarchive consumes an archive up to its end, a mark or the end of the last member, whatever follows.
     var endsWithMark: Bool { self == .ar || self == .lha }
 
-    /// Enables this format alone in libarchive.
-    ///
-    /// For zip, libarchive is given single members whose local headers agreed with the central directory, and leaves
-    /// their checksums to this module.
-    func enable(_ archive: OpaquePointer) -> CInt {
+    /// True when archives of the format may follow a program that must be skipped.
+    var isEmbedded: Bool { self == .sevenzip || self == .rar }
+
+    /// True when the format has checksums of the bytes of members.
+    var hasChecksums: Bool { self == .zip || self.memberChecksum != nil }
+
+    /// The checksum of members that libarchive verifies; nil for formats without one, and for those whose checksums
+    /// this module verifies.
+    var memberChecksum: String? { self.facts.memberChecksum }
+    /// The signatures of archives in this format.
+    var signatures: [BlobSignature] { self.facts.signatures }
+    var mediaTypes: [String] { self.facts.mediaTypes }
+    var fileExtensions: [String] { self.facts.fileExtensions }
+
+    /// The facts by which a format is recognised, and its checksum.
+    private struct Facts {
+        let signatures: [BlobSignature]
+        let mediaTypes: [String]
+        let fileExtensions: [String]
+        var memberChecksum: String?
+    }
+
+    private var facts: Facts {
         switch self {
-        case .tar: blob_archive_read_support_format_tar(archive)
+        // POSIX.1-1988 and GNU tar; v7 has none: see `isTarHeader`.
+        case .tar:
+            Facts(
+                signatures: [BlobSignature(Array("ustar".utf8), at: 257)], mediaTypes: ["application/x-tar"],
+                fileExtensions: ["tar"])
+        // APPNOTE.TXT 4.3.7 and, for an empty archive, 4.3.16; 8.5.3 for one that could have been split.
         case .zip:
-            min(
-                blob_archive_read_support_format_zip_streamable(archive),
-                blob_archive_read_set_format_option(archive, "zip", "ignorecrc32", "1"))
-        case .sevenzip: blob_archive_read_support_format_7zip(archive)
-        case .cpio: blob_archive_read_support_format_cpio(archive)
-        case .ar: blob_archive_read_support_format_ar(archive)
-        case .iso: blob_archive_read_support_format_iso9660(archive)
-        case .rar: min(blob_archive_read_support_format_rar(archive), blob_archive_read_support_format_rar5(archive))
-        case .cab: blob_archive_read_support_format_cab(archive)
-        case .xar: blob_archive_read_support_format_xar(archive)
-        case .lha: blob_archive_read_support_format_lha(archive)
-        case .warc: blob_archive_read_support_format_warc(archive)
+            Facts(
+                signatures: [
+                    BlobSignature([0x50, 0x4B, 0x03, 0x04]), BlobSignature([0x50, 0x4B, 0x05, 0x06]),
+                    BlobSignature([0x50, 0x4B, 0x30, 0x30, 0x50, 0x4B]),
+                    BlobSignature([0x50, 0x4B, 0x07, 0x08, 0x50, 0x4B]),
+                ], mediaTypes: ["application/zip"],
+                fileExtensions: ["zip", "jar", "apk", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "whl"])
+        // 7zFormat.txt, SignatureHeader.
+        case .sevenzip:
+            Facts(
+                signatures: [BlobSignature([0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C])],
+                mediaTypes: ["application/x-7z-compressed"], fileExtensions: ["7z"], memberChecksum: "CRC-32")
+        // cpio(5): new, with checksums, portable; the binary one is the number 0o070707 in either byte order.
+        case .cpio:
+            Facts(
+                signatures: ["070701", "070702", "070707"].map { BlobSignature(Array($0.utf8)) }
+                    + [BlobSignature([0xC7, 0x71]), BlobSignature([0x71, 0xC7])],
+                mediaTypes: ["application/x-cpio"], fileExtensions: ["cpio"])
+        // ar(5).
+        case .ar:
+            Facts(
+                signatures: [BlobSignature(Array("!<arch>\n".utf8))],
+                mediaTypes: ["application/x-archive", "application/vnd.debian.binary-package"],
+                fileExtensions: ["ar", "a", "deb"])
+        // ECMA-119, 8.1: the first volume descriptor, in sector 16 of 2048 bytes.
+        case .iso:
+            Facts(
+                signatures: [BlobSignature(Array("CD001".utf8), at: 16 * 2048 + 1)],
+                mediaTypes: ["application/x-iso9660-image"], fileExtensions: ["iso"])
+        case .rar:
+            Facts(
+                signatures: [BlobSignature([0x52, 0x61, 0x72, 0x21, 0x1A, 0x07])],
+                mediaTypes: ["application/vnd.rar", "application/x-rar-compressed"], fileExtensions: ["rar"],
+                memberChecksum: "CRC-32")
+        case .cab:
+            Facts(
+                signatures: [BlobSignature(Array("MSCF".utf8))], mediaTypes: ["application/vnd.ms-cab-compressed"],
+                fileExtensions: ["cab"], memberChecksum: "checksums of blocks")
+        case .xar:
+            Facts(
+                signatures: [BlobSignature(Array("xar!".utf8))], mediaTypes: ["application/x-xar"],
+                fileExtensions: ["xar", "pkg"], memberChecksum: "MD5 or SHA-1")
+        case .lha:
+            Facts(
+                signatures: ["-lh", "-lz"].map { BlobSignature(Array($0.utf8), at: 2) },
+                mediaTypes: ["application/x-lha", "application/x-lzh-compressed"], fileExtensions: ["lha", "lzh"],
+                memberChecksum: "CRC-16")
+        case .warc:
+            Facts(
+                signatures: [BlobSignature(Array("WARC/".utf8))], mediaTypes: ["application/warc"],
+                fileExtensions: ["warc"])
         }
+    }
+
+    /// Returns true when 512 bytes are a header of a tar by their checksum (POSIX.1, pax, "ustar Interchange Format"),
+    /// which identifies v7 archives, as they have no signature.
+    static func isTarHeader(_ beginning: [UInt8]) -> Bool {
+        guard beginning.count >= TarHeader.byteCount, beginning[0] != 0 else { return false }
+        return beginning.withUnsafeBytes { TarHeader($0).isChecksumRight }
     }
 }

@@ -40,9 +40,71 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     var probe: [UInt8] {
         self == .lz4 ? [0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF] : []
     }
-}
 
-extension CompressionFormat {
+    /// The signatures of streams in this format.
+    var signatures: [BlobSignature] { self.facts.signatures.map { BlobSignature($0) } }
+    var mediaTypes: [String] { self.facts.mediaTypes }
+    /// The file extensions, each with its replacement in the name of the content.
+    var fileExtensions: [(suffix: String, replacement: String)] { self.facts.fileExtensions }
+
+    /// The facts by which a format is recognised.
+    private struct Facts {
+        let signatures: [[UInt8]]
+        let mediaTypes: [String]
+        let fileExtensions: [(suffix: String, replacement: String)]
+    }
+
+    private var facts: Facts {
+        switch self {
+        case .bzip2:
+            Facts(
+                signatures: [Array("BZh".utf8)], mediaTypes: ["application/x-bzip2"],
+                fileExtensions: [("bz2", ""), ("tbz2", ".tar"), ("tbz", ".tar")])
+        // The .xz File Format, 2.1.1.1.
+        case .xz:
+            Facts(
+                signatures: [[0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]], mediaTypes: ["application/x-xz"],
+                fileExtensions: [("xz", ""), ("txz", ".tar")])
+        // lzma-file-format.txt has none; these are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as all writers use.
+        case .lzma:
+            Facts(
+                signatures: [[0x5D, 0x00, 0x00]], mediaTypes: ["application/x-lzma"],
+                fileExtensions: [("lzma", ""), ("tlz", ".tar")])
+        // RFC 8878, section 3.1.1; see also `begins(_:)`.
+        case .zstd:
+            Facts(
+                signatures: [[0x28, 0xB5, 0x2F, 0xFD]], mediaTypes: ["application/zstd"],
+                fileExtensions: [("zst", ""), ("tzst", ".tar")])
+        // lz4_Frame_format.md; the second is the legacy frame.
+        case .lz4:
+            Facts(
+                signatures: [[0x04, 0x22, 0x4D, 0x18], [0x02, 0x21, 0x4C, 0x18]], mediaTypes: ["application/x-lz4"],
+                fileExtensions: [("lz4", "")])
+        case .lzip:
+            Facts(
+                signatures: [Array("LZIP".utf8)], mediaTypes: ["application/x-lzip", "application/lzip"],
+                fileExtensions: [("lz", "")])
+        case .compress:
+            Facts(
+                signatures: [[0x1F, 0x9D]], mediaTypes: ["application/x-compress"],
+                fileExtensions: [("z", ""), ("taz", ".tar")])
+        }
+    }
+
+    /// Returns true when a stream of this format begins like this, and nil when only bytes after these show it: both
+    /// Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
+    func begins(_ beginning: [UInt8]) -> Bool? {
+        var rest = beginning[...]
+        while self == .zstd || self == .lz4, rest.count >= 8, rest.first.map({ $0 & 0xF0 == 0x50 }) ?? false,
+            rest.dropFirst().starts(with: [0x2A, 0x4D, 0x18])
+        {
+            let count = 8 + Self.number(rest.dropFirst(4).prefix(4))
+            guard count < rest.count else { return nil }
+            rest = rest.dropFirst(Int(count))
+        }
+        return self.facts.signatures.contains { rest.starts(with: $0) }
+    }
+
     /// The number of bytes examined for the window: the headers of an xz and of its first block are the longest.
     static let headerByteCount = 12 + 1024
 

@@ -66,6 +66,15 @@ final class ArchiveHandle {
         throw self.error
     }
 
+    /// Returns the next block of the current entry, which may be empty, and its offset in the entry; nil at the end of it.
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)? {
+        var start: UnsafeRawPointer?
+        var count = 0
+        var byteOffset: Int64 = 0
+        let status = try self.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
+        return status == ARCHIVE_EOF ? nil : (UnsafeRawBufferPointer(start: start, count: count), byteOffset)
+    }
+
     /// Makes a call of libarchive that cannot fail.
     func ask<Value>(_ body: (OpaquePointer) -> Value) -> Value { Self.utf8Locale.use { body(self.archive) } }
 

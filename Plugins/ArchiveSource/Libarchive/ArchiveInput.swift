@@ -1,6 +1,6 @@
 import BlobCore
 import BlobPlatform
-import CArchive
+import HelperExchange
 
 /// The bytes of a source, which libarchive reads through callbacks.
 ///
@@ -21,8 +21,7 @@ final class ArchiveInput {
     private let buffer: UnsafeMutableRawBufferPointer
     /// The range of the base that is in the buffer.
     private var buffered: Range<Int64> = 0..<0
-    /// The offset in the base of the next byte for libarchive.
-    private var byteOffset: Int64 = 0
+    private let library: LibraryInput
 
     /// The number of bytes that libarchive was given, whatever their offsets.
     private var readByteCount: Int64 = 0
@@ -46,6 +45,7 @@ final class ArchiveInput {
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
     ) throws(BlobError) {
         self.cursor = try BaseCursor(base, context)
+        self.library = LibraryInput(byteCount: self.cursor.hasRandomAccess ? self.cursor.info.byteCount : nil)
         self.context = context
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         self.suffix = .allocate(byteCount: suffix.count, alignment: 1)
@@ -67,6 +67,12 @@ final class ArchiveInput {
 
     /// The offset after the last byte that libarchive was given; without random access, the number of these bytes.
     var givenByteCount: Int64 { self.byteOffset }
+
+    /// The offset in the base of the next byte for libarchive.
+    private var byteOffset: Int64 {
+        get { self.library.byteOffset }
+        set { self.library.byteOffset = newValue }
+    }
 
     /// Compares a number of bytes that libarchive decoded with the bytes that it was given.
     ///
@@ -140,9 +146,7 @@ final class ArchiveInput {
     /// Returns the next bytes, which are valid until the next call; none at the end.
     func read() throws -> UnsafeRawBufferPointer {
         try self.context.check()
-        if let byteCount = self.info.byteCount, self.hasRandomAccess, self.byteOffset >= byteCount {
-            return self.takeSuffix()
-        }
+        if let byteCount = self.library.byteCount, self.byteOffset >= byteCount { return self.takeSuffix() }
         if !self.buffered.contains(self.byteOffset) { try self.fill() }
         let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]
         let start = self.byteOffset
@@ -177,64 +181,16 @@ final class ArchiveInput {
         return UnsafeMutableRawBufferPointer(rebasing: self.buffer.dropLast(isNearEnd ? Self.lastByteCount : 0))
     }
 
-    /// Skips bytes without reading them, and returns their number; 0 without random access.
-    fileprivate func skip(_ byteCount: Int64) -> Int64 {
-        guard self.hasRandomAccess, let end = self.info.byteCount else { return 0 }
-        let skipped = max(0, min(byteCount, end - self.byteOffset))
-        self.byteOffset += skipped
-        return skipped
-    }
-
-    fileprivate func seek(_ distance: Int64, _ whence: CInt) -> Int64? {
-        guard self.hasRandomAccess, let end = self.info.byteCount else { return nil }
-        let origin =
-            switch whence {
-            case SEEK_SET: Int64(0)
-            case SEEK_CUR: self.byteOffset
-            default: end
-            }
-        let (target, overflows) = origin.addingReportingOverflow(distance)
-        guard !overflows, target >= 0 else { return nil }
-        self.byteOffset = target
-        return target
-    }
-
-    fileprivate func note(_ error: any Error) {
-        self.failure = self.failure ?? BlobError(wrapping: error)
-    }
-}
-
-extension ArchiveInput {
-    /// Registers the callbacks, which get an unowned reference to this object.
+    /// Lets libarchive read these bytes; an error stays in ``failure``.
     func connect(to archive: OpaquePointer) {
-        blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
-        blob_archive_read_set_read_callback(archive) { _, client, bytes in
-            let input = ArchiveInput.from(client)
+        self.library.connect(to: archive) { [unowned self] in
+            guard self.failure == nil else { return nil }
             do {
-                guard input.failure == nil else { return CInt.fatal }
-                let buffer = try input.read()
-                bytes?.pointee = buffer.baseAddress
-                return buffer.count
+                return try self.read()
             } catch {
-                input.note(error)
-                return CInt.fatal
+                self.failure = BlobError(wrapping: error)
+                return nil
             }
         }
-        guard self.hasRandomAccess else { return }
-        blob_archive_read_set_skip_callback(archive) { _, client, byteCount in
-            ArchiveInput.from(client).skip(byteCount)
-        }
-        blob_archive_read_set_seek_callback(archive) { _, client, distance, whence in
-            ArchiveInput.from(client).seek(distance, whence) ?? Int64(ARCHIVE_FATAL)
-        }
     }
-
-    private static func from(_ client: UnsafeMutableRawPointer?) -> ArchiveInput {
-        guard let client else { preconditionFailure("libarchive passes on what it was given.") }
-        return Unmanaged<ArchiveInput>.fromOpaque(client).takeUnretainedValue()
-    }
-}
-
-extension CInt {
-    fileprivate static var fatal: Int { Int(ARCHIVE_FATAL) }
 }

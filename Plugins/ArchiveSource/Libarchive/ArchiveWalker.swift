@@ -35,7 +35,7 @@ final class ArchiveWalker: EntryWalker {
         if format == .cpio { input.keep(from: 0, count: CpioSum.headerByteCount) }
         do throws(BlobError) {
             self.handle = try ArchiveHandle(input, label: "\(format.rawValue) archive") { archive in
-                let status = format.enable(archive)
+                let status = enableFormat(format.rawValue, in: archive)
                 return password.map { min(status, blob_archive_read_add_passphrase(archive, $0)) } ?? status
             }
         } catch {
@@ -67,26 +67,19 @@ final class ArchiveWalker: EntryWalker {
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         try self.handle.input.checkRatio(ofDecoded: self.decodedByteCount)
-        while true {
-            var start: UnsafeRawPointer?
-            var count = 0
-            var byteOffset: Int64 = 0
-            let status = try self.handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
-            if status == ARCHIVE_EOF {
-                try self.checkSum()
-                // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of
-                // earlier members of a xar, and in a RAR 5 it is unset.
-                return self.end(at: self.dataEnd)
-            }
-            if count > 0 {
-                self.dataEnd = byteOffset &+ Int64(count)
-                self.decodedByteCount += Int64(count)
-                let bytes = UnsafeRawBufferPointer(start: start, count: count)
+        while let (bytes, byteOffset) = try self.handle.nextBlock() {
+            guard bytes.isEmpty else {
+                self.dataEnd = byteOffset &+ Int64(bytes.count)
+                self.decodedByteCount += Int64(bytes.count)
                 self.sum?.update(bytes)
                 return (bytes, byteOffset)
             }
             try self.context.check()
         }
+        try self.checkSum()
+        // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of earlier
+        // members of a xar, and in a RAR 5 it is unset.
+        return self.end(at: self.dataEnd)
     }
 
     /// The number of bytes that libarchive consumed; at the end of the archive, the offset of the data after it.
