@@ -30,7 +30,7 @@ public struct FileSource: BlobInputStreamDataSource {
 
     private let path: FilePath
     private let growth: GrowthPolicy
-    private let fifoIsTaken = Locked(false)
+    private let fifoOpening = SingleOpening()
 
     /// Creates a source for a path, which need not exist yet.
     ///
@@ -96,9 +96,99 @@ public struct FileSource: BlobInputStreamDataSource {
             return .positional(info, now: canReadNow ? file.readNow : nil, read: file.read)
         }
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
-        if descriptor.status.isFIFO, self.fifoIsTaken.exchange(true) {
-            throw BlobError(.unsupported, "A FIFO can be read only once, and was opened before.")
+        let body = BlobBody.stream(SequentialStream(descriptor, info: info), startingAt: 0)
+        guard descriptor.status.isFIFO else { return body }
+        return try self.fifoOpening.take("A FIFO can be read only once, and was opened before.") { body }
+    }
+}
+
+extension FileSource {
+    /// The provider for `file` and `stdin` locators.
+    public static let provider = BlobProvider(
+        .origin { locator, _ in
+            guard locator.scheme == "file" else {
+                guard locator.schemeSpecificPart.isEmpty else {
+                    throw BlobError(.invalidLocator, "Standard input is 'stdin:', with nothing behind it.")
+                }
+                return StandardInputSource()
+            }
+            guard let path = locator.filePath else {
+                throw BlobError(
+                    .invalidLocator, "A file locator has an absolute path and no host: file:///folder/name.")
+            }
+            return FileSource(pathBytes: path)
+        }, schemes: ["file", "stdin"])
+}
+
+/// The bytes of standard input, from its current position on.
+///
+/// They can be read once. A read can be cancelled while no bytes arrive.
+public struct StandardInputSource: BlobInputStreamDataSource {
+    private static let opening = SingleOpening()
+
+    /// Creates the source. All values stand for the same standard input.
+    public init() {}
+
+    /// None, because the bytes can be read only once.
+    public var traits: BlobTraits { [] }
+
+    /// The locator `stdin:`.
+    public var locator: BlobLocator? { try? BlobLocator("stdin:") }
+
+    /// Returns an info with the name `stdin` and no length.
+    public func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "stdin") }
+
+    /// Opens standard input, which stays open when the reader is closed.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` when it was opened before, or is a directory.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let info = self.describe(opening.context)
+        try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
+        let descriptor = try FileDescriptor(borrowing: STDIN_FILENO, named: "stdin")
+        guard !descriptor.status.isDirectory else {
+            throw BlobError(.unsupported, "Standard input is a directory.")
         }
-        return .stream(SequentialStream(descriptor, info: info), startingAt: 0)
+        return try Self.opening.take("Standard input can be read only once, and was opened before.") {
+            .stream(SequentialStream(descriptor, info: info), startingAt: 0)
+        }
+    }
+}
+
+/// Reads files without a size or offsets: FIFOs, standard input and files of `/proc`.
+///
+/// A descriptor is read only when `poll(2)` reports it as readable, even one in blocking mode, so that no read blocks
+/// and a FIFO without its first writer does not seem to be at its end.
+final class SequentialStream: BlobByteStream {
+    let info: BlobInfo?
+    private let descriptor: FileDescriptor
+    private let slot = BlobWakerSlot()
+    private var parking: BlobRegistration?
+
+    init(_ descriptor: FileDescriptor, info: BlobInfo) {
+        self.info = info
+        self.descriptor = descriptor
+    }
+
+    /// False for a file of `/proc`, whose contents are made while it is read.
+    var neverBlocks: Bool { self.descriptor.status.isFIFO }
+    var readiness: BlobWakerSlot? { self.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let count = try output.withUnsafeMutableBytes { buffer, initializedCount in
+            let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+            let count = try self.descriptor.isReadable() ? self.descriptor.read(into: free, at: nil) : nil
+            initializedCount += count ?? 0
+            return count
+        }
+        guard let count else {
+            self.parking = try BlobContext().park(self.descriptor.rawValue, BlobWaker { [slot] in slot.fire() })
+            return .notYet
+        }
+        return count > 0 ? .bytes : .end
+    }
+
+    func close() {
+        self.parking = nil
+        self.descriptor.close()
     }
 }

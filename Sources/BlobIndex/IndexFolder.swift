@@ -38,13 +38,12 @@ struct IndexFolder: Hashable, Sendable {
             root: caches.root)
     }
 
-    /// Returns the name of the index file of an origin, from its 128-bit FNV-1a hash.
+    /// Returns the name of the index file of an origin, from its 64-bit FNV-1a hash.
     ///
     /// ``IndexTable/origin`` tells two origins with the same hash apart.
     static func fileName(origin: String) -> String {
-        var hash = FNV1a()
-        hash.update(origin.utf8)
-        return "\(hash.hexadecimal).\(self.fileExtension)"
+        let hash = withUnsafeBytes(of: origin.utf8.fnv1a.bigEndian) { Array($0).hexadecimal }
+        return "\(hash).\(self.fileExtension)"
     }
 
     /// Opens the folder; returns nil when it is missing, or not accessible to this user alone.

@@ -1,4 +1,4 @@
-import BlobCore
+@_exported public import BlobCore
 public import Foundation
 
 extension BlobError: LocalizedError, CustomNSError {

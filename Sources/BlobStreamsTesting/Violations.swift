@@ -129,3 +129,107 @@ struct Kit: Sendable {
         }
     }
 }
+
+/// A violation of a contract of ``BlobInputStreamDataSource`` by a source.
+public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
+    /// The number of the contract, 1 to 16.
+    public let contract: Int
+
+    /// A description of what was observed.
+    public let message: String
+
+    /// The contract and the message: `C8: ...`
+    public var description: String { "C\(self.contract): \(self.message)" }
+}
+
+/// Collects violations on any thread; equal ones count once.
+final class ViolationLog: Sendable {
+    private let found = Locked<[BlobViolation]>([])
+
+    func add(_ contract: Int, _ message: String) {
+        let violation = BlobViolation(contract: contract, message: message)
+        self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
+    }
+
+    /// Adds what an error tells: of a contract that the reader found broken, or of this one.
+    func add(_ contract: Int, _ message: String, _ error: BlobError) {
+        // The reader names the contract: (C1).
+        let number = error.code == .misbehavingPlugin ? error.message.firstMatch(of: /\(C(\d+)\)/) : nil
+        if let contract = number.flatMap({ Int($0.1) }) { return self.add(contract, error.message) }
+        self.add(contract, "\(message): \(error)")
+    }
+
+    /// Adds an error that has not this code, or that is transient although trying again cannot help (C15).
+    func expect(_ code: BlobError.Code, of error: any Error, _ contract: Int, _ message: String) {
+        let error = BlobError(wrapping: error)
+        guard error.code == code else { return self.add(contract, message, error) }
+        if error.isTransient, !code.isTransient { self.add(15, "\(message) a transient error", error) }
+    }
+
+    /// True when waiting for the waker is pointless: a reader calls it in vain endlessly.
+    var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
+    static let endlessCalls = "times in vain."
+
+    /// All violations, by number of contract.
+    var all: [BlobViolation] {
+        self.found.withLock { $0.sorted { ($0.contract, $0.message) < ($1.contract, $1.message) } }
+    }
+}
+
+/// The expected bytes of a source: all of them, or pieces.
+struct Expectation: Sendable {
+    /// The number of bytes at the beginning that are all kept and compared.
+    private static let wholeByteCount: Int64 = 64 << 20
+    private static let pieceByteCount = 64 * 1024
+
+    let byteCount: Int64
+    private let pieces: [(byteOffset: Int64, bytes: Data)]
+
+    init(_ bytes: Data) {
+        self.byteCount = Int64(bytes.count)
+        self.pieces = [(0, Data(bytes))]
+    }
+
+    /// Reads the source once to its end, through the guard.
+    init(sampling source: any BlobInputStreamDataSource) throws {
+        let reader = try source.open()
+        defer { reader.close() }
+        var beginning = Data()
+        var end = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceByteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            if reader.byteOffset <= Self.wholeByteCount {
+                beginning.append(contentsOf: bytes)
+            } else {
+                end.append(contentsOf: bytes)
+                end = Data(end.suffix(Self.pieceByteCount))
+            }
+        }
+        self.byteCount = reader.byteOffset
+        self.pieces = [(0, beginning), (self.byteCount - Int64(end.count), end)]
+    }
+
+    /// Returns true when `bytes` may be the content at `byteOffset`.
+    func agrees(with bytes: Data, at byteOffset: Int64) -> Bool {
+        guard byteOffset + Int64(bytes.count) <= self.byteCount else { return false }
+        return self.pieces.allSatisfy { piece in
+            let range = (byteOffset..<(byteOffset + Int64(bytes.count)))
+                .clamped(to: piece.byteOffset..<(piece.byteOffset + Int64(piece.bytes.count)))
+            guard !range.isEmpty else { return true }
+            let mine = Int(range.lowerBound - piece.byteOffset)..<Int(range.upperBound - piece.byteOffset)
+            let theirs = Int(range.lowerBound - byteOffset)..<Int(range.upperBound - byteOffset)
+            return piece.bytes[mine] == bytes.dropFirst(theirs.lowerBound).prefix(theirs.count)
+        }
+    }
+
+    /// The offsets to check: both ends, the middle, and some between (the same in every run).
+    var offsets: [Int64] {
+        let steps: [Int64] = (0...8).map { $0 * (self.byteCount / 8) }
+        let near: [Int64] = [
+            0, 1, 2, 3, 7, self.byteCount / 3, self.byteCount - 65, self.byteCount - 1, self.byteCount,
+        ]
+        return Set(steps + near).filter { (0...self.byteCount).contains($0) }.sorted()
+    }
+}

@@ -21,6 +21,7 @@ import Testing
         "Window": "memory that is filled and drained", "WindowPool": "memory that is reused",
         "UnlinkedFile": "a temporary file",
         "WaitSignal": "a semaphore",
+        "SingleOpening": "a flag under a lock",
         "uninterrupted": "a loop over a system call",
         "writeAll": "a loop over write(2)",
     ]

@@ -25,6 +25,9 @@ public struct BlobLocator: Hashable, Sendable {
         public static func name(_ name: String) -> Selector { .name(Array(name.utf8)) }
     }
 
+    /// The maximum number of nested containers in a locator.
+    static let maximumDepth = 8
+
     /// The wrappers and the scheme of the base, in lower case: `tar+gzip+file`.
     public private(set) var scheme: String
 

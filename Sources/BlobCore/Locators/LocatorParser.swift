@@ -54,8 +54,8 @@ struct LocatorParser {
         guard self.position < self.bytes.count else { return [] }
         let marks = self.bytes[self.position...].lazy.filter { $0 == UInt8(ascii: "!") }
         // Nothing opens more of them, and each is decoded at its own cost.
-        guard marks.prefix(BlobRegistry.maximumDepth).count < BlobRegistry.maximumDepth else {
-            throw self.failure("more than \(BlobRegistry.maximumDepth) selectors", at: self.position)
+        guard marks.prefix(BlobLocator.maximumDepth).count < BlobLocator.maximumDepth else {
+            throw self.failure("more than \(BlobLocator.maximumDepth) selectors", at: self.position)
         }
         var selectors: [BlobLocator.Selector] = []
         var rest = self.bytes[(self.position + 1)...]

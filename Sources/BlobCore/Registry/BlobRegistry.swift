@@ -9,12 +9,9 @@
 /// let log = try plugins.source(for: "gzip+file:///var/log/syslog.1.gz")
 /// ```
 public struct BlobRegistry: Sendable {
-    /// The maximum number of nested containers in a locator.
-    static let maximumDepth = 8
-
     /// The maximum number of wrappers in a locator: a filter around each container. Each adds a frame to every read,
     /// and a locator may come from an untrusted source.
-    static let maximumWrapperCount = 2 * maximumDepth
+    private static let maximumWrapperCount = 2 * BlobLocator.maximumDepth
 
     /// The wrapper for containers, and the filters around them, that are found by signature.
     static let bySignature = "archive"
@@ -116,9 +113,10 @@ extension BlobRegistry {
 
     /// Builds the chain of sources from the base outwards; each container on the way takes the next selector.
     func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
-        guard locator.selectors.count <= Self.maximumDepth else {
+        guard locator.selectors.count <= BlobLocator.maximumDepth else {
             throw BlobError(
-                .limitExceeded, "There are \(locator.selectors.count) selectors, the limit is \(Self.maximumDepth).")
+                .limitExceeded,
+                "There are \(locator.selectors.count) selectors, the limit is \(BlobLocator.maximumDepth).")
         }
         let (wrappers, makeOrigin, _) = try self.split(locator.scheme)
         var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
@@ -203,7 +201,7 @@ extension BlobRegistry {
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> any BlobContainer {
         var source = source
-        for _ in 0..<Self.maximumDepth {
+        for _ in 0..<BlobLocator.maximumDepth {
             let identification = try self.identify(source, context: context)
             source = identification.source
             switch identification.provider?.kind {
@@ -218,7 +216,7 @@ extension BlobRegistry {
                 throw BlobError(.unsupported, "This is no container that is registered: \(registered).")
             }
         }
-        throw BlobError(.limitExceeded, "There are more nested filters than the limit of \(Self.maximumDepth).")
+        throw BlobError(.limitExceeded, "There are more nested filters than the limit of \(BlobLocator.maximumDepth).")
     }
 
     private func notRegistered(_ scheme: String) -> BlobError {

@@ -17,9 +17,7 @@ public struct ConcatenatedSource: ForwardingSource {
 private struct Parts: NamedLayer {
     let layer = "ConcatenatedSource"
     let parts: [any BlobInputStreamDataSource]
-    private let isTaken = Locked(false)
-
-    init(parts: [any BlobInputStreamDataSource]) { self.parts = parts }
+    let opening = SingleOpening()
 
     var traits: BlobTraits {
         self.parts.reduce([.neverBlocks, .repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
@@ -31,10 +29,9 @@ private struct Parts: NamedLayer {
         let parts = self.parts.map { ($0, BlobInfo?.none) }
         guard !self.traits.contains(.repeatable) else { return .joined(parts) }
         // Refused now, not when a part is reached that can be read only once.
-        guard !self.isTaken.exchange(true) else {
-            throw BlobError(.unsupported, "A part of this source can be read only once, and was opened already.")
+        return try self.opening.take("A part of this source can be read only once, and was opened already.") {
+            let stream = JoinedStream(parts, nil, opening, onClose: self.opening.giveBack)
+            return .stream(stream, startingAt: opening.byteOffset)
         }
-        let stream = JoinedStream(parts, nil, opening) { [isTaken] in _ = isTaken.exchange(false) }
-        return .stream(stream, startingAt: opening.byteOffset)
     }
 }

@@ -11,7 +11,7 @@ public final class SequentialSource: NamedLayer {
     /// The traits given.
     public let traits: BlobTraits
     private let info: BlobInfo
-    private let isTaken = Locked(false)
+    private let opening = SingleOpening()
     private let open: @Sendable (BlobContext) throws -> BlobBody
 
     /// Creates a source.
@@ -39,15 +39,32 @@ public final class SequentialSource: NamedLayer {
     /// Hands out the bytes from the first on.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.info.check(byteOffset: opening.byteOffset, matching: opening.validator)
-        guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
-            throw BlobError(.unsupported, "This source can be read only once, and was opened already.")
+        if self.traits.contains(.repeatable) { return try self.open(opening.context) }
+        return try self.opening.take("This source can be read only once, and was opened already.") {
+            try self.open(opening.context)
         }
+    }
+}
+
+/// The opening of a source that can be read only once.
+package struct SingleOpening: Sendable {
+    private let isTaken = Locked(false)
+
+    package init() {}
+
+    /// Calls `open`, unless the opening is taken already. A call that fails takes nothing, because nothing was read.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` with `refusal`, and the errors of `open`.
+    package func take<Body>(_ refusal: @autoclosure () -> String, _ open: () throws -> Body) throws -> Body {
+        guard !self.isTaken.exchange(true) else { throw BlobError(.unsupported, refusal()) }
         do {
-            return try self.open(opening.context)
+            return try open()
         } catch {
-            // Nothing was read: the next opening may succeed.
-            if !self.traits.contains(.repeatable) { _ = self.isTaken.exchange(false) }
+            self.giveBack()
             throw error
         }
     }
+
+    /// Allows another opening.
+    func giveBack() { _ = self.isTaken.exchange(false) }
 }

@@ -207,3 +207,68 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// loops that the stream is scheduled on, by one thread at a time.
     open func stream(_ stream: Stream, handle event: Stream.Event) {}
 }
+
+extension BlobInputStream {
+    /// Creates a stream over the source that a locator names.
+    ///
+    /// - Parameters:
+    ///   - locator: A locator or a path, as interpreted by ``BlobRegistry/locator(for:)``.
+    ///   - registry: The registry that resolves the locator; `BlobRegistry.standard` of `BlobStreamsStandard` contains
+    ///     the plugins of this package.
+    ///   - mode: The mode, which determines whether calls wait.
+    ///   - context: The context in which the locator is resolved and the stream works.
+    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the plugins. An
+    ///   error of the source itself is reported when the stream is opened, unless resolving the locator has to read the
+    ///   source.
+    public convenience init(
+        _ locator: String, registry: BlobRegistry, mode: BlobStreamMode = .synchronous,
+        context: BlobContext = BlobContext()
+    ) throws {
+        self.init(try registry.source(for: locator, context: context), mode: mode, context: context)
+    }
+
+    /// Creates a stream over an asset, asynchronous for a delegate on a run loop unless `asynchronous` is false.
+    ///
+    /// The body of a `URLRequest` and a part of a multipart form are read as synchronous streams.
+    ///
+    /// - Throws: As ``init(_:registry:mode:context:)``.
+    public convenience init(
+        assetURL: URL, asynchronous: Bool = true, registry: BlobRegistry, context: BlobContext = BlobContext()
+    ) throws {
+        let mode = asynchronous ? BlobStreamMode.asynchronous : .synchronous
+        try self.init(assetURL.absoluteString, registry: registry, mode: mode, context: context)
+    }
+}
+
+/// A source with stream properties besides the offset, to which ``BlobInputStream`` passes them on: through all layers,
+/// before it is opened and after. Any thread may call it.
+public protocol BlobPropertySource: BlobInputStreamDataSource {
+    /// Returns the value of a property; nil when the source does not have it.
+    func property(forKey key: Stream.PropertyKey) -> Any?
+
+    /// Sets a property.
+    ///
+    /// - Returns: False when the source does not have the property or refuses the value.
+    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool
+}
+
+/// A handle to a ``BlobInputStream`` that may be passed to other threads and tasks.
+///
+/// The stream object itself is a Foundation class and stays with its owner. Every member may be called on any thread.
+public struct BlobStreamControl: Sendable {
+    let engine: BlobStreamEngine
+
+    /// The state of the stream, which may be read and observed.
+    public var state: BlobObservable<BlobStreamState> { self.engine.state }
+
+    /// Ends the stream as a cancellation does: a waiting read returns -1, with ``BlobError/Code/cancelled``. A stream
+    /// at its end stays there, and cannot be opened again.
+    public func cancel() { self.engine.cancel() }
+
+    /// Sets the offset at which reading begins or continues; see ``BlobInputStream/setProperty(_:forKey:)``.
+    ///
+    /// - Parameter byteOffset: The offset in bytes, from 0 to the length.
+    /// - Returns: False when the offset is refused; the stream is then unchanged.
+    @discardableResult
+    public func setOffset(_ byteOffset: Int64) -> Bool { self.engine.setOffset(byteOffset) }
+}

@@ -1,4 +1,4 @@
-internal import CPlatform
+package import CPlatform
 
 // The differences between the threads of the systems, and nothing else.
 
@@ -54,4 +54,12 @@ private func runJob(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoin
     blob_name_thread(job.name)
     job.body()
     return nil
+}
+
+/// Makes a place for a value of each thread.
+package func makeThreadKey() -> pthread_key_t {
+    var key = pthread_key_t()
+    let result = pthread_key_create(&key, nil)
+    precondition(result == 0, "The process has no room for one more thread-specific value.")
+    return key
 }

@@ -1,0 +1,41 @@
+internal import CPlatform
+
+extension stat {
+    /// The time of the last modification, in nanoseconds since 1970; the field's name depends on the platform.
+    package var modificationNanoseconds: Int64 {
+        #if canImport(Darwin)
+            let time = self.st_mtimespec
+        #else
+            let time = self.st_mtim
+        #endif
+        return nanoseconds(time)
+    }
+
+    /// The time of the last change of the file or its status, in nanoseconds since 1970.
+    package var statusChangeNanoseconds: Int64 {
+        #if canImport(Darwin)
+            nanoseconds(self.st_ctimespec)
+        #else
+            nanoseconds(self.st_ctim)
+        #endif
+    }
+}
+
+private func nanoseconds(_ time: timespec) -> Int64 { Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec) }
+
+/// Creates a file without a name in a folder, for writing: it is gone when its last descriptor is closed.
+///
+/// - Returns: Its descriptor; -1, with the reason in `errno`, where the system or the file system has no such files.
+package func openUnnamedFile(in folder: CInt, _ path: String, permissions: UInt32) -> CInt {
+    blob_open_unnamed(folder, path, permissions)
+}
+
+/// Gives a file of ``openUnnamedFile(in:_:permissions:)`` its name; false, with the reason in `errno`, on failure.
+package func nameUnnamedFile(_ descriptor: CInt, in folder: CInt, _ name: String) -> Bool {
+    blob_name_unnamed(descriptor, folder, name) == 0
+}
+
+extension String {
+    /// Returns true when the text holds another one, byte by byte; a zero byte ends either.
+    package func holds(_ text: String) -> Bool { strstr(self, text) != nil }
+}
