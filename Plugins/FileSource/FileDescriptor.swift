@@ -8,7 +8,6 @@ final class FileDescriptor {
     let path: FilePath
     let status: FileStatus
     private let isOwned: Bool
-    private var isOpen = true
 
     /// True when ``readNow(into:at:)`` can tell which bytes are in the page cache.
     var canReadNow: Bool {
@@ -33,7 +32,7 @@ final class FileDescriptor {
         do {
             self.status = try Self.status(descriptor, path)
         } catch {
-            _ = BlobPlatform.close(descriptor)
+            _ = close(descriptor)
             throw error
         }
         self.rawValue = descriptor
@@ -50,27 +49,7 @@ final class FileDescriptor {
         self.isOwned = false
     }
 
-    private init(_ rawValue: CInt, _ original: FileDescriptor) {
-        self.rawValue = rawValue
-        self.path = original.path
-        self.status = original.status
-        self.isOwned = true
-    }
-
-    deinit { self.close() }
-
-    /// Returns a new descriptor of the same open file.
-    func duplicate() throws(BlobError) -> FileDescriptor {
-        let copy = fcntl(self.rawValue, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)") }
-        return FileDescriptor(copy, self)
-    }
-
-    func close() {
-        guard self.isOpen else { return }
-        self.isOpen = false
-        if self.isOwned { _ = BlobPlatform.close(self.rawValue) }
-    }
+    deinit { if self.isOwned { _ = close(self.rawValue) } }
 
     /// Returns the current result of `fstat(2)`.
     func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.rawValue, self.path) }
@@ -84,13 +63,12 @@ final class FileDescriptor {
         let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte throws(BlobError) in
             try self.read(into: byte, at: max(byteCount - 1, 0))
         }
-        guard (count ?? 0 > 0) == (byteCount == 0), try self.currentStatus().byteCount == byteCount else { return info }
+        guard (count > 0) == (byteCount == 0), try self.currentStatus().byteCount == byteCount else { return info }
         return BlobInfo(name: name)
     }
 
     /// Returns true when `read(2)` would not block: bytes are available, or the other end is closed.
     func isReadable() throws(BlobError) -> Bool {
-        guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         var request = pollfd(fd: self.rawValue, events: Int16(POLLIN), revents: 0)
         guard poll(&request, 1, 0) >= 0 || errno == EINTR || errno == EAGAIN else {
             throw BlobError(systemError: errno, doing: "Could not wait for \(self.path.text)")
@@ -98,19 +76,19 @@ final class FileDescriptor {
         return request.revents != 0
     }
 
-    /// Calls `pread(2)`, or `read(2)` when `byteOffset` is nil, and repeats an interrupted call; returns nil when it
-    /// would block.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int? {
-        guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
-        if let byteOffset {
-            return try RegularFile.read(self.rawValue, into: buffer, at: byteOffset, named: self.path.text)
-        }
+    /// Calls `pread(2)`, and repeats an interrupted call.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
+        try RegularFile.read(self.rawValue, into: buffer, at: byteOffset, named: self.path.text)
+    }
+
+    /// Calls `read(2)`, and repeats an interrupted call; returns -1 when it would block.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         while true {
             let count = BlobPlatform.read(self.rawValue, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
             switch errno {
             case EINTR: continue
-            case EAGAIN: return nil
+            case EAGAIN: return -1
             default: throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)")
             }
         }
@@ -130,7 +108,6 @@ final class FileDescriptor {
     ///
     /// May read fewer bytes than fit before the end of the file: the bytes that follow are not in the page cache.
     func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> NowResult {
-        guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         while true {
             let count = blob_read_now(self.rawValue, buffer.baseAddress, buffer.count, off_t(byteOffset))
             if count >= 0 { return .bytes(count) }
@@ -188,13 +165,7 @@ struct FilePath: Hashable, Sendable {
         guard !self.bytes.contains(0) else {
             throw BlobError(.invalidArgument, "A path cannot hold a zero byte.")
         }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: self.bytes.count + 1) { text in
-            for (index, byte) in self.bytes.enumerated() {
-                text.initializeElement(at: index, to: CChar(bitPattern: byte))
-            }
-            text.initializeElement(at: self.bytes.count, to: 0)
-            return text.baseAddress.map { body($0) } ?? body("")
-        }
+        return body(self.bytes.map { CChar(bitPattern: $0) } + [0])
     }
 
     func status() throws(BlobError) -> FileStatus {

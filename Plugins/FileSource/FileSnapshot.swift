@@ -33,9 +33,9 @@ final class FileSnapshot {
 
     /// Reads bytes; waits for the device.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
-        let count = try self.append(to: &output) { buffer in
+        let count = try output.append { buffer in
             // A file that has grown has bytes at its old end.
-            byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) ?? 0 : 0
+            byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) : 0
         }
         if try !self.isUnchanged() { try self.waitForAppend() }
         try self.note(count, of: output, at: byteOffset)
@@ -45,7 +45,7 @@ final class FileSnapshot {
     /// whether the file is being appended to.
     func readNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
         var isThere = true
-        let count = try self.append(to: &output) { buffer in
+        let count = try output.append { buffer in
             guard byteOffset < self.byteCount else { return 0 }
             if case .bytes(let count) = try self.descriptor.readNow(into: buffer, at: byteOffset) { return count }
             isThere = false
@@ -57,16 +57,6 @@ final class FileSnapshot {
         }
         try self.note(count, of: output, at: byteOffset)
         return true
-    }
-
-    private func append(
-        to output: inout OutputRawSpan, _ read: (UnsafeMutableRawBufferPointer) throws -> Int
-    ) throws -> Int {
-        try output.withUnsafeMutableBytes { buffer, initializedCount in
-            let count = try read(UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...]))
-            initializedCount += count
-            return count
-        }
     }
 
     /// Keeps the last bytes delivered.
@@ -98,13 +88,10 @@ final class FileSnapshot {
 
     /// Waits up to ``maximumAppendWaitMilliseconds`` milliseconds for the size to change.
     private func waitForAppend() throws(BlobError) {
-        let (context, signal) = (BlobContext(deadline: self.deadline, cancellation: self.cancellation), WaitSignal())
-        let registration = context.cancellation.onCancel { signal.signal() }
-        defer { registration.cancel() }
+        let context = BlobContext(deadline: self.deadline, cancellation: self.cancellation)
         var now = try self.descriptor.currentStatus()
         for _ in 0..<Self.maximumAppendWaitMilliseconds where now.byteCount == self.byteCount {
-            _ = signal.wait(for: .milliseconds(1))
-            try context.check()
+            try context.pause(for: .milliseconds(1))
             now = try self.descriptor.currentStatus()
         }
         try self.accept(now)
@@ -130,7 +117,7 @@ final class FileSnapshot {
         try withUnsafeTemporaryAllocation(byteCount: Int(byteCount), alignment: 16) { buffer throws(BlobError) in
             while proof.byteCount > 0 {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(proof.byteCount)])
-                let count = try self.descriptor.read(into: rest, at: self.deliveredEnd - proof.byteCount) ?? 0
+                let count = try self.descriptor.read(into: rest, at: self.deliveredEnd - proof.byteCount)
                 guard count > 0 else { break }
                 proof.append(UnsafeRawBufferPointer(rebasing: rest[..<count]))
             }

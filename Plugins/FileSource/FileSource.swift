@@ -174,21 +174,14 @@ final class SequentialStream: BlobByteStream {
     var readiness: BlobWakerSlot? { self.slot }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let count = try output.withUnsafeMutableBytes { buffer, initializedCount in
-            let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-            let count = try self.descriptor.isReadable() ? self.descriptor.read(into: free, at: nil) : nil
-            initializedCount += count ?? 0
-            return count
-        }
-        guard let count else {
+        let count = try output.append { try self.descriptor.isReadable() ? self.descriptor.read(into: $0) : -1 }
+        guard count >= 0 else {
             self.parking = try BlobContext().park(self.descriptor.rawValue, BlobWaker { [slot] in slot.fire() })
             return .notYet
         }
         return count > 0 ? .bytes : .end
     }
 
-    func close() {
-        self.parking = nil
-        self.descriptor.close()
-    }
+    // The descriptor is closed with this stream, which nobody else has.
+    func close() { self.parking = nil }
 }

@@ -118,6 +118,18 @@ extension OutputRawSpan {
         }
     }
 
+    /// Appends the bytes that a call writes to the free memory.
+    ///
+    /// - Parameter read: Writes bytes from the front, and returns their number; a negative one for none, as system calls.
+    /// - Returns: The result of `read`.
+    package mutating func append(by read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows -> Int {
+        try self.withUnsafeMutableBytes { buffer, initializedCount in
+            let count = try read(UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...]))
+            initializedCount += Swift.max(count, 0)
+            return count
+        }
+    }
+
     /// Keeps a range of the last `count` bytes, and moves it to where they began.
     mutating func keep(_ range: Range<Int>, ofLast count: Int) {
         self.withUnsafeMutableBytes { buffer, initializedCount in

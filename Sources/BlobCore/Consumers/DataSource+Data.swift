@@ -56,20 +56,6 @@ extension BlobReader {
     }
 }
 
-/// Runs a blocking job on a thread of its own; cancelling the task cancels the job's context.
-func offCooperativePool<Value: Sendable>(
-    _ context: BlobContext, _ job: @escaping @Sendable (BlobContext) throws -> Value
-) async throws -> Value {
-    let context = context.makeChild()
-    return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
-            BlockingPool.reads.run { continuation.resume(with: Result { try job(context) }) }
-        }
-    } onCancel: {
-        context.cancellation.cancel()
-    }
-}
-
 extension BlobInputStreamDataSource {
     /// Writes all bytes to a file, or none of them.
     ///
@@ -88,12 +74,8 @@ extension BlobInputStreamDataSource {
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path, context)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 * 1024, alignment: 4096)
-        defer { buffer.deallocate() }
         do {
-            while case let count = try reader.readWaiting(into: buffer), count > 0 {
-                try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            }
+            try reader.forEachPiece { try file.write($0) }
         } catch {
             throw BlobError(wrapping: error)
         }
@@ -104,8 +86,11 @@ extension BlobInputStreamDataSource {
     /// Writes all bytes to a file without blocking the task's thread; otherwise as the blocking form.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) async throws -> Int64 {
-        try await offCooperativePool(context) { context throws(BlobError) -> Int64 in
-            try self.write(to: url, context: context)
+        let context = context.makeChild()
+        return try await withTaskCancellationHandler {
+            try await BlockingPool.reads.value { () throws(BlobError) in try self.write(to: url, context: context) }
+        } onCancel: {
+            context.cancellation.cancel()
         }
     }
 }

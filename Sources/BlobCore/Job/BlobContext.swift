@@ -232,12 +232,7 @@ extension BlobContext {
     public func read(_ descriptor: CInt, into output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
         while true {
             try self.waitReadable(descriptor)
-            let count = output.withUnsafeMutableBytes { buffer, initializedCount in
-                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-                let count = BlobPlatform.read(descriptor, free.baseAddress, free.count)
-                initializedCount += max(count, 0)
-                return count
-            }
+            let count = output.append { BlobPlatform.read(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 { return count > 0 ? .bytes : .end }
             // Another reader of the same description was faster, or a signal came.
             guard errno == EAGAIN || errno == EINTR else {

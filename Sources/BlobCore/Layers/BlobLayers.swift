@@ -58,7 +58,9 @@ public struct BlobLayers: Sendable {
         if self.readsAhead { source = ReadAheadSource(source) }
         if let maximumByteCount {
             precondition(maximumByteCount >= 0, "A number of bytes is not negative.")
-            source = LimitSource(base: source, maximumByteCount: maximumByteCount)
+            source = InspectedSource(layer: "LimitSource", base: source) { opening in
+                Limit(maximumByteCount: maximumByteCount, byteOffset: opening.byteOffset)
+            }
         }
         if let bytesPerSecond { source = ThrottledSource(source, bytesPerSecond: bytesPerSecond) }
         if let onBytes { source = source.counting(onBytes) }
@@ -119,23 +121,28 @@ package struct ContextLimitSource: ForwardingSource {
 
 /// Lets all bytes pass.
 public struct UnchangedBytes: BlobInspector {
+    private let registration: BlobRegistration?
+
     /// Creates an inspector.
-    public init() {}
+    public init() { self.init(keeping: nil) }
+
+    /// - Parameter registration: A registration that lasts until the reader is closed.
+    init(keeping registration: BlobRegistration?) { self.registration = registration }
 
     /// Lets them pass.
     public func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }
 
-/// A layer that throws for a blob of more than a number of bytes.
-struct LimitSource: ForwardingSource {
+/// A layer over whose bytes an inspector of each reader looks.
+struct InspectedSource: ForwardingSource, NamedLayer {
+    let layer: String
     let base: any BlobInputStreamDataSource
-    let maximumByteCount: Int64
+    let makeInspector: @Sendable (BlobOpening) -> any BlobInspector
 
-    func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
-        Limit(maximumByteCount: self.maximumByteCount, byteOffset: opening.byteOffset)
-    }
+    func inspector(_ opening: BlobOpening) -> (any BlobInspector)? { self.makeInspector(opening) }
 }
 
+/// Throws for a blob of more than a number of bytes.
 private struct Limit: BlobInspector {
     let maximumByteCount: Int64
     var byteOffset: Int64
@@ -160,90 +167,6 @@ private struct Limit: BlobInspector {
     }
 }
 
-/// A layer that delivers no more than a number of bytes a second, on average. Blocks no thread.
-package struct ThrottledSource: ForwardingSource {
-    package let base: any BlobInputStreamDataSource
-    private let makeAllowance: @Sendable () -> ByteAllowance
-
-    /// Creates a layer in which each reader has an allowance of its own.
-    package init(_ base: any BlobInputStreamDataSource, bytesPerSecond: Int64) {
-        self.base = base
-        self.makeAllowance = { ByteAllowance(bytesPerSecond: bytesPerSecond) }
-    }
-
-    /// Creates a layer whose readers share an allowance, also with those of other layers.
-    package init(_ base: any BlobInputStreamDataSource, sharing allowance: ByteAllowance) {
-        self.base = base
-        self.makeAllowance = { allowance }
-    }
-
-    package func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
-        Throttle(allowance: self.makeAllowance())
-    }
-}
-
-/// A number of bytes that may be delivered now, which grows with time up to that of a tenth of a second.
-package final class ByteAllowance: Sendable {
-    private struct State {
-        var byteCount: Double
-        var moment = Moment.now
-    }
-
-    private let bytesPerSecond: Double
-    private let maximumByteCount: Double
-    private let state: Locked<State>
-
-    /// - Parameter bytesPerSecond: The rate, from 1.
-    package init(bytesPerSecond: Int64) {
-        precondition(bytesPerSecond > 0, "A rate is at least one byte a second.")
-        self.bytesPerSecond = Double(bytesPerSecond)
-        self.maximumByteCount = max(self.bytesPerSecond / 10, 1)
-        self.state = Locked(State(byteCount: self.maximumByteCount))
-    }
-
-    /// Takes at most `byteCount` bytes. With less than one, returns none, and the delay until the allowance is whole
-    /// again, so that reads stay large.
-    fileprivate func take(atMost byteCount: Int) -> (byteCount: Int, delay: Duration) {
-        self.state.withLock { state in
-            let now = Moment.now
-            let grown = state.byteCount + now.timeInterval(since: state.moment) * self.bytesPerSecond
-            (state.byteCount, state.moment) = (min(grown, self.maximumByteCount), now)
-            guard state.byteCount >= 1 else {
-                return (0, .seconds((self.maximumByteCount - state.byteCount) / self.bytesPerSecond))
-            }
-            let taken = min(byteCount, Int(state.byteCount))
-            state.byteCount -= Double(taken)
-            return (taken, .zero)
-        }
-    }
-
-    fileprivate func giveBack(_ byteCount: Int) { self.state.withLock { $0.byteCount += Double(byteCount) } }
-}
-
-private struct Throttle: BlobInspector {
-    /// The most bytes that pass at once.
-    private static let maximumByteCount = 1 << 20
-
-    private let allowance: ByteAllowance
-    /// The bytes that were taken from the allowance, and have not passed.
-    private var taken = 0
-
-    init(allowance: ByteAllowance) { self.allowance = allowance }
-
-    mutating func room() -> BlobRoom {
-        self.allowance.giveBack(self.taken)
-        let (allowed, delay) = self.allowance.take(atMost: Self.maximumByteCount)
-        self.taken = allowed
-        return allowed > 0 ? .bytes(Int64(allowed)) : .wait(until: .now + delay)
-    }
-
-    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
-        self.allowance.giveBack(self.taken - bytes.byteCount)
-        self.taken = 0
-        return 0..<bytes.byteCount
-    }
-}
-
 extension BlobInputStreamDataSource {
     /// Returns this source with a layer that counts the bytes that pass, for progress.
     ///
@@ -259,22 +182,15 @@ extension BlobInputStreamDataSource {
     public func counting(
         _ onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
     ) -> some BlobInputStreamDataSource {
-        CountingSource(base: self, onBytes: onBytes)
+        InspectedSource(layer: "CountingSource", base: self) { opening in
+            Counter(onBytes: onBytes, sink: opening.context.eventSink)
+        }
     }
 }
 
-/// A layer that counts the bytes that pass.
-private struct CountingSource: ForwardingSource {
-    let base: any BlobInputStreamDataSource
-    let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
-
-    func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
-        Counter(layer: self, sink: opening.context.eventSink)
-    }
-}
-
+/// Counts the bytes that pass.
 private struct Counter: BlobInspector {
-    let layer: CountingSource
+    let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
     let sink: (@Sendable (BlobEvent) -> Void)?
     var byteCount: Int64?
 
@@ -285,7 +201,7 @@ private struct Counter: BlobInspector {
 
     func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
         if isLast { return 0..<0 }
-        self.layer.onBytes(bytes.byteCount, byteOffset + Int64(bytes.byteCount), self.byteCount)
+        self.onBytes(bytes.byteCount, byteOffset + Int64(bytes.byteCount), self.byteCount)
         self.sink?(BlobEvent(.bytes, Int64(bytes.byteCount)))
         return 0..<bytes.byteCount
     }

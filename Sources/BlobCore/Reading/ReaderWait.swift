@@ -143,4 +143,19 @@ extension BlobReader {
         _ = try self.readWaiting(into: &output)
         return output.finalize(for: buffer)
     }
+
+    /// Reads to the end, waiting while there are no bytes.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The size of the memory in bytes; by default 128 KiB, where reading from the page cache is fastest.
+    ///   - body: A closure that receives the bytes of each read, which are valid during the call.
+    package func forEachPiece(
+        ofAtMost byteCount: Int = 128 * 1024, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        while case let count = try self.readWaiting(into: buffer), count > 0 {
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
 }

@@ -107,14 +107,8 @@ extension BlobRegistry {
         let rest = HandedOver(reader)  // To the one opening that takes it.
         let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
             let cancelling = later.cancellation.onCancel { context.cancellation.cancel() }
-            return .inspected(rest.value, Peeked(cancelling: cancelling), startingAt: 0)
+            return .inspected(rest.value, UnchangedBytes(keeping: cancelling), startingAt: 0)
         }
         return (beginning, info, whole, damage)
     }
-}
-
-private struct Peeked: BlobInspector {
-    let cancelling: BlobRegistration
-
-    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

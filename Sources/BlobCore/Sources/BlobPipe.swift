@@ -232,21 +232,15 @@ package final class PipeBuffer: Sendable {
     // MARK: The reader's side
 
     package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        var handlers: [@Sendable () -> Void] = []
-        let result: Result<BlobReadResult, BlobError> = output.withUnsafeMutableBytes { buffer, initializedCount in
-            self.state.withLock { state in
-                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-                let wasFull = self.isFull(state)
-                let count = state.ring.remove(into: free)
-                initializedCount += count
-                if count > 0, wasFull { handlers = state.takeHandlers() }
-                if count > 0 { return .success(.bytes) }
-                guard state.isFinished else { return .success(.notYet) }
-                return state.failure.map { .failure($0) } ?? .success(.end)
-            }
+        let (result, handlers) = try self.state.withLock { state -> (BlobReadResult, [@Sendable () -> Void]) in
+            let wasFull = self.isFull(state)
+            let count = output.append { state.ring.remove(into: $0) }
+            if count > 0 { return (.bytes, wasFull ? state.takeHandlers() : []) }
+            if state.isFinished, let failure = state.failure { throw failure }
+            return (state.isFinished ? .end : .notYet, [])
         }
         for handler in handlers { handler() }
-        return try result.get()
+        return result
     }
 
     /// Takes the contiguous bytes at the front, which make room once they are delivered; nil when there are none.

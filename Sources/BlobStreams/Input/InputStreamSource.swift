@@ -53,17 +53,16 @@ private final class BytesOfInputStream: BlobByteStream {
     }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        try output.withUnsafeMutableBytes { buffer, initializedCount in
-            let free = buffer[initializedCount...]
-            guard let address = UnsafeMutableRawBufferPointer(rebasing: free).baseAddress else { return .end }
+        let count = try output.append { free in
+            guard let address = free.baseAddress else { return 0 }
             let count = self.stream.read(address.assumingMemoryBound(to: UInt8.self), maxLength: free.count)
             guard count >= 0 else { throw Self.failure(of: self.stream, "The stream could not be read") }
             guard count <= free.count else {
                 throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into room for \(free.count).")
             }
-            initializedCount += count
-            return count == 0 ? .end : .bytes
+            return count
         }
+        return count == 0 ? .end : .bytes
     }
 
     func close() { self.stream.close() }
