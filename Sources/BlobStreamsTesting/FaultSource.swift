@@ -192,11 +192,11 @@ private final class Drops: Sendable {
         var isThere = false
         var isAwaited = false
         var round = 0
-        var timer: BlobRegistration?
     }
 
     let slot = BlobWakerSlot()
     private let state = Locked(State())
+    private let timer = Locked<BlobRegistration?>(nil)
     private let context: BlobContext
 
     init(_ context: BlobContext) { self.context = context }
@@ -227,13 +227,7 @@ private final class Drops: Sendable {
     /// Causes a drop to fall, in another way each round.
     private func send(_ round: Int) {
         switch round % 4 {
-        case 0:
-            let timer = self.context.wake(after: .zero, BlobWaker { [weak self] in self?.fall() })
-            let old = self.state.withLock { state in
-                defer { state.timer = state.isAwaited ? timer : nil }
-                return state.timer
-            }
-            withExtendedLifetime(old) {}
+        case 0: _ = self.timer.exchange(self.context.wake(after: .zero, BlobWaker { [weak self] in self?.fall() }))
         case 1: BlockingPool.brief.run { self.fall() }
         case 2: self.fall()
         default:
@@ -249,8 +243,5 @@ private final class Drops: Sendable {
         self.slot.fire()
     }
 
-    func close() {
-        let timer = self.state.withLock { $0.timer.take() }
-        timer?.cancel()
-    }
+    func close() { _ = self.timer.exchange(nil) }
 }

@@ -4,7 +4,6 @@ import BlobPlatform
 extension Kit {
     /// The time within which a cancelled call must return: the second of C12, with a margin for loaded machines.
     private static let limit = Duration.milliseconds(1500)
-    private static let attemptCount = 3
 
     /// C12: a call that blocks returns within a second of a cancellation, and throws `cancelled`.
     func checkCancellation() {
@@ -34,16 +33,17 @@ extension Kit {
         _ contract: Int, _ code: BlobError.Code, _ what: String,
         _ makeTerms: () -> (context: BlobContext, interrupt: () -> Void)
     ) {
-        // On a busy machine a thread may wait that long for a core: only a reader that is late every time is at fault.
-        for _ in 0..<Self.attemptCount {
+        let fault = Self.everyTime {
             let (context, interrupt) = makeTerms()
-            guard let failure = self.endOfReading(context, interrupt) else { continue }
-            if case .failure(let error) = failure {
+            guard let end = self.endOfReading(context, interrupt) else {
+                return "A call of a reader \(what) does not return."
+            }
+            if case .failure(let error) = end {
                 self.findings.expect(code, of: error, contract, "A reader \(what) throws")
             }
-            return
+            return nil
         }
-        self.findings.add(contract, "A call of a reader \(what) does not return.")
+        if let fault { self.findings.add(contract, fault) }
     }
 
     /// Returns the result of a reading that is interrupted if it takes long; nil if it does not end.

@@ -35,19 +35,14 @@ extension Kit {
     ///
     /// - Parameter limit: The time in which a call that waits for nothing returns.
     func checkLateFacts(_ makeLayer: @escaping MakeLayer, within limit: Duration = .seconds(1)) {
-        for byteOffset in Set([0, self.expected.byteCount / 2]).sorted() {
-            for isMatching in [false, true] {
-                var call: String?
-                // On a busy machine a thread may wait that long for a core: only a call that is late every time waits.
-                for attempt in 0..<3 where attempt == 0 || call != nil {
-                    call = self.waitingCall(makeLayer, at: byteOffset, isMatching: isMatching, within: limit)
-                }
-                guard let call else { continue }
-                let place = "opened at byte \(byteOffset) \(isMatching ? "with" : "without") a validator"
-                return self.findings.add(
-                    16,
-                    "A call of '\(call)', \(place), waits for the facts of the base, although 'neverBlocks' is true.")
+        for (byteOffset, isMatching) in self.openings {
+            let call = Self.everyTime {
+                self.waitingCall(makeLayer, at: byteOffset, isMatching: isMatching, within: limit)
             }
+            guard let call else { continue }
+            let place = "opened at byte \(byteOffset) \(isMatching ? "with" : "without") a validator"
+            return self.findings.add(
+                16, "A call of '\(call)', \(place), waits for the facts of the base, although 'neverBlocks' is true.")
         }
     }
 
@@ -68,7 +63,7 @@ extension Kit {
                 call.withLock { $0 = "info" }
                 _ = (reader.isOpen, reader.info)
                 call.withLock { $0 = "read" }
-                _ = try Pass(reader, self.findings, capacity: 4096).attempt()
+                _ = try Pass(reader, self, capacity: 4096).attempt()
                 call.withLock { $0 = "close" }
                 reader.close()
             } catch {

@@ -38,9 +38,7 @@ extension Kit {
         let source = try self.makeSource()
         let validator = try source.info(BlobContext()).validator
         if let validator, source.traits.contains(.repeatable) {
-            let pass = Pass(
-                try source.open(matching: validator), self.findings, capacity: 64, patience: self.patience)
-            _ = try pass.step()
+            _ = try Pass(try source.open(matching: validator), self, capacity: 64).step()
         }
         let others: [BlobValidator] = [
             .strong("of other content"), .weak("\(self.expected.byteCount)-1-1"),
@@ -58,9 +56,7 @@ extension Kit {
     /// C10: readers are independent; a source that can be read only once refuses a second reader.
     func checkIndependence() throws {
         let source = try self.makeSource()
-        let open = { (byteOffset: Int64) in
-            Pass(try source.open(at: byteOffset), self.findings, capacity: 512, patience: self.patience)
-        }
+        let open = { (byteOffset: Int64) in Pass(try source.open(at: byteOffset), self, capacity: 512) }
         guard source.traits.contains(.repeatable) else {
             let first = try open(0)
             _ = try first.step()  // Needed because an event-driven opening may only have begun.
@@ -72,16 +68,12 @@ extension Kit {
             }
             return withExtendedLifetime(first) {}
         }
-        let middle = self.expected.byteCount / 2
-        var readers = [(try open(0), Int64(0)), (try open(middle), middle)]
+        let passes = [try open(0), try open(self.expected.byteCount / 2)]
         for _ in 0..<64 {
-            for index in readers.indices {
-                guard case .bytes(let bytes) = try readers[index].0.step() else { continue }
-                guard self.expected.agrees(with: bytes, at: readers[index].1) else {
-                    return self.findings.add(
-                        10, "Wrong bytes at \(readers[index].1), read in turn with another reader.")
-                }
-                readers[index].1 += Int64(bytes.count)
+            for pass in passes {
+                guard case .bytes(let bytes) = try pass.step(), !pass.holds(bytes) else { continue }
+                let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
+                return self.findings.add(10, "Wrong bytes at \(byteOffset), read in turn with another reader.")
             }
         }
     }
@@ -92,16 +84,13 @@ extension Kit {
         guard source.traits.isSuperset(of: [.concurrentReaders, .repeatable]) else { return }
         concurrently(4) { index in
             do {
-                var byteOffset = self.expected.byteCount / 4 * Int64(index)
-                let reader = try source.open(at: byteOffset)
-                let pass = Pass(reader, self.findings, capacity: 1024, patience: self.patience)
+                let reader = try source.open(at: self.expected.byteCount / 4 * Int64(index))
+                let pass = Pass(reader, self, capacity: 1024)
                 for _ in 0..<256 {
                     guard case .bytes(let bytes) = try pass.step() else { return }
-                    guard self.expected.agrees(with: bytes, at: byteOffset) else {
-                        return self.findings.add(
-                            10, "Wrong bytes at \(byteOffset), with other readers at the same time.")
-                    }
-                    byteOffset += Int64(bytes.count)
+                    if pass.holds(bytes) { continue }
+                    let byteOffset = reader.byteOffset - Int64(bytes.count)
+                    return self.findings.add(10, "Wrong bytes at \(byteOffset), with other readers at the same time.")
                 }
             } catch {
                 self.findings.add(10, "A reader fails beside others", BlobError(wrapping: error))

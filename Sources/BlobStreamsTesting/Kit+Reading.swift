@@ -16,7 +16,7 @@ extension Kit {
         context: BlobContext = BlobContext()
     ) throws -> Pass {
         let reader = try self.makeSource().open(at: byteOffset, matching: validator, context: context)
-        return Pass(reader, self.findings, capacity: capacity, waiting: context, patience: self.patience)
+        return Pass(reader, self, capacity: capacity, waiting: context)
     }
 
     /// C1, C8, C9, C11: reads return all bytes, whatever their capacity.
@@ -26,7 +26,6 @@ extension Kit {
             // A source that is too large to be kept in memory is read only once.
             if self.expected.byteCount > 64 << 20, capacity != Self.capacities.last { continue }
             let pass = try self.open(capacity: max(capacity, Self.largeCapacity))
-            var byteOffset: Int64 = 0
             var readCount = 0
             reading: while true {
                 let room = readCount < Self.smallReadCount ? capacity : Self.largeCapacity
@@ -34,27 +33,20 @@ extension Kit {
                 switch try pass.step(atMost: room) {
                 case .end: break reading
                 case .bytes(let bytes):
-                    guard self.expected.agrees(with: bytes, at: byteOffset) else {
-                        self.noteWrongBytes(pass.reader.info.validator, identity, capacity, byteOffset)
-                        return
+                    if pass.holds(bytes) { continue }
+                    let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
+                    self.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), with room for \(capacity).")
+                    if let validator = pass.reader.info.validator, validator.isStrong, validator == identity {
+                        self.findings.add(11, "Two openings have one strong validator and different bytes.")
                     }
-                    byteOffset += Int64(bytes.count)
+                    return
                 }
             }
-            if byteOffset != self.expected.byteCount {
-                let end = "The end came at byte \(byteOffset) of \(self.expected.byteCount)"
+            if pass.reader.byteOffset != self.expected.byteCount {
+                let end = "The end came at byte \(pass.reader.byteOffset) of \(self.expected.byteCount)"
                 self.findings.add(8, "\(end) with room for \(capacity) bytes, without an error.")
             }
             identity = identity ?? pass.reader.info.validator
-        }
-    }
-
-    private func noteWrongBytes(
-        _ validator: BlobValidator?, _ identity: BlobValidator?, _ capacity: Int, _ byteOffset: Int64
-    ) {
-        self.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), with room for \(capacity).")
-        if let validator, validator.isStrong, validator == identity {
-            self.findings.add(11, "Two openings have one strong validator and different bytes.")
         }
     }
 
@@ -64,7 +56,7 @@ extension Kit {
         for isFirst in [true, false] where isFirst || source.traits.contains(.repeatable) {
             // As chunks are read: memory is given away where a plugin has any.
             let reader = try source.withoutBlocking.open()
-            let pass = Pass(reader, self.findings, capacity: 1, patience: self.patience)
+            let pass = Pass(reader, self, capacity: 1)
             while reader.byteOffset < Self.largeCapacity {
                 let byteOffset = reader.byteOffset
                 var result = BlobReadResult.end

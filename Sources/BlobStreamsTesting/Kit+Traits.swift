@@ -5,7 +5,6 @@ import BlobPlatform
 extension Kit {
     /// The time in which a call that never blocks must return, or a waker be called, with a margin for loaded machines.
     private static let callTimeLimit = Duration.seconds(1)
-    private static let attemptCount = 3
 
     /// C8: the info is final once it is known.
     func checkFinalInfo() throws {
@@ -26,36 +25,29 @@ extension Kit {
 
     /// C1: the slot is fired when the info is known, even before bytes are available.
     func checkWakerAtOpening() throws {
-        for attempt in 1...Self.attemptCount {
-            let walk = try self.walk()
-            let reader = walk.reader
-            guard !reader.isOpen, try walk.attempt() == .notYet, !reader.isOpen else { return }
+        let fault = try Self.everyTime {
+            let pass = try self.open(capacity: 64)
+            let reader = pass.reader
+            guard !reader.isOpen, try pass.checkedAttempt() == nil, !reader.isOpen else { return String?.none }
             let bell = RecordingWaker()
             reader.whenReadable(bell.waker)
             let end = ContinuousClock.now + self.patience
             while !reader.isOpen, !bell.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
             // It may also have opened for an end or an error: the waker must be called in any case.
-            guard !bell.wait(for: Self.callTimeLimit) else { return }
-            if attempt == Self.attemptCount { self.findings.add(1, "The slot is not fired when the info is known.") }
+            return bell.wait(for: Self.callTimeLimit) ? nil : "The slot is not fired when the info is known."
         }
+        if let fault { self.findings.add(1, fault) }
     }
 
     /// C16: the traits and `neverBlocks` are constant, and `neverBlocks` is true only if no call blocks, at any offset and
     /// with any validator.
     func checkNeverBlocks() throws {
-        for byteOffset in Set([0, self.expected.byteCount / 2]).sorted() {
-            for isMatching in [false, true] {
-                var call: String?
-                for _ in 0..<Self.attemptCount {
-                    call = try self.slowCall(at: byteOffset, isMatching: isMatching)
-                    // On a busy machine a thread may wait that long for a core: only a call that is late every time
-                    // blocks.
-                    if call == nil { break }
-                }
-                guard let call else { continue }
-                let place = byteOffset > 0 || isMatching ? ", opened at an offset or with a validator," : ""
-                return self.findings.add(16, "A call of '\(call)'\(place) blocks, although 'neverBlocks' is true.")
+        for (byteOffset, isMatching) in self.openings {
+            guard let call = try Self.everyTime({ try self.slowCall(at: byteOffset, isMatching: isMatching) }) else {
+                continue
             }
+            let place = byteOffset > 0 || isMatching ? ", opened at an offset or with a validator," : ""
+            return self.findings.add(16, "A call of '\(call)'\(place) blocks, although 'neverBlocks' is true.")
         }
     }
 
@@ -74,7 +66,7 @@ extension Kit {
         let reader = try measure("open", says) { try source.open(at: byteOffset, matching: validator) }
         let neverBlocks = says || reader.neverBlocks
         var isConstant = true
-        let pass = Pass(reader, self.findings, capacity: 4096, patience: self.patience)
+        let pass = Pass(reader, self, capacity: 4096)
         for _ in 0..<64 {
             let step = try measure("read", neverBlocks) { try pass.attempt() }
             isConstant = isConstant && (says || neverBlocks == reader.neverBlocks)

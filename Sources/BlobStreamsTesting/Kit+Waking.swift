@@ -10,12 +10,12 @@ extension Kit {
     /// C1: after each `notYet`, the slot is fired when a read is worth trying again, however much later the waker comes.
     func checkCalls() throws {
         var round = 0
-        try self.forEachNotYet { walk in
+        try self.forEachNotYet { pass in
             self.letTimePass(round)
             round += 1
             let bell = RecordingWaker()
-            walk.reader.whenReadable(bell.waker)
-            return try self.expectCall(bell, walk)
+            pass.reader.whenReadable(bell.waker)
+            return try self.expectCall(bell, pass)
         }
     }
 
@@ -34,7 +34,7 @@ extension Kit {
     /// C1: the slot is not fired under a lock that a read takes.
     func checkLocksOfWakers() throws {
         var (heldCount, callCount) = (0, 0)
-        try self.forEachNotYet(4 * Self.raceCount) { walk in
+        try self.forEachNotYet(4 * Self.raceCount) { pass in
             let (owner, readIsOver) = (pthread_self(), WaitSignal())
             let (isElsewhere, isHeld) = (Locked(false), Locked(false))
             let bell = RecordingWaker {
@@ -43,10 +43,10 @@ extension Kit {
                 isElsewhere.withLock { $0 = true }
                 if !readIsOver.wait(for: Self.lockLimit) { isHeld.withLock { $0 = true } }
             }
-            walk.reader.whenReadable(bell.waker)
+            pass.reader.whenReadable(bell.waker)
             defer { readIsOver.signal() }
-            guard try self.expectCall(bell, walk) else { return false }
-            _ = (walk.reader.isOpen, walk.reader.info, try walk.attempt())
+            guard try self.expectCall(bell, pass) else { return false }
+            _ = (pass.reader.isOpen, pass.reader.info, try pass.checkedAttempt())
             if isElsewhere.withLock({ $0 }) { callCount += 1 }
             if isHeld.withLock({ $0 }) { heldCount += 1 }
             return callCount < 3
@@ -60,22 +60,22 @@ extension Kit {
     /// C1: a reader is not bound to a thread: each call may come from another one.
     func checkThreads() throws {
         let stepCount = 32
-        let shared = HandedOver(try self.walk())  // Safe: this thread waits while another uses it.
+        let shared = HandedOver(try self.open(capacity: 64))  // Safe: this thread waits while another uses it.
         do {
             for step in 0..<stepCount {
                 // This thread makes every other call: a thread that has ended may pass its identity on to the next one.
                 let isOwn = step.isMultiple(of: 2)
-                let result = try isOwn ? shared.value.attempt() : onThread { try shared.value.attempt() }
+                let result = try isOwn ? shared.value.checkedAttempt() : onThread { try shared.value.checkedAttempt() }
                 guard result != .end else { return }
-                guard result == .notYet else { continue }
+                guard result == nil else { continue }
                 let bell = RecordingWaker()
                 try onThread { shared.value.reader.whenReadable(bell.waker) }
                 guard try self.expectCall(bell, shared.value) else { return }
             }
         } catch {
             // A reader that also fails on one thread has another fault.
-            let alone = try self.walk()
-            for _ in 0..<stepCount where try alone.attempt() == .notYet { try alone.pass.waitUntilReadable() }
+            let alone = try self.open(capacity: 64)
+            for _ in 0..<stepCount where try alone.checkedAttempt() == nil { try alone.waitUntilReadable() }
             self.findings.add(1, "A reader that one thread after another uses fails", BlobError(wrapping: error))
         }
     }
@@ -89,13 +89,11 @@ extension Kit {
     /// The number of reads in one pass; a reader that has not returned `notYet` by then is taken for one that blocks.
     private static let readCount = 512
 
-    func walk() throws -> Walk { Walk(try self.open(capacity: 64), expecting: self.expected, self.findings) }
-
     /// Reads until a read returns `notYet`; returns false if none does.
-    func readUntilNotYet(_ walk: Walk) throws -> Bool {
+    func readUntilNotYet(_ pass: Pass) throws -> Bool {
         for _ in 0..<Self.readCount {
-            switch try walk.attempt() {
-            case .notYet: return true
+            switch try pass.checkedAttempt() {
+            case nil: return true
             case .end: return false
             case .bytes: continue
             }
@@ -105,23 +103,23 @@ extension Kit {
 
     /// Calls `body` each time a read returns `notYet`, at most `count` times, until it returns false; in several
     /// passes.
-    func forEachNotYet(_ count: Int = Self.waitCount, _ body: (Walk) throws -> Bool) throws {
+    func forEachNotYet(_ count: Int = Self.waitCount, _ body: (Pass) throws -> Bool) throws {
         var rest = count
         for _ in 0..<Self.passCount {
-            let walk = try self.walk()
-            guard try self.readUntilNotYet(walk) else { return }
+            let pass = try self.open(capacity: 64)
+            guard try self.readUntilNotYet(pass) else { return }
             repeat {
                 rest -= 1
-                guard try body(walk), rest > 0 else { return }
-            } while try self.readUntilNotYet(walk)
+                guard try body(pass), rest > 0 else { return }
+            } while try self.readUntilNotYet(pass)
         }
     }
 
     /// Waits for a waker to be called; otherwise adds a finding and returns false.
-    func expectCall(_ bell: RecordingWaker, _ walk: Walk) throws -> Bool {
+    func expectCall(_ bell: RecordingWaker, _ pass: Pass) throws -> Bool {
         if bell.wait(for: self.patience) { return true }
         // A source that has no bytes yet is slow, which is another fault than a slot that is not fired.
-        let isReadable = try walk.attempt() != .notYet
+        let isReadable = try pass.checkedAttempt() != nil
         self.findings.add(
             1, isReadable ? "A slot is not fired, or before the bytes are there." : "No bytes within \(self.patience).")
         return false

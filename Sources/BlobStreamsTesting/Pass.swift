@@ -12,11 +12,10 @@ final class Pass {
     static let patience = Duration.seconds(240)
 
     let reader: BlobReader
-    private let findings: ViolationLog
+    private let kit: Kit
     private let context: BlobContext
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
-    private let patience: Duration
 
     /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as for readers
     /// that skip bytes.
@@ -24,17 +23,12 @@ final class Pass {
     private var vainCallCount = 0
 
     /// - Parameter context: The context of waiting for an event-driven reader.
-    init(
-        _ reader: BlobReader, _ findings: ViolationLog, capacity: Int,
-        waiting context: BlobContext = BlobContext(),
-        patience: Duration = Pass.patience
-    ) {
+    init(_ reader: BlobReader, _ kit: Kit, capacity: Int, waiting context: BlobContext = BlobContext()) {
         self.reader = reader
-        self.findings = findings
+        self.kit = kit
         self.context = context
         self.memory = .allocate(byteCount: capacity, alignment: 16)
         self.capacity = capacity
-        self.patience = patience
     }
 
     deinit {
@@ -63,6 +57,28 @@ final class Pass {
         }
     }
 
+    /// As ``attempt(atMost:)``; wrong bytes are a violation, and end the pass.
+    func checkedAttempt() throws -> Step? {
+        let step = try self.attempt()
+        switch step {
+        case .bytes(let bytes) where !self.holds(bytes):
+            let byteOffset = self.reader.byteOffset - Int64(bytes.count)
+            self.kit.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), between others that wait.")
+            throw BlobError(.corrupted, "The bytes are others than expected.")
+        case .end where self.reader.byteOffset != self.kit.expected.byteCount:
+            self.kit.findings.add(
+                8,
+                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount), among reads that wait.")
+        case .bytes, .end, nil: break
+        }
+        return step
+    }
+
+    /// True when bytes, which were read last, are the expected ones.
+    func holds(_ bytes: Data) -> Bool {
+        self.kit.expected.agrees(with: bytes, at: self.reader.byteOffset - Int64(bytes.count))
+    }
+
     /// Reads once.
     func read(into room: UnsafeMutableRawBufferPointer) throws -> (BlobReadResult, count: Int) {
         var output = OutputRawSpan(buffer: room, initializedCount: 0)
@@ -73,13 +89,13 @@ final class Pass {
     /// C1: waits for the waker, which is called when a read is worth trying again; in vain too, but not endlessly.
     func waitUntilReadable() throws {
         guard self.vainCallCount < Self.spuriousCallLimit else {
-            self.findings.add(
+            self.kit.findings.add(
                 1, "The waker was called \(Self.spuriousCallLimit) \(ViolationLog.endlessCalls)")
             throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when.")
         }
         let signal = WaitSignal()
         var waiting = self.context
-        waiting.idleLimit = self.patience
+        waiting.idleLimit = self.kit.patience
         let isWoken = Locked(false)
         self.reader.whenReadable(
             BlobWaker {
@@ -91,7 +107,7 @@ final class Pass {
             try waiting.wait(on: signal) { isWoken.withLock { $0 } ? () : nil }
         }
         if case .failure(let error) = result, error.code == .timedOut, self.context.deadline == nil {
-            self.findings.add(1, "The waker was not called within \(self.patience).")
+            self.kit.findings.add(1, "The waker was not called within \(self.kit.patience).")
         }
         try result.get()
     }
@@ -103,42 +119,6 @@ final class Pass {
             data.append(bytes)
         }
         return data
-    }
-}
-
-/// A pass that compares the bytes that it reads, one attempt at a time.
-final class Walk {
-    let pass: Pass
-    private let expected: Expectation
-    private let findings: ViolationLog
-    private var byteOffset: Int64 = 0
-
-    init(_ pass: Pass, expecting expected: Expectation, _ findings: ViolationLog) {
-        self.pass = pass
-        self.expected = expected
-        self.findings = findings
-    }
-
-    var reader: BlobReader { self.pass.reader }
-
-    /// Reads once, without waiting.
-    func attempt() throws -> BlobReadResult {
-        guard let step = try self.pass.attempt() else { return .notYet }
-        switch step {
-        case .bytes(let bytes):
-            guard self.expected.agrees(with: bytes, at: self.byteOffset) else {
-                self.findings.add(8, "Wrong bytes in the read at byte \(self.byteOffset), between others that wait.")
-                throw BlobError(.corrupted, "The bytes are others than expected.")
-            }
-            self.byteOffset += Int64(bytes.count)
-            return .bytes
-        case .end:
-            if self.byteOffset != self.expected.byteCount {
-                self.findings.add(
-                    8, "The end came at byte \(self.byteOffset) of \(self.expected.byteCount), among reads that wait.")
-            }
-            return .end
-        }
     }
 }
 

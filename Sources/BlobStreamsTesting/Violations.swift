@@ -113,6 +113,18 @@ struct Kit: Sendable {
         return self.findings.all
     }
 
+    /// The offsets and the use of a validator in checks of openings.
+    var openings: [(byteOffset: Int64, isMatching: Bool)] {
+        Set([0, self.expected.byteCount / 2]).sorted().flatMap { [($0, false), ($0, true)] }
+    }
+
+    /// Returns the fault that is found every time; nil when there is none once. On a busy machine a thread may wait for a
+    /// core as long as one that is at fault.
+    static func everyTime(_ fault: () throws -> String?) rethrows -> String? {
+        for _ in 0..<2 where try fault() == nil { return nil }
+        return try fault()
+    }
+
     /// Runs a check on its own thread, so that a source that never returns does not block the kit.
     private func run(_ check: @escaping Check) {
         let isDone = WaitSignal()

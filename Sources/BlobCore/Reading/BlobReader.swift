@@ -203,9 +203,6 @@ public final class BlobReader {
         }
     }
 
-    /// Consumes bytes from the front of those that were lent last.
-    package func consume(_ byteCount: Int) { _ = self.takeHeld(byteCount) }
-
     /// Returns the next bytes without a copy, and moves past them; nil when there are none in memory.
     ///
     /// - Parameter byteCount: The maximum number of bytes, from 1.

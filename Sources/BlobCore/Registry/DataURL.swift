@@ -1,3 +1,5 @@
+import BlobPlatform
+
 /// The media type and the bytes of a `data:` URL (RFC 2397).
 struct DataURL {
     /// The media type of a URL that names none (RFC 2397, section 3).
@@ -54,12 +56,15 @@ struct DataURL {
         return type
     }
 
+    private static let base64Characters = ByteSet(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
     /// Decodes base64 (RFC 4648, section 4), whose characters may be percent-encoded. White space is skipped, and the
     /// padding may be missing.
     private static func decodeBase64(_ text: ArraySlice<UInt8>) throws(Fault) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count / 4 * 3)
-        var (bits, bitCount, paddingCount, characterCount) = (UInt32(0), 0, 0, 0)
+        let padding = UInt8(ascii: "=")
+        var characters: [UInt8] = []
+        characters.reserveCapacity(text.count + 2)
         var index = text.startIndex
         while index < text.endIndex {
             let offset = index
@@ -67,36 +72,16 @@ struct DataURL {
             index += isEncoded ? 3 : 1
             let byte = isEncoded ? PercentEncoding.decode(text[offset..<index])?.first ?? 0 : text[offset]
             if byte == 0x20 || (0x09...0x0D).contains(byte) { continue }
-            if byte == UInt8(ascii: "=") {
-                (paddingCount, characterCount) = (paddingCount + 1, characterCount + 1)
-                continue
-            }
-            guard let value = self.base64Value(byte), paddingCount == 0 else {
+            guard byte == padding || self.base64Characters.contains(byte) && characters.last != padding else {
                 throw Fault(reason: "a character in its data that base64 does not have there", offset: offset)
             }
-            characterCount += 1
-            (bits, bitCount) = (bits << 6 | value, bitCount + 6)
-            if bitCount >= 8 {
-                bitCount -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
-                bits &= (1 << bitCount) - 1
-            }
+            characters.append(byte)
         }
-        guard bitCount < 6, bits == 0, paddingCount <= 2, paddingCount == 0 || characterCount.isMultiple(of: 4) else {
-            throw Fault(reason: "base64 data that ends in the middle of a byte", offset: text.endIndex)
-        }
-        return bytes
-    }
-
-    private static func base64Value(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(byte - UInt8(ascii: "A"))
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(byte - UInt8(ascii: "a") + 26)
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0") + 52)
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
-        }
+        if characters.last != padding { characters += Array(repeating: padding, count: -characters.count & 3) }
+        // Encoded again, the last character shows whether it has bits for which there is no byte.
+        guard let bytes = Data(base64Encoded: Data(characters)), bytes.base64EncodedData().elementsEqual(characters)
+        else { throw Fault(reason: "base64 data that ends in the middle of a byte", offset: text.endIndex) }
+        return Array(bytes)
     }
 }
 

@@ -28,7 +28,8 @@ private final class SerialStream: StreamOverReader {
     var info: BlobInfo? { get throws { try self.lock.withLock(self.context) { try self.base.knownInfo() } } }
     var reader: BlobReader? { self.base }
     var neverBlocks: Bool { self.base.neverBlocks }
-    var readiness: BlobWakerSlot? { self.lock.withLock { self.base.readiness } }
+    // Without limits, waiting for the lock throws nothing.
+    var readiness: BlobWakerSlot? { try? self.lock.withLock(BlobContext()) { self.base.readiness } }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         try self.lock.withLock(self.context) { try self.base.read(into: &output) }
@@ -38,7 +39,7 @@ private final class SerialStream: StreamOverReader {
         try self.lock.withLock(self.context) { try self.base.take(atMost: byteCount) }
     }
 
-    func close() { self.lock.withLock { self.base.close() } }
+    func close() { try? self.lock.withLock(BlobContext()) { self.base.close() } }
 }
 
 /// The lock of the readers of one source. The thread that has it may acquire it again: a plugin may call the stream.
@@ -63,16 +64,6 @@ private final class ReaderLock: Sendable {
         }
         defer { self.release() }
         return try body()
-    }
-
-    /// Calls `body` with the lock, for which it waits as long as another thread has it.
-    func withLock<Result>(_ body: () -> Result) -> Result {
-        if !self.acquire(nil) {
-            let signal = WaitSignal()
-            while !self.acquire(signal) { BlockingPool.leave { _ = signal.wait(for: nil) } }
-        }
-        defer { self.release() }
-        return body()
     }
 
     /// - Returns: False when another thread has the lock; `signal` is signalled when it is released.
