@@ -100,9 +100,7 @@ public struct FileSource: BlobInputStreamDataSource {
         guard descriptor.status.isFIFO else { return body }
         return try self.fifoOpening.take("A FIFO can be read only once, and was opened before.") { body }
     }
-}
 
-extension FileSource {
     /// The provider for `file` and `stdin` locators.
     public static let provider = BlobProvider(
         .origin { locator, _ in

@@ -68,7 +68,8 @@ final class Pass {
         case .end where self.reader.byteOffset != self.kit.expected.byteCount:
             self.kit.findings.add(
                 8,
-                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount), among reads that wait.")
+                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount), among reads that wait."
+            )
         case .bytes, .end, nil: break
         }
         return step

@@ -6,9 +6,7 @@ public enum BlobReadResult: Sendable {
     case end
     /// Nothing is available yet: the slot of the stream fires when it is.
     case notYet
-}
 
-extension BlobReadResult {
     /// Moves as many of `bytes` as fit to `output`, and removes them from the front.
     ///
     /// - Parameters:

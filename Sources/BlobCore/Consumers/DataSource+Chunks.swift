@@ -27,6 +27,33 @@ extension BlobInputStreamDataSource {
             return { () async throws(BlobError) in try await reader.nextUnlessCancelled() }
         }
     }
+
+    /// This source, or a layer that reads it on other threads if it may block.
+    package var withoutBlocking: any BlobInputStreamDataSource {
+        self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self)
+    }
+
+    /// Returns the lines of this source.
+    ///
+    /// A line ends with LF or CR LF, which are not part of it; the last line may lack them. Invalid UTF-8 is repaired
+    /// with U+FFFD, as `String(decoding:as:)` does.
+    ///
+    /// ```swift
+    /// for try await line in source.lines() where line.hasPrefix("error:") { print(line) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - byteCount: The maximum length of a line in bytes, without its LF; by default 1 MiB, which is longer than a
+    ///     person reads, while memory stays bounded. A longer line throws ``BlobError/Code/limitExceeded``.
+    ///   - context: The context of each iteration.
+    public func lines(
+        ofAtMost byteCount: Int = 1 << 20, context: BlobContext = BlobContext()
+    ) -> BlobSequence<String, BlobError> {
+        BlobSequence {
+            var lines = LineReader(self, byteCount, context)
+            return { () async throws(BlobError) in try await lines.next() }
+        }
+    }
 }
 
 /// The reader of the chunks of one iteration. Has one owner, as every reader has.
@@ -104,13 +131,6 @@ final class ChunkReader {
     }
 }
 
-extension BlobInputStreamDataSource {
-    /// This source, or a layer that reads it on other threads if it may block.
-    package var withoutBlocking: any BlobInputStreamDataSource {
-        self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self)
-    }
-}
-
 extension Data {
     /// Uses the memory of `bytes` if nobody else sees it, as the receiver may write to it; otherwise copies it.
     init(_ bytes: BlobBytes) {
@@ -143,30 +163,6 @@ extension Data {
         } catch {
             free(memory)
             throw error
-        }
-    }
-}
-
-extension BlobInputStreamDataSource {
-    /// Returns the lines of this source.
-    ///
-    /// A line ends with LF or CR LF, which are not part of it; the last line may lack them. Invalid UTF-8 is repaired
-    /// with U+FFFD, as `String(decoding:as:)` does.
-    ///
-    /// ```swift
-    /// for try await line in source.lines() where line.hasPrefix("error:") { print(line) }
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - byteCount: The maximum length of a line in bytes, without its LF; by default 1 MiB, which is longer than a
-    ///     person reads, while memory stays bounded. A longer line throws ``BlobError/Code/limitExceeded``.
-    ///   - context: The context of each iteration.
-    public func lines(
-        ofAtMost byteCount: Int = 1 << 20, context: BlobContext = BlobContext()
-    ) -> BlobSequence<String, BlobError> {
-        BlobSequence {
-            var lines = LineReader(self, byteCount, context)
-            return { () async throws(BlobError) in try await lines.next() }
         }
     }
 }

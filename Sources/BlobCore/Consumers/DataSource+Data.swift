@@ -38,25 +38,7 @@ extension BlobInputStreamDataSource {
         }
         return data
     }
-}
 
-extension BlobReader {
-    /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
-    func data(upTo byteCount: Int) throws -> Data {
-        var data = Data()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 128 * 1024), alignment: 16)
-        defer { buffer.deallocate() }
-        while data.count < byteCount {
-            let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(byteCount - data.count))
-            let count = try self.readWaiting(into: room)
-            guard count > 0 else { break }
-            data.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
-        }
-        return data
-    }
-}
-
-extension BlobInputStreamDataSource {
     /// Writes all bytes to a file, or none of them.
     ///
     /// The bytes are written to a new file beside `url`, which is synchronised to the disk and renamed at the end; on
@@ -92,5 +74,21 @@ extension BlobInputStreamDataSource {
         } onCancel: {
             context.cancellation.cancel()
         }
+    }
+}
+
+extension BlobReader {
+    /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
+    func data(upTo byteCount: Int) throws -> Data {
+        var data = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 128 * 1024), alignment: 16)
+        defer { buffer.deallocate() }
+        while data.count < byteCount {
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(byteCount - data.count))
+            let count = try self.readWaiting(into: room)
+            guard count > 0 else { break }
+            data.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
+        }
+        return data
     }
 }

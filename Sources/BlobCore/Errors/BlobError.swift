@@ -139,9 +139,7 @@ public struct BlobError: Error, Equatable, Sendable {
                 locator: locator.map { printableLocator($0) }, byteOffset: byteOffset, remedy: remedy,
                 cause: Cause(error: cause)))
     }
-}
 
-extension BlobError {
     /// A setting of the reader that would let a request succeed which failed without it, for a program that can ask for
     /// it or name its option.
     ///
@@ -182,34 +180,7 @@ extension BlobError {
         error.retryDelay = self.retryDelay
         return error
     }
-}
 
-extension BlobError: CustomStringConvertible {
-    /// One line: `CODE: MESSAGE [LOCATOR] (at byte N)`. Control characters are escaped.
-    public var description: String {
-        var line = "\(self.code): \(self.message)"
-        if let locator, !self.message.holds(locator) { line += " [\(locator)]" }
-        if let byteOffset { line += " (at byte \(byteOffset))" }
-        return String(line.flatMap { $0.unicodeScalars.allSatisfy(\.isPrintable) ? String($0) : $0.escaped })
-    }
-}
-
-extension Unicode.Scalar {
-    /// False for control characters, line separators and characters that change the direction of text.
-    package var isPrintable: Bool {
-        if self.isASCII { return self.value >= 0x20 && self.value < 0x7F }
-        return switch self.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator, .format: false
-        default: true
-        }
-    }
-}
-
-extension Character {
-    fileprivate var escaped: String { self.unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
-}
-
-extension BlobError {
     /// The kind of a ``BlobError``: a number that never changes, because it is the code of the bridged `NSError`.
     ///
     /// A struct, so that codes can be added without breaking a `switch` (give it a `default`).
@@ -220,110 +191,7 @@ extension BlobError {
         // Numbers without a name are described as `unknown`.
         package init(rawValue: Int) { self.rawValue = rawValue }
     }
-}
 
-extension BlobError.Code {
-    /// A file, a member, an asset or the object of a scheme does not exist.
-    public static let notFound = Self(rawValue: 1)
-    /// The system or the peer denies the operation.
-    public static let permissionDenied = Self(rawValue: 2)
-    /// A text is not a locator, or names something that is invalid for its scheme.
-    public static let invalidLocator = Self(rawValue: 3)
-    /// An argument is outside of its range.
-    public static let invalidArgument = Self(rawValue: 4)
-    /// No provider is registered for a scheme; the message lists those that are.
-    public static let notRegistered = Self(rawValue: 5)
-    /// A format, feature or kind of object that cannot be read.
-    public static let unsupported = Self(rawValue: 6)
-    /// The structure of the format is broken.
-    public static let corrupted = Self(rawValue: 7)
-    /// The bytes ended too early.
-    public static let truncated = Self(rawValue: 8)
-    /// A checksum differs from the one that was expected.
-    public static let checksumMismatch = Self(rawValue: 9)
-    /// A size differs from the one that was expected.
-    public static let sizeMismatch = Self(rawValue: 10)
-    /// Data follows the end of the format.
-    public static let trailingData = Self(rawValue: 11)
-    /// The content is encrypted.
-    public static let encrypted = Self(rawValue: 12)
-    /// A name matches several members.
-    public static let ambiguousMember = Self(rawValue: 13)
-    /// Two parts of the format contradict each other.
-    public static let inconsistent = Self(rawValue: 14)
-    /// A limit was reached; the message names it and its value.
-    public static let limitExceeded = Self(rawValue: 15)
-    /// The content is no longer the one that was opened.
-    public static let changed = Self(rawValue: 16)
-    /// The deadline of the job or the idle limit of a step passed.
-    public static let timedOut = Self(rawValue: 17)
-    /// The context was cancelled.
-    public static let cancelled = Self(rawValue: 18)
-    /// The system reported an error; see ``BlobError/systemErrorNumber``.
-    public static let io = Self(rawValue: 19)
-    /// A peer, a library or a helper is not available.
-    public static let unavailable = Self(rawValue: 20)
-    /// The server refused the request.
-    public static let refused = Self(rawValue: 21)
-    /// The reader or stream is closed.
-    public static let closed = Self(rawValue: 22)
-    /// A plugin broke a contract of ``BlobInputStreamDataSource``.
-    public static let misbehavingPlugin = Self(rawValue: 23)
-    /// A defect of this framework.
-    public static let internalError = Self(rawValue: 24)
-
-    /// The name of each code, by number from 1.
-    private static let names = [
-        "notFound", "permissionDenied", "invalidLocator", "invalidArgument", "notRegistered", "unsupported",
-        "corrupted", "truncated", "checksumMismatch", "sizeMismatch", "trailingData", "encrypted", "ambiguousMember",
-        "inconsistent", "limitExceeded", "changed", "timedOut", "cancelled", "io", "unavailable", "refused", "closed",
-        "misbehavingPlugin", "internalError",
-    ]
-
-    /// All codes, by number.
-    package static var all: [Self] { (1...self.names.count).map(Self.init(rawValue:)) }
-
-    /// True when errors of this code are transient, unless they state otherwise.
-    package var isTransient: Bool { [.changed, .timedOut, .unavailable].contains(self) }
-}
-
-extension BlobError.Code: CustomStringConvertible {
-    /// The name of the code's constant; `unknown` for a number without one.
-    public var description: String {
-        (1...Self.names.count).contains(self.rawValue) ? Self.names[self.rawValue - 1] : "unknown"
-    }
-}
-
-extension BlobError.Code {
-    /// The exit status of a program that fails with this code, from 64 to 77, or 130.
-    ///
-    /// The statuses are those of `sysexits.h`, and 130, which shells report for an interrupt; `blob` and the examples
-    /// end with them. A code without a status of its own has 70, the status of a defect.
-    public var exitStatus: Int32 {
-        switch self {
-        case .invalidLocator, .invalidArgument, .notRegistered: 64
-        case .unsupported, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .encrypted,
-            .ambiguousMember, .inconsistent, .limitExceeded:
-            65
-        case .notFound: 66
-        case .unavailable: 69
-        case .io: 74
-        case .changed, .timedOut: 75
-        case .refused: 76
-        case .permissionDenied: 77
-        case .cancelled: 130
-        default: 70
-        }
-    }
-}
-
-/// An error whose text comes from Foundation.
-package protocol LocallyDescribedError: Error {
-    /// The localised description.
-    var localText: String { get }
-}
-
-extension BlobError {
     /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.
     ///
     /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
@@ -430,4 +298,128 @@ extension BlobError {
     static var pastLargestOffset: BlobError {
         BlobError(.limitExceeded, "The offset is at the limit of \(Int64.max) bytes.")
     }
+}
+
+extension BlobError: CustomStringConvertible {
+    /// One line: `CODE: MESSAGE [LOCATOR] (at byte N)`. Control characters are escaped.
+    public var description: String {
+        var line = "\(self.code): \(self.message)"
+        if let locator, !self.message.holds(locator) { line += " [\(locator)]" }
+        if let byteOffset { line += " (at byte \(byteOffset))" }
+        return String(line.flatMap { $0.unicodeScalars.allSatisfy(\.isPrintable) ? String($0) : $0.escaped })
+    }
+}
+
+extension Unicode.Scalar {
+    /// False for control characters, line separators and characters that change the direction of text.
+    package var isPrintable: Bool {
+        if self.isASCII { return self.value >= 0x20 && self.value < 0x7F }
+        return switch self.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .format: false
+        default: true
+        }
+    }
+}
+
+extension Character {
+    fileprivate var escaped: String { self.unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
+}
+
+extension BlobError.Code {
+    /// A file, a member, an asset or the object of a scheme does not exist.
+    public static let notFound = Self(rawValue: 1)
+    /// The system or the peer denies the operation.
+    public static let permissionDenied = Self(rawValue: 2)
+    /// A text is not a locator, or names something that is invalid for its scheme.
+    public static let invalidLocator = Self(rawValue: 3)
+    /// An argument is outside of its range.
+    public static let invalidArgument = Self(rawValue: 4)
+    /// No provider is registered for a scheme; the message lists those that are.
+    public static let notRegistered = Self(rawValue: 5)
+    /// A format, feature or kind of object that cannot be read.
+    public static let unsupported = Self(rawValue: 6)
+    /// The structure of the format is broken.
+    public static let corrupted = Self(rawValue: 7)
+    /// The bytes ended too early.
+    public static let truncated = Self(rawValue: 8)
+    /// A checksum differs from the one that was expected.
+    public static let checksumMismatch = Self(rawValue: 9)
+    /// A size differs from the one that was expected.
+    public static let sizeMismatch = Self(rawValue: 10)
+    /// Data follows the end of the format.
+    public static let trailingData = Self(rawValue: 11)
+    /// The content is encrypted.
+    public static let encrypted = Self(rawValue: 12)
+    /// A name matches several members.
+    public static let ambiguousMember = Self(rawValue: 13)
+    /// Two parts of the format contradict each other.
+    public static let inconsistent = Self(rawValue: 14)
+    /// A limit was reached; the message names it and its value.
+    public static let limitExceeded = Self(rawValue: 15)
+    /// The content is no longer the one that was opened.
+    public static let changed = Self(rawValue: 16)
+    /// The deadline of the job or the idle limit of a step passed.
+    public static let timedOut = Self(rawValue: 17)
+    /// The context was cancelled.
+    public static let cancelled = Self(rawValue: 18)
+    /// The system reported an error; see ``BlobError/systemErrorNumber``.
+    public static let io = Self(rawValue: 19)
+    /// A peer, a library or a helper is not available.
+    public static let unavailable = Self(rawValue: 20)
+    /// The server refused the request.
+    public static let refused = Self(rawValue: 21)
+    /// The reader or stream is closed.
+    public static let closed = Self(rawValue: 22)
+    /// A plugin broke a contract of ``BlobInputStreamDataSource``.
+    public static let misbehavingPlugin = Self(rawValue: 23)
+    /// A defect of this framework.
+    public static let internalError = Self(rawValue: 24)
+
+    /// The name of each code, by number from 1.
+    private static let names = [
+        "notFound", "permissionDenied", "invalidLocator", "invalidArgument", "notRegistered", "unsupported",
+        "corrupted", "truncated", "checksumMismatch", "sizeMismatch", "trailingData", "encrypted", "ambiguousMember",
+        "inconsistent", "limitExceeded", "changed", "timedOut", "cancelled", "io", "unavailable", "refused", "closed",
+        "misbehavingPlugin", "internalError",
+    ]
+
+    /// All codes, by number.
+    package static var all: [Self] { (1...self.names.count).map(Self.init(rawValue:)) }
+
+    /// True when errors of this code are transient, unless they state otherwise.
+    package var isTransient: Bool { [.changed, .timedOut, .unavailable].contains(self) }
+
+    /// The exit status of a program that fails with this code, from 64 to 77, or 130.
+    ///
+    /// The statuses are those of `sysexits.h`, and 130, which shells report for an interrupt; `blob` and the examples
+    /// end with them. A code without a status of its own has 70, the status of a defect.
+    public var exitStatus: Int32 {
+        switch self {
+        case .invalidLocator, .invalidArgument, .notRegistered: 64
+        case .unsupported, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .encrypted,
+            .ambiguousMember, .inconsistent, .limitExceeded:
+            65
+        case .notFound: 66
+        case .unavailable: 69
+        case .io: 74
+        case .changed, .timedOut: 75
+        case .refused: 76
+        case .permissionDenied: 77
+        case .cancelled: 130
+        default: 70
+        }
+    }
+}
+
+extension BlobError.Code: CustomStringConvertible {
+    /// The name of the code's constant; `unknown` for a number without one.
+    public var description: String {
+        (1...Self.names.count).contains(self.rawValue) ? Self.names[self.rawValue - 1] : "unknown"
+    }
+}
+
+/// An error whose text comes from Foundation.
+package protocol LocallyDescribedError: Error {
+    /// The localised description.
+    var localText: String { get }
 }

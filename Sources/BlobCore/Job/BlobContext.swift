@@ -150,16 +150,7 @@ public struct BlobContext: Sendable {
         child.cancellation = self.cancellation.makeChild()
         return child
     }
-}
 
-/// A closure that has an identity, so that two contexts can be compared.
-private final class Passwords: Sendable {
-    let find: @Sendable (BlobLocator?) throws -> String?
-
-    init(find: @escaping @Sendable (BlobLocator?) throws -> String?) { self.find = find }
-}
-
-extension BlobContext {
     /// Returns the limit for the first byte of a step that begins now.
     package func stepLimit() -> StepLimit {
         let idleEnd = self.idleLimit.map { Moment(.now.advanced(by: $0)) }
@@ -240,9 +231,7 @@ extension BlobContext {
             }
         }
     }
-}
 
-extension BlobContext {
     /// Waits for the duration; throws when the job is cancelled or times out before.
     package func pause(for duration: Duration) throws(BlobError) {
         let end = ContinuousClock.now + duration
@@ -255,9 +244,7 @@ extension BlobContext {
         }
         try self.check()
     }
-}
 
-extension BlobContext {
     /// Calls `waker` once, when `descriptor` is readable, hung up or in error.
     ///
     /// For reads that would otherwise block. One thread of the process waits for all descriptors; it neither reads them
@@ -296,6 +283,13 @@ extension BlobContext {
     public func wake(after delay: Duration, _ waker: BlobWaker) -> BlobRegistration {
         EventLoop.shared.wake(after: delay, waker)
     }
+}
+
+/// A closure that has an identity, so that two contexts can be compared.
+private final class Passwords: Sendable {
+    let find: @Sendable (BlobLocator?) throws -> String?
+
+    init(find: @escaping @Sendable (BlobLocator?) throws -> String?) { self.find = find }
 }
 
 /// A wait for a time, of a stream that returns `notYet` meanwhile.

@@ -78,6 +78,45 @@ extension BlobInputStreamDataSource {
         choose(&layers)
         return layers.applied(to: self)
     }
+
+    /// Returns this source with a layer that counts the bytes that pass, for progress.
+    ///
+    /// ```swift
+    /// let counted = source.counting { count, byteOffset, byteCount in
+    ///     print("\(byteOffset) of \(byteCount.map(String.init) ?? "unknown")")
+    /// }
+    /// ```
+    ///
+    /// - Parameter onBytes: A closure that is called after each read, on the reading thread, with the number of bytes
+    ///   read, the offset after them, and the byte count if known. Each reader counts separately; the bytes are also
+    ///   reported to the event sink of the context.
+    public func counting(
+        _ onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+    ) -> some BlobInputStreamDataSource {
+        InspectedSource(layer: "CountingSource", base: self) { opening in
+            Counter(onBytes: onBytes, sink: opening.context.eventSink)
+        }
+    }
+
+    /// Returns this source with a layer that reads it on another thread, ahead of the consumer, and so makes a blocking
+    /// source event-driven.
+    ///
+    /// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB
+    /// each at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds
+    /// bytes or is being filled. A source whose readers never block is read in place. Over a source without
+    /// `concurrentReaders`, a reader is still used by one thread at a time.
+    ///
+    /// ```swift
+    /// let stream = BlobInputStream(source.readingAhead())
+    /// ```
+    ///
+    /// - Parameter windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default
+    ///   64 KiB and 1 MiB.
+    public func readingAhead(
+        windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
+    ) -> some BlobInputStreamDataSource {
+        ReadAheadSource(self, windowByteCounts: windowByteCounts)
+    }
 }
 
 /// A layer that gives its base a context with tighter limits: the time of each opening and of each wait for its next
@@ -167,27 +206,6 @@ private struct Limit: BlobInspector {
     }
 }
 
-extension BlobInputStreamDataSource {
-    /// Returns this source with a layer that counts the bytes that pass, for progress.
-    ///
-    /// ```swift
-    /// let counted = source.counting { count, byteOffset, byteCount in
-    ///     print("\(byteOffset) of \(byteCount.map(String.init) ?? "unknown")")
-    /// }
-    /// ```
-    ///
-    /// - Parameter onBytes: A closure that is called after each read, on the reading thread, with the number of bytes
-    ///   read, the offset after them, and the byte count if known. Each reader counts separately; the bytes are also
-    ///   reported to the event sink of the context.
-    public func counting(
-        _ onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
-    ) -> some BlobInputStreamDataSource {
-        InspectedSource(layer: "CountingSource", base: self) { opening in
-            Counter(onBytes: onBytes, sink: opening.context.eventSink)
-        }
-    }
-}
-
 /// Counts the bytes that pass.
 private struct Counter: BlobInspector {
     let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
@@ -204,28 +222,6 @@ private struct Counter: BlobInspector {
         self.onBytes(bytes.byteCount, byteOffset + Int64(bytes.byteCount), self.byteCount)
         self.sink?(BlobEvent(.bytes, Int64(bytes.byteCount)))
         return 0..<bytes.byteCount
-    }
-}
-
-extension BlobInputStreamDataSource {
-    /// Returns this source with a layer that reads it on another thread, ahead of the consumer, and so makes a blocking
-    /// source event-driven.
-    ///
-    /// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB
-    /// each at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds
-    /// bytes or is being filled. A source whose readers never block is read in place. Over a source without
-    /// `concurrentReaders`, a reader is still used by one thread at a time.
-    ///
-    /// ```swift
-    /// let stream = BlobInputStream(source.readingAhead())
-    /// ```
-    ///
-    /// - Parameter windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default
-    ///   64 KiB and 1 MiB.
-    public func readingAhead(
-        windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
-    ) -> some BlobInputStreamDataSource {
-        ReadAheadSource(self, windowByteCounts: windowByteCounts)
     }
 }
 

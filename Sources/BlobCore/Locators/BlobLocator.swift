@@ -114,9 +114,7 @@ public struct BlobLocator: Hashable, Sendable {
         guard path.first == slash, !path.contains(UInt8(ascii: "?")) else { return nil }
         return PercentEncoding.decode(path)
     }
-}
 
-extension BlobLocator {
     /// The complete text of the locator: parsing it gives an equal locator. May hold secrets; ``description`` does not.
     public var text: String { self.text(schemeSpecificPart: self.schemeSpecificPart) }
 

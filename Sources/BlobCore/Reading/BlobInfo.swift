@@ -33,9 +33,7 @@ public struct BlobInfo: Hashable, Sendable {
         self.validator = validator
         self.isRandomAccess = isRandomAccess
     }
-}
 
-extension BlobInfo {
     /// Checks the offset and the validator of an opening against these facts (contracts C5 and C7).
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for an offset that is negative or past the end,

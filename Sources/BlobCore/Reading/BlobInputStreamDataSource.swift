@@ -77,48 +77,7 @@ extension BlobInputStreamDataSource {
 
     /// Does nothing.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {}
-}
 
-/// The constant traits of a data source, known without opening it and unchanged for its whole life.
-public struct BlobTraits: OptionSet, Hashable, Sendable {
-    /// The bits.
-    public let rawValue: Int
-
-    /// Creates traits from their bits.
-    public init(rawValue: Int) { self.rawValue = rawValue }
-
-    /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
-    ///
-    /// A source that cannot know this before it opens leaves the trait out; its readers can still declare it with
-    /// ``BlobByteStream/neverBlocks``.
-    public static let neverBlocks = Self(rawValue: 1 << 0)
-
-    /// The source can be opened again, and delivers the same bytes as long as its validator is the same. Without this
-    /// trait, the second opening throws ``BlobError/Code/unsupported``.
-    public static let repeatable = Self(rawValue: 1 << 1)
-
-    /// Readers may be open and read on several threads at once. Without this trait, calls of two readers never overlap.
-    public static let concurrentReaders = Self(rawValue: 1 << 2)
-}
-
-/// The offset, the identity and the context that a reader is opened with.
-public struct BlobOpening: Sendable {
-    /// The offset of the first byte to deliver, from 0. An offset past the end is found by the framework, also late.
-    public let byteOffset: Int64
-
-    /// The identity that the content must have; nil accepts any. The framework compares it with that in the info.
-    public let validator: BlobValidator?
-
-    /// The context of the job, kept for the life of the reader.
-    public let context: BlobContext
-
-    /// Creates an opening.
-    public init(at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext) {
-        (self.byteOffset, self.validator, self.context) = (byteOffset, validator, context)
-    }
-}
-
-extension BlobInputStreamDataSource {
     /// Opens a reader of the bytes. Everything that takes a source opens it here.
     ///
     /// A plugin that breaks its contract is reported as ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong
@@ -159,6 +118,45 @@ extension BlobInputStreamDataSource {
     /// ``NamedLayer``.
     package var layerName: String {
         (self as? any NamedLayer)?.layer ?? String(describing: Self.self).prefix { $0 != "<" }.description
+    }
+}
+
+/// The constant traits of a data source, known without opening it and unchanged for its whole life.
+public struct BlobTraits: OptionSet, Hashable, Sendable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Creates traits from their bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
+    ///
+    /// A source that cannot know this before it opens leaves the trait out; its readers can still declare it with
+    /// ``BlobByteStream/neverBlocks``.
+    public static let neverBlocks = Self(rawValue: 1 << 0)
+
+    /// The source can be opened again, and delivers the same bytes as long as its validator is the same. Without this
+    /// trait, the second opening throws ``BlobError/Code/unsupported``.
+    public static let repeatable = Self(rawValue: 1 << 1)
+
+    /// Readers may be open and read on several threads at once. Without this trait, calls of two readers never overlap.
+    public static let concurrentReaders = Self(rawValue: 1 << 2)
+}
+
+/// The offset, the identity and the context that a reader is opened with.
+public struct BlobOpening: Sendable {
+    /// The offset of the first byte to deliver, from 0. An offset past the end is found by the framework, also late.
+    public let byteOffset: Int64
+
+    /// The identity that the content must have; nil accepts any. The framework compares it with that in the info.
+    public let validator: BlobValidator?
+
+    /// The context of the job, kept for the life of the reader.
+    public let context: BlobContext
+
+    /// Creates an opening.
+    public init(at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext) {
+        (self.byteOffset, self.validator, self.context) = (byteOffset, validator, context)
     }
 }
 

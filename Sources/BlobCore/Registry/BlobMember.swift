@@ -93,17 +93,7 @@ public struct BlobMember: Hashable, Sendable {
         self.linkTarget = linkTarget
         self.isEncrypted = isEncrypted
     }
-}
 
-/// The state of a member's header, which makes no difference between members: all are equal.
-private struct HeaderState: Hashable, Sendable {
-    var fault: String?
-
-    static func == (left: Self, right: Self) -> Bool { true }
-    func hash(into hasher: inout Hasher) {}
-}
-
-extension BlobMember {
     /// The name on one line, for people, in a form that is accepted where people write locators.
     ///
     /// Nothing is encoded but control characters, `%`, bytes that are not UTF-8, `!`, `#` and a leading `@`, which
@@ -139,4 +129,12 @@ extension BlobMember {
 
     private static let marks = Array("%!#".utf8)
     private static let at = UInt8(ascii: "@")
+}
+
+/// The state of a member's header, which makes no difference between members: all are equal.
+private struct HeaderState: Hashable, Sendable {
+    var fault: String?
+
+    static func == (left: Self, right: Self) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
 }

@@ -91,9 +91,7 @@ public struct BlobRegistry: Sendable {
             }
         }
     }
-}
 
-extension BlobRegistry {
     enum Resolution {
         case source(any BlobInputStreamDataSource)
         case container(any BlobContainer)
@@ -230,17 +228,7 @@ extension BlobRegistry {
         let schemes = self.providers.filter(isIncluded).flatMap(\.schemes).sorted()
         return schemes.isEmpty ? "none" : schemes.joined(separator: ", ")
     }
-}
 
-/// Returns true for a wrapper that is a container; nil is the one found by signature.
-private func isContainer(_ wrapper: BlobProvider?) -> Bool {
-    switch wrapper?.kind {
-    case .container, nil: true
-    case .filter, .origin: false
-    }
-}
-
-extension BlobRegistry {
     /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or for a plain source
     /// the layer found by signature: a container first, which includes the filters around it, then a filter.
     ///
@@ -275,5 +263,13 @@ extension BlobRegistry {
         let identification = try self.identify(source, context: context)
         guard case .filter(let decode) = identification.provider?.kind else { return nil }
         return try decode(identification.source, context) as? any BlobIndexing
+    }
+}
+
+/// Returns true for a wrapper that is a container; nil is the one found by signature.
+private func isContainer(_ wrapper: BlobProvider?) -> Bool {
+    switch wrapper?.kind {
+    case .container, nil: true
+    case .filter, .origin: false
     }
 }

@@ -264,19 +264,7 @@ package final class BlockingPool: Sendable {
             return true
         }
     }
-}
 
-extension Sequence {
-    /// Returns the number of elements that satisfy a predicate, or the limit if there are more. Asks each once: the
-    /// answers of a lazy filter must not change between its questions, or it traps.
-    package func count(atMost limit: Int, where predicate: (Element) -> Bool) -> Int {
-        var count = 0
-        for element in self where count < limit && predicate(element) { count += 1 }
-        return count
-    }
-}
-
-extension BlockingPool {
     /// Makes a call that may block, on a thread of this pool; in place on a thread of any pool.
     package nonisolated(nonsending) func value<Value: Sendable>(
         _ body: @escaping @Sendable () throws(BlobError) -> Value
@@ -296,6 +284,16 @@ extension BlockingPool {
         } else {
             Task(operation: body)
         }
+    }
+}
+
+extension Sequence {
+    /// Returns the number of elements that satisfy a predicate, or the limit if there are more. Asks each once: the
+    /// answers of a lazy filter must not change between its questions, or it traps.
+    package func count(atMost limit: Int, where predicate: (Element) -> Bool) -> Int {
+        var count = 0
+        for element in self where count < limit && predicate(element) { count += 1 }
+        return count
     }
 }
 

@@ -206,9 +206,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// Does nothing: the stream is its own delegate until another is set. For subclasses to override; called on the run
     /// loops that the stream is scheduled on, by one thread at a time.
     open func stream(_ stream: Stream, handle event: Stream.Event) {}
-}
 
-extension BlobInputStream {
     /// Creates a stream over the source that a locator names.
     ///
     /// - Parameters:
