@@ -29,7 +29,7 @@ final class FileSystem {
             unsafeBitCast($0, to: (@convention(c) (CInt) -> CInt).self)
         }
 
-        var canSynchronize: Bool { Self.syncfs != nil }
+        static var canSynchronize: Bool { self.syncfs != nil }
 
         /// Waits until all writes are on the disk, in the time that one file takes (syncfs(2)).
         func synchronize() throws(BlobError) {
@@ -37,8 +37,20 @@ final class FileSystem {
             throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
         }
     #else
-        var canSynchronize: Bool { false }
+        static var canSynchronize: Bool { false }
 
         func synchronize() throws(BlobError) {}
+    #endif
+}
+
+/// The commands of fcntl(2) for locks that belong to an open file description, and that closing another descriptor of
+/// the file does not release. Not declared in Swift's module of the C library.
+enum DescriptionLock {
+    #if canImport(Darwin)
+        static let set: CInt = 90
+        static let get: CInt = 92
+    #else
+        static let set: CInt = 37
+        static let get: CInt = 36
     #endif
 }

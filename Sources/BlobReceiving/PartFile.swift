@@ -2,10 +2,7 @@ package import BlobCore
 import BlobPlatform
 
 /// A file that is being received: hidden, with the suffix `.part`, until the whole request has arrived.
-package final class PartFile {
-    /// The paths of the current temporary files, which are removed when a signal ends the process.
-    private static let live = Locked<Set<String>>([])
-
+final class PartFile {
     private static let lastNumber = Locked(0)
 
     private let folder: String
@@ -13,10 +10,10 @@ package final class PartFile {
     private let temporaryPath: String
     private var descriptor: CInt
     private var committedPath: String?
-    private var isLive = true
+    private var isDiscarded = false
 
     /// - Parameter name: A safe file name; see ``SafeFileName``.
-    package init(in folder: String, name: String) throws(BlobError) {
+    init(in folder: String, name: String) throws(BlobError) {
         self.folder = folder
         self.name = name
         let number = Self.lastNumber.withLock { number in
@@ -24,16 +21,9 @@ package final class PartFile {
             return number
         }
         self.temporaryPath = "\(folder)/\(PartOwner.temporaryName(for: name, number: number))"
-        let path = self.temporaryPath
-        // Created under the lock: a signal between the file and its entry would leave the file.
-        let (descriptor, failure) = Self.live.withLock { live in
-            let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-            if descriptor >= 0 { live.insert(path) }
-            return (descriptor, errno)
-        }
-        self.descriptor = descriptor
-        guard descriptor >= 0 else {
-            throw BlobError(systemError: failure, doing: "Could not create a file in \(folder)")
+        self.descriptor = open(self.temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard self.descriptor >= 0 else {
+            throw BlobError(systemError: errno, doing: "Could not create a file in \(folder)")
         }
     }
 
@@ -81,14 +71,93 @@ package final class PartFile {
         if self.descriptor >= 0 { _ = close(self.descriptor) }
         self.descriptor = -1
         if !keepingCommitted, let committedPath { _ = unlink(committedPath) }
-        guard self.isLive else { return }
-        self.isLive = false
-        _ = unlink(self.temporaryPath)
-        _ = Self.live.withLock { $0.remove(self.temporaryPath) }
+        if !self.isDiscarded { _ = unlink(self.temporaryPath) }
+        self.isDiscarded = true
+    }
+}
+
+/// The lock by which other receivers of a folder see that the owner of its `.part` files is alive.
+///
+/// All receivers lock the folder, each the byte at a random offset, which is part of the names of its `.part` files.
+/// The system releases a lock when its process ends, however it ends.
+package enum PartOwner {
+    /// The offset of the byte that this process locks.
+    private static let mark = Int64.random(in: 0 ..< .max)
+
+    /// The folder that this process locked.
+    private static let folder = Locked<String?>(nil)
+
+    /// Makes the folder if it is missing, locks it, and removes the `.part` files of receivers that no longer run.
+    ///
+    /// The lock is held until the process ends. A file system without locks keeps all files.
+    ///
+    /// - Returns: The path of the folder without symbolic links.
+    /// - Throws: The error of the folder, and ``BlobError/Code/invalidArgument`` for a file of this name.
+    package static func claim(_ path: String) throws(BlobError) -> String {
+        let folder = try self.make(path)
+        self.folder.withLock { $0 = folder }
+        // Never closed.
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
+        // For reading, because a folder cannot be opened for writing.
+        var lock = self.lock(F_RDLCK, of: self.mark)
+        guard fcntl(descriptor, DescriptionLock.set, &lock) == 0 else { return folder }
+        self.removeParts(in: folder) { owner in
+            var lock = self.lock(F_WRLCK, of: owner)
+            return owner != self.mark && fcntl(descriptor, DescriptionLock.get, &lock) == 0 && lock.l_type == F_UNLCK
+        }
+        return folder
     }
 
-    /// Removes all files that have not arrived completely. Call it only before the process ends.
+    /// Removes all files of this process that have not arrived completely. Call it only before the process ends.
     package static func discardAll() {
-        for path in Self.live.withLock({ $0 }) { _ = unlink(path) }
+        if let folder = self.folder.withLock({ $0 }) { self.removeParts(in: folder) { $0 == self.mark } }
+    }
+
+    private static func removeParts(in folder: String, ofOwners isDead: (_ mark: Int64) -> Bool) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            if let owner = self.owner(of: name), isDead(owner) { _ = unlink("\(folder)/\(name)") }
+        }
+    }
+
+    /// Returns the name of a temporary file of this process.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the file when it is complete.
+    ///   - number: A number that no other file of this process has.
+    static func temporaryName(for name: String, number: Int) -> String {
+        ".\(name).\(String(self.mark, radix: 36))-\(String(number, radix: 36)).part"
+    }
+
+    /// Returns the mark in a name made by ``temporaryName(for:number:)``; nil for any other name.
+    private static func owner(of name: String) -> Int64? {
+        guard let match = name.wholeMatch(of: /\..+\.([0-9a-z]{1,13})-[0-9a-z]{1,13}\.part/) else { return nil }
+        return Int64(match.output.1, radix: 36)
+    }
+
+    private static func lock(_ type: CInt, of mark: Int64) -> flock {
+        var lock = flock()
+        (lock.l_type, lock.l_whence) = (numericCast(type), numericCast(SEEK_SET))
+        (lock.l_start, lock.l_len) = (off_t(mark), 1)
+        return lock
+    }
+
+    private static func make(_ path: String) throws(BlobError) -> String {
+        var status = stat()
+        if stat(path, &status) != 0, errno == ENOENT {
+            do {
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+        }
+        guard let real = realpath(path, nil) else {
+            throw BlobError(systemError: errno, doing: "Could not open \(path)")
+        }
+        defer { free(real) }
+        guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw BlobError(.invalidArgument, "\(path) is no folder.")
+        }
+        return String(cString: real)
     }
 }

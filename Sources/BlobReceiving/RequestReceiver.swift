@@ -5,7 +5,7 @@ import CryptoDigest
 /// Receives the body of one request: hashes it, and stores it if there is a folder, while it arrives.
 ///
 /// All or nothing: parts are reported and named only when the whole body has arrived.
-package final class RequestReceiver {
+package final class RequestReceiver: BodyReceiver {
     /// The number of parts that are synchronised one by one; all others of a request are synchronised together, with
     /// everything else that the file system has to write.
     private static let maximumSingleCount = 16
@@ -13,18 +13,12 @@ package final class RequestReceiver {
     private let path: String
     private let folder: String?
     private let stored: StoredFiles?
-    private var fileSystem: FileSystem?  // Set when there is a file to name.
-    private var mustSynchronizeTogether = false
+    private let fileSystem: FileSystem?
     private let maximumByteCount: Int64
     private var parser: MultipartParser?
     private var open: OpenPart?
-    private var finished: [FinishedPart] = []
+    private var finished: [OpenPart] = []
     private var byteCount: Int64 = 0
-
-    private struct FinishedPart {
-        var part: ReceivedPart
-        let file: PartFile?
-    }
 
     private struct OpenPart {
         var part: ReceivedPart
@@ -45,6 +39,7 @@ package final class RequestReceiver {
     ) throws(BlobError) {
         (self.path, self.folder, self.stored) = (path, folder, stored)
         self.maximumByteCount = maximumByteCount ?? .max
+        self.fileSystem = try folder.map { folder throws(BlobError) in try FileSystem(of: folder) }
         if let contentType, let boundary = try MultipartHeader.boundary(of: contentType) {
             self.parser = try MultipartParser(boundary: boundary)
         } else {
@@ -84,12 +79,10 @@ package final class RequestReceiver {
         }
     }
 
-    /// Ends a body that is complete. Call it only when the connection has confirmed that.
-    ///
-    /// - Returns: The parts in order; their files have their names now.
-    package func finish() throws(BlobError) -> [ReceivedPart] {
+    /// Returns the answer with the parts in order; their files have their names now.
+    package func answer() throws(BlobError) -> RequestAnswer {
         if let parser { try parser.finish() } else { try self.end() }
-        if self.mustSynchronizeTogether { try self.fileSystem?.synchronize() }
+        if self.finished.count > Self.maximumSingleCount { try self.fileSystem?.synchronize() }
         for index in self.finished.indices {
             self.finished[index].part.file = try self.finished[index].file?.commit()
         }
@@ -98,7 +91,7 @@ package final class RequestReceiver {
         self.finished = []
         for part in finished { part.file?.discard() }
         if self.parser == nil, let part = finished.first?.part { self.stored?.add(part, at: self.path) }
-        return finished.map(\.part)
+        return RequestAnswer(status: 201, parts: finished.map(\.part))
     }
 
     /// Discards a body that will not be completed, and its files. A second call has no effect.
@@ -131,13 +124,50 @@ package final class RequestReceiver {
 
     private func end() throws(BlobError) {
         guard var open = self.open else { return }
-        let isSingle = self.finished.count < Self.maximumSingleCount
-        if self.fileSystem == nil, let folder { self.fileSystem = try FileSystem(of: folder) }
-        let isSynchronizedAlone = isSingle || self.fileSystem?.canSynchronize == false
-        if !isSynchronizedAlone { self.mustSynchronizeTogether = true }
-        try open.file?.finish(synchronizing: isSynchronizedAlone)
+        let isSingle = self.finished.count < Self.maximumSingleCount || !FileSystem.canSynchronize
+        try open.file?.finish(synchronizing: isSingle)
         open.part.sha256 = open.hasher.finalizeHexadecimal()
         self.open = nil
-        self.finished.append(FinishedPart(part: open.part, file: open.file))
+        self.finished.append(open)
+    }
+}
+
+/// A part that has arrived completely, reported as one line of JSON for people and programs.
+package struct ReceivedPart: Codable, Equatable, Sendable {
+    /// The last component of the path for a raw body, the name of the field for a part of a form.
+    package var name: String
+    /// The file name that the sender gave; only parts of forms have one.
+    package var filename: String?
+    package var mediaType: String?
+    package var byteCount: Int64
+    /// The digest in lower-case hexadecimal.
+    package var sha256: String
+    /// The path of the file; nil if the part was not stored.
+    package var file: String?
+
+    package init(
+        name: String, filename: String? = nil, mediaType: String? = nil, byteCount: Int64, sha256: String,
+        file: String? = nil
+    ) {
+        self.name = name
+        self.filename = filename
+        self.mediaType = mediaType
+        self.byteCount = byteCount
+        self.sha256 = sha256
+        self.file = file
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name, filename, sha256, file
+        case mediaType = "media_type"
+        case byteCount = "byte_count"
+    }
+
+    /// The line of JSON, without its line end.
+    package var line: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings and numbers cannot fail to be encoded.
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }

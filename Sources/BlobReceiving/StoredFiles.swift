@@ -28,7 +28,7 @@ package final class StoredFiles: Sendable {
     }
 
     /// Returns the file that was stored last at a path, if it is still there and was not touched since.
-    func find(_ path: String) -> ReceivedPart? {
+    private func find(_ path: String) -> ReceivedPart? {
         guard let stored = self.files.withLock({ $0[Self.key(path)] }), let file = stored.part.file,
             FileState(file) == stored.state
         else { return nil }
@@ -37,7 +37,21 @@ package final class StoredFiles: Sendable {
 
     /// Returns the receiver of a HEAD request: its answer has the length, the media type and the digest of the file at
     /// the path (RFC 9530), or the status 404.
-    package func headReceiver(_ path: String) -> any BodyReceiver { HeadReceiver(files: self, path: path) }
+    package func headReceiver(_ path: String) -> any BodyReceiver {
+        guard let part = self.find(path) else { return AnsweredRequest(404) }
+        let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
+        return AnsweredRequest(
+            200,
+            type + [
+                ("Content-Length", String(part.byteCount)), ("Repr-Digest", "sha-256=:\(Self.base64(part.sha256)):"),
+            ])
+    }
+
+    private static func base64(_ digits: String) -> String {
+        let values = digits.compactMap(\.hexDigitValue)
+        let bytes = stride(from: 0, to: values.count - 1, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
+        return Data(bytes).base64EncodedString()
+    }
 
     private static func key(_ path: String) -> Substring { path.prefix { $0 != "?" && $0 != "#" } }
 }
@@ -57,32 +71,5 @@ private struct FileState: Equatable {
         (self.device, self.inode) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
         (self.byteCount, self.modificationTime) = (Int64(status.st_size), status.modificationNanoseconds)
         self.statusChangeTime = status.statusChangeNanoseconds
-    }
-}
-
-private final class HeadReceiver: BodyReceiver {
-    private let files: StoredFiles
-    private let path: String
-
-    init(files: StoredFiles, path: String) { (self.files, self.path) = (files, path) }
-
-    func take(_ bytes: UnsafeRawBufferPointer) {}
-
-    func answer() -> RequestAnswer {
-        guard let part = self.files.find(self.path) else { return RequestAnswer(status: 404) }
-        let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
-        return RequestAnswer(
-            status: 200,
-            fields: type + [
-                ("Content-Length", String(part.byteCount)), ("Repr-Digest", "sha-256=:\(Self.base64(part.sha256)):"),
-            ])
-    }
-
-    func abandon() {}
-
-    private static func base64(_ digits: String) -> String {
-        let values = digits.compactMap(\.hexDigitValue)
-        let bytes = stride(from: 0, to: values.count - 1, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
-        return Data(bytes).base64EncodedString()
     }
 }

@@ -81,9 +81,15 @@ struct ReceiveProgram: ParsableCommand {
     }
 
     func run() throws {
-        Self.blockSignals()
+        let signals = EndingSignals()
+        signals.block()  // Before there are other threads.
         let printer = LinePrinter { end(with: BlobError(wrapping: $0)) }
-        Self.endOnSignals(after: printer)
+        // Files that are left when this does not run are removed by the next one to start.
+        signals.handleFirst { number in
+            printer.drain(for: Self.drainLimit)
+            PartOwner.discardAll()
+            _exit(128 + number)
+        }
         do {
             let (host, port) = try Self.address(self.listen)
             let folder = try self.directory.map(PartOwner.claim)
@@ -111,40 +117,13 @@ struct ReceiveProgram: ParsableCommand {
 
     /// The time that signals leave to the reader of standard output.
     private static let drainLimit = Duration.seconds(1)
-
-    private static let signals = {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
-        return signals
-    }()
-
-    /// Blocks the signals that end the process. Called before there are other threads, so that only one receives them.
-    private static func blockSignals() {
-        var signals = self.signals
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-    }
-
-    /// Lets signals end the process, after files that have not arrived completely are removed.
-    private static func endOnSignals(after printer: LinePrinter) {
-        let isStarted = startThread(named: "signals") {
-            var (signals, number) = (self.signals, CInt(0))
-            guard sigwait(&signals, &number) == 0 else { return }
-            printer.drain(for: self.drainLimit)
-            PartFile.discardAll()
-            _exit(128 + number)
-        }
-        var signals = self.signals
-        // Without it, a signal ends the process at once; the next one to start removes the files.
-        if !isStarted { pthread_sigmask(SIG_UNBLOCK, &signals, nil) }
-    }
 }
 
 /// The name of the program in messages: `blob` when that command runs it.
 let programName = CommandLine.arguments.first == "blob receive" ? "blob" : "blob-receive"
 
 private func end(with error: BlobError) -> Never {
-    PartFile.discardAll()
+    PartOwner.discardAll()
     if error.systemErrorNumber != EPIPE {
         try? Array("\(programName): \(error)\n".utf8).withUnsafeBytes {
             try writeAll($0, to: STDERR_FILENO, named: "standard error")

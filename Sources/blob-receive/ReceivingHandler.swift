@@ -1,3 +1,5 @@
+import BlobCore
+import BlobPlatform
 import BlobReceiving
 import NIOCore
 import NIOHTTP1
@@ -18,7 +20,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case end
     }
 
-    enum Phase {
+    private enum Phase {
         case awaitingHead
         case receiving(BodyWork, staysOpen: Bool)
         /// The whole body has arrived, but is not stored yet.
@@ -28,13 +30,13 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case refused
     }
 
-    let settings: ReceivingServer.Settings
-    let drain: DrainHandler
-    let print: @Sendable (String) -> Void
-    var phase = Phase.awaitingHead
-    var timer: Scheduled<Void>?
-    var omitsBody = false  // True when the request is a HEAD.
-    var pace: BodyPace?  // Set while the time of a body is watched.
+    private let settings: ReceivingServer.Settings
+    private let drain: DrainHandler
+    private let print: @Sendable (String) -> Void
+    private var phase = Phase.awaitingHead
+    private var timer: Scheduled<Void>?
+    private var omitsBody = false  // True when the request is a HEAD.
+    private var pace: BodyPace?  // Set while the time of a body is watched.
     private var waiting = CircularBuffer<Event>()  // Events that arrived while a request is being finished.
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?
@@ -114,7 +116,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.endOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
     }
 
-    func endOutput(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+    private func endOutput(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
         let end = self.outputEnd ?? context.close(mode: .output)
         self.outputEnd = end
         return end
@@ -126,8 +128,294 @@ final class ReceivingHandler: ChannelDuplexHandler {
     }
 
     /// Handles the events that arrived while a request was being finished.
-    func handlePendingEvents(_ context: ChannelHandlerContext) {
+    private func handlePendingEvents(_ context: ChannelHandlerContext) {
         while !self.isFinishing, let event = self.waiting.popFirst() { self.take(event, context) }
         self.resumeReading(context)
+    }
+
+    // MARK: Requests
+
+    private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        guard case .awaitingHead = self.phase else { return }
+        self.endTimer()
+        guard head.version.major == 1, head.version.minor == 0 || head.headers["host"].count == 1 else {
+            return self.refuse(.badRequest, "A request names its Host once.", context)
+        }
+        self.omitsBody = head.method == .HEAD
+        let resumable = ResumableUploads.request(
+            method: head.method.rawValue, path: head.uri, fields: head.headers.map { ($0.name, $0.value) })
+        let asksForFile = resumable == nil && head.method == .HEAD && self.settings.stored != nil
+        guard resumable != nil || head.method == .PUT || head.method == .POST || asksForFile else {
+            guard head.method == .GET else {
+                return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
+            }
+            self.phase = .answering(.methodNotAllowed, staysOpen: head.isKeepAlive)
+            return
+        }
+        // A body in another coding would be stored in that coding, as if it were the file.
+        let codings = head.headers["transfer-encoding"]
+        guard codings.isEmpty || head.version.minor > 0 && codings.map({ $0.lowercased() }) == ["chunked"] else {
+            return self.refuse(.notImplemented, "The only Transfer-Encoding taken here is chunked.", context)
+        }
+        let length = head.headers.first(name: "content-length").flatMap { Int64($0) }
+        if let length, length > self.settings.maximumByteCount {
+            let limit = self.settings.maximumByteCount
+            return self.refuse(.payloadTooLarge, "The body has more bytes than the limit of \(limit).", context)
+        }
+        let work = BodyWork()
+        self.phase = .receiving(work, staysOpen: head.isKeepAlive)
+        let asks = head.headers["expect"].contains { $0.lowercased() == "100-continue" }
+        let (path, type) = (head.uri, head.headers.first(name: "content-type"))
+        let begun = self.onLoop(context) { (handler, context, result: Result<RequestAnswer?, BlobError>) in
+            handler.didBegin(result, goingOn: asks, context)
+        }
+        work.begin(
+            { [settings] () throws(BlobError) in
+                if let receiver = try resumable?.makeReceiver(settings.uploads) { return receiver }
+                if asksForFile, let stored = settings.stored { return stored.headReceiver(path) }
+                return try RequestReceiver(
+                    path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount,
+                    stored: settings.stored)
+            }, then: begun)
+    }
+
+    private func didBegin(
+        _ result: Result<RequestAnswer?, BlobError>, goingOn: Bool, _ context: ChannelHandlerContext
+    ) {
+        guard case .success(let interim) = result else {
+            if case .failure(let error) = result { self.refuse(error, context) }
+            return
+        }
+        guard case .receiving = self.phase else { return }
+        self.watchBody(context)
+        if let interim { self.writeInterim(interim, context) }
+        if goingOn { self.writeInterim(RequestAnswer(status: 100), context) }
+    }
+
+    private func writeInterim(_ answer: RequestAnswer, _ context: ChannelHandlerContext) {
+        var head = HTTPResponseHead(version: .http1_1, status: Self.status(answer.status))
+        for field in answer.fields { head.headers.add(name: field.name, value: field.value) }
+        context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
+    }
+
+    /// Returns the status of a number, with the reason of the ones that are not in the registry yet.
+    private static func status(_ number: Int) -> HTTPResponseStatus {
+        number == 104
+            ? .custom(code: 104, reasonPhrase: "Upload Resumption Supported") : HTTPResponseStatus(statusCode: number)
+    }
+
+    private func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard case .receiving(let work, _) = self.phase else { return }
+        self.pace?.add(bytes.readableBytes, at: .now)
+        work.take(bytes, fail: self.onLoop(context) { $0.refuse($2, $1) })
+    }
+
+    private func finish(_ context: ChannelHandlerContext) {
+        switch self.phase {
+        case .receiving(let work, let staysOpen):
+            self.endTimer()
+            self.phase = .finishing(staysOpen: staysOpen)
+            // Printed in the order of the requests, even when the sender does not wait for its answer.
+            let finished = self.onLoop(context) { (handler, context, result: Result<Finished, BlobError>) in
+                handler.didFinish(result, context)
+            }
+            work.finish { [print] result in
+                // Made here, not on the event loop: ten thousand lines take a while.
+                let result = result.map { Finished(answer: $0, lines: $0.parts.map(\.line).joined(separator: "\n")) }
+                if case .success(let request) = result, !request.lines.isEmpty { print(request.lines) }
+                finished(result)
+            }
+        case .answering(let status, let staysOpen):
+            self.answer(status, text: "PUT and POST are taken here.\n", staysOpen, context)
+        case .awaitingHead, .finishing, .refused: break
+        }
+    }
+
+    private func didFinish(_ result: Result<Finished, BlobError>, _ context: ChannelHandlerContext) {
+        guard case .finishing(let staysOpen) = self.phase else { return }
+        switch result {
+        case .success(let request):
+            let (answer, text) = (request.answer, request.lines.isEmpty ? "" : request.lines + "\n")
+            self.answer(
+                HTTPResponseStatus(statusCode: answer.status), fields: answer.fields, text: text, staysOpen, context)
+        case .failure(let error): self.refuse(error, context)
+        }
+        self.handlePendingEvents(context)
+    }
+
+    /// A request that was accepted, with the lines of its parts.
+    private struct Finished: Sendable {
+        let answer: RequestAnswer
+        let lines: String
+    }
+
+    // MARK: Answers
+
+    /// The time for which bytes are read and dropped after a refusal: closing with unread bytes would destroy the
+    /// answer before a slow sender reads it.
+    private static let lingering = TimeAmount.seconds(30)
+
+    /// The same after an answer to a whole request.
+    private static let briefLingering = TimeAmount.seconds(2)
+
+    /// The errors for a full disk, an exhausted quota, and a file that is too large.
+    private static let fullDisk: Set = [ENOSPC, EDQUOT, EFBIG]
+
+    private func answer(
+        _ status: HTTPResponseStatus, fields: [RequestAnswer.Field] = [], text: String, _ staysOpen: Bool,
+        _ context: ChannelHandlerContext
+    ) {
+        self.write(status, fields, text, closes: !staysOpen, context)
+        guard staysOpen else {
+            self.phase = .refused
+            return self.linger(for: Self.briefLingering, context)
+        }
+        self.phase = .awaitingHead
+        self.awaitHead(context)
+    }
+
+    private func refuse(_ error: BlobError, _ context: ChannelHandlerContext) {
+        let refusal = error.cause as? RequestRefusal
+        let status: HTTPResponseStatus =
+            switch error.code {
+            case _ where refusal != nil: HTTPResponseStatus(statusCode: refusal?.status ?? 500)
+            case .limitExceeded: .payloadTooLarge
+            case .corrupted, .truncated, .invalidArgument: .badRequest
+            case .io where Self.fullDisk.contains(error.systemErrorNumber ?? 0): .insufficientStorage
+            default: .internalServerError
+            }
+        let type = refusal?.problem.map { _ in [("Content-Type", "application/problem+json")] } ?? []
+        self.refuse(
+            status, refusal?.problem ?? error.description, fields: (refusal?.fields ?? []) + type, context)
+    }
+
+    private func refuse(
+        _ status: HTTPResponseStatus, _ message: String, fields: [RequestAnswer.Field] = [],
+        _ context: ChannelHandlerContext
+    ) {
+        if case .refused = self.phase { return }
+        self.abandon()
+        self.write(status, fields, message + "\n", closes: true, context)
+        self.linger(for: Self.lingering, context)
+        self.handlePendingEvents(context)
+    }
+
+    /// Discards a request that is not complete, and its files.
+    private func abandon() {
+        self.endTimer()
+        if case .receiving(let work, _) = self.phase { work.abandon() }
+        self.phase = .refused
+    }
+
+    private func write(
+        _ status: HTTPResponseStatus, _ fields: [RequestAnswer.Field], _ text: String, closes: Bool,
+        _ context: ChannelHandlerContext
+    ) {
+        // Neither this status nor a HEAD has a body, and the status no length of one (RFC 9110, section 8.6).
+        let text = self.omitsBody || status == .noContent ? "" : text
+        var head = HTTPResponseHead(version: .http1_1, status: status)
+        let type = status == .created ? "application/x-ndjson" : "text/plain; charset=utf-8"
+        for field in fields { head.headers.add(name: field.name, value: field.value) }
+        if !text.isEmpty, !head.headers.contains(name: "Content-Type") {
+            head.headers.add(name: "Content-Type", value: type)
+        }
+        // The answer to a HEAD has the length that a file has.
+        if status != .noContent, !head.headers.contains(name: "Content-Length") {
+            head.headers.add(name: "Content-Length", value: String(text.utf8.count))
+        }
+        if status == .methodNotAllowed {
+            head.headers.add(name: "Allow", value: self.settings.stored == nil ? "PUT, POST" : "PUT, POST, HEAD")
+        }
+        if closes { head.headers.add(name: "Connection", value: "close") }
+        context.write(self.wrapOutboundOut(.head(head)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    // MARK: Time
+
+    private func endTimer() {
+        self.timer?.cancel()
+        self.pace = nil
+    }
+
+    /// Reads and drops what still arrives for a while.
+    private func linger(for time: TimeAmount, _ context: ChannelHandlerContext) {
+        self.endTimer()
+        self.drain.begin()
+        _ = self.endOutput(context)
+        self.schedule(time, context) { $1.close(promise: nil) }
+    }
+
+    private func awaitHead(_ context: ChannelHandlerContext) {
+        let limit = TimeAmount.nanoseconds(Int64(self.settings.headerTimeout * 1e9))
+        self.schedule(limit, context) { handler, context in
+            handler.refuse(.requestTimeout, "No whole header arrived in time.", context)
+        }
+    }
+
+    /// Refuses a body that arrives too slowly. The time that the disk takes does not count against the sender.
+    private func watchBody(_ context: ChannelHandlerContext) {
+        let limit = Duration.seconds(self.settings.idleTimeout)
+        var pace = self.pace ?? BodyPace(limit: limit, minimumRate: self.settings.minimumRate, at: .now)
+        let verdict = pace.check(at: .now)
+        self.pace = pace
+        switch verdict {
+        case .fine(let delay): self.schedule(TimeAmount(delay), context) { $0.watchBody($1) }
+        case .idle: self.refuse(.requestTimeout, "Nothing of the body arrived in time.", context)
+        case .slow:
+            let rate = self.settings.minimumRate
+            self.refuse(.requestTimeout, "The body arrived at less than \(rate) bytes a second.", context)
+        }
+    }
+
+    private func schedule(
+        _ time: TimeAmount, _ context: ChannelHandlerContext,
+        _ action: @escaping (ReceivingHandler, ChannelHandlerContext) -> Void
+    ) {
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: time) { action(self, context) }
+    }
+
+    // MARK: Threads
+
+    /// Returns a function that calls `action` on the event loop, and may itself be called on any thread.
+    private func onLoop<Value: Sendable>(
+        _ context: ChannelHandlerContext,
+        _ action: @escaping (ReceivingHandler, ChannelHandlerContext, Value) -> Void
+    ) -> @Sendable (Value) -> Void {
+        let loop = context.eventLoop
+        let bound = NIOLoopBound((handler: self, context: context, action: action), eventLoop: loop)
+        return { value in
+            loop.execute { bound.value.action(bound.value.handler, bound.value.context, value) }
+        }
+    }
+
+    private func onLoop(
+        _ context: ChannelHandlerContext, _ action: @escaping (ReceivingHandler, ChannelHandlerContext) -> Void
+    ) -> @Sendable () -> Void {
+        let call = self.onLoop(context) { (handler, context, _: Bool) in action(handler, context) }
+        return { call(true) }
+    }
+}
+
+/// A handler that passes on what it receives until ``begin()``, and drops it afterwards.
+final class DrainHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    /// The maximum number of bytes that are dropped before the connection is closed: more than senders that read their
+    /// answer late send until then, and little compared with the body that was refused.
+    private static let maximumByteCount = 256 << 20
+
+    private var rest: Int?
+
+    /// Drops everything from now on. A second call has no effect.
+    func begin() { self.rest = self.rest ?? Self.maximumByteCount }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard let rest else { return context.fireChannelRead(data) }
+        let left = rest - self.unwrapInboundIn(data).readableBytes
+        self.rest = left
+        if left < 0 { context.close(promise: nil) }
     }
 }

@@ -27,7 +27,7 @@ import Testing
                 path: "/a/b%2fc.bin?d", contentType: "image/png", folder: folder.path, maximumByteCount: nil)
             try receiver.take("abc")
             #expect(folder.visibleNames.count == number - 1)
-            let part = try #require(try receiver.finish().first)
+            let part = try #require(try receiver.answer().parts.first)
             #expect(part.name == "b/c.bin")
             #expect(part.byteCount == 3)
             #expect(part.mediaType == "image/png")
@@ -46,7 +46,7 @@ import Testing
         let receiver = try RequestReceiver(
             path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil, stored: stored)
         try receiver.take("abc")
-        _ = try receiver.finish()
+        _ = try receiver.answer()
         #expect(try stored.headReceiver("/x").answer().status == 200)
         #expect(try stored.headReceiver("/x").answer().status == 200)
         let path = folder.path("x")
@@ -80,7 +80,7 @@ import Testing
             let receiver = try RequestReceiver(path: "/", contentType: type, folder: folder.path, maximumByteCount: nil)
             #expect(throws: BlobError.self) {
                 try receiver.take(part + end)
-                return try receiver.finish()
+                return try receiver.answer()
             }
             receiver.abandon()
             #expect(folder.names == [])
@@ -88,7 +88,7 @@ import Testing
         let receiver = try RequestReceiver(path: "/", contentType: type, folder: folder.path, maximumByteCount: nil)
         try receiver.take(part + part + "--B--")
         #expect(folder.visibleNames == [])
-        #expect(try receiver.finish().map(\.filename) == ["../x", "../x"])
+        #expect(try receiver.answer().parts.map(\.filename) == ["../x", "../x"])
         #expect(folder.names == ["%2E.%2Fx", "%2E.%2Fx-2"])
     }
 
@@ -103,7 +103,7 @@ import Testing
             let receiver = try RequestReceiver(
                 path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil)
             try receiver.take("abc")
-            #expect(try receiver.finish().first?.file == "\(folder.path)/x-\(count + number)")
+            #expect(try receiver.answer().parts.first?.file == "\(folder.path)/x-\(count + number)")
         }
         #expect(folder.names.count == count + 3)
     }
@@ -120,7 +120,7 @@ import Testing
                 "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"x\"\r\n\r\n\(number)\r\n")
         }
         try receiver.take("--B--")
-        let files = try receiver.finish().compactMap(\.file)
+        let files = try receiver.answer().parts.compactMap(\.file)
         #expect(Set(files).count == 40)
         for (index, file) in files.enumerated() {
             #expect(FileManager.default.contents(atPath: file) == Data("\(index + 1)".utf8))

@@ -26,23 +26,16 @@ package struct DraftRequest: ResumableRequest {
         }
     }
 
-    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
-        guard let uploads else {
-            // Support is optional for a whole body.
-            if self.identifier == nil, self.isLast == true { return nil }
-            throw UploadRefusal.error(501, "Resumable uploads need a folder: start the receiver with --directory.")
-        }
-        do {
-            switch self.method {
-            case "POST", "PUT": return try self.create(uploads)
-            case "PATCH": return try self.append(to: uploads.find(self.identifier ?? ""), uploads)
-            case "DELETE":
-                try uploads.find(self.identifier ?? "").remove()
-                return DraftAnswer(204)
-            default: return try self.describe(uploads.find(self.identifier ?? ""), uploads)
-            }
-        } catch {
-            throw error.code == .notFound ? UploadRefusal.error(404, error.message) : error
+    package var isWholeBody: Bool { self.identifier == nil && self.isLast == true }
+
+    package func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+        switch self.method {
+        case "POST", "PUT": return try self.create(uploads)
+        case "PATCH": return try self.append(to: uploads.find(self.identifier ?? ""), uploads)
+        case "DELETE":
+            try uploads.find(self.identifier ?? "").remove()
+            return AnsweredRequest(204)
+        default: return try self.describe(uploads.find(self.identifier ?? ""), uploads)
         }
     }
 
@@ -53,12 +46,9 @@ package struct DraftRequest: ResumableRequest {
     private func create(_ uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         let isLast = self.isLast == true
         let byteCount = try self.byteCount(from: 0)
-        guard byteCount ?? 0 <= uploads.maximumByteCount else {
-            throw UploadRefusal.error(
-                413, "The upload has more bytes than the limit of \(uploads.maximumByteCount).", [Self.limit(uploads)])
-        }
-        let disposition = self.fields["content-disposition"].map { Array($0.utf8) }
-        let filename = disposition.flatMap { MultipartHeader.filename(inDisposition: $0) }
+        try uploads.checkLimit(byteCount ?? 0)
+        let disposition = self.fields["content-disposition"].flatMap { try? ParameterizedValue($0.utf8) }
+        let filename = (try? disposition?.filename()).flatMap { $0.isEmpty ? nil : $0 }
         let name = RequestReceiver.name(in: self.path)
         let part = ReceivedPart(
             name: String(decoding: filename ?? name, as: UTF8.self),
@@ -66,8 +56,8 @@ package struct DraftRequest: ResumableRequest {
             byteCount: byteCount ?? uploads.maximumByteCount, sha256: "")
         let upload = try uploads.create(
             UploadRecord(part: part, byteCount == nil ? [.unbounded, .unended] : [.unended]))
-        let receiver = try DraftReceiver(
-            upload, at: 0, byteCount: byteCount, isLast: isLast, hasLength: self.hasLength, status: 201,
+        let receiver = try ResumableReceiver(
+            upload, at: 0, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength), status: 201,
             [("Location", upload.path), Self.limit(uploads)])
         if let version = self.fields["upload-draft-interop-version"], Self.versions.contains(version) {
             let fields = [("Location", upload.path), ("Upload-Draft-Interop-Version", version), Self.limit(uploads)]
@@ -81,22 +71,23 @@ package struct DraftRequest: ResumableRequest {
     ) throws(BlobError) -> any BodyReceiver {
         let type = self.fields["content-type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
         guard type == "application/partial-upload" else {
-            throw UploadRefusal.error(415, "The Content-Type is application/partial-upload.")
+            throw RequestRefusal.error(415, "The Content-Type is application/partial-upload.")
         }
         guard let offset = self.integer("upload-offset"), let isLast = self.isLast else {
-            throw UploadRefusal.error(400, "A PATCH has the Upload-Offset in bytes, and Upload-Complete.")
+            throw RequestRefusal.error(400, "A PATCH has the Upload-Offset in bytes, and Upload-Complete.")
         }
         let facts = try upload.facts()
         guard facts.arrivedByteCount == offset else {
-            throw UploadRefusal.wrongOffset(offset, expected: facts.arrivedByteCount)
+            throw RequestRefusal.wrongOffset(offset, expected: facts.arrivedByteCount)
         }
         let rest = facts.record.part.byteCount - offset
         guard isLast || self.contentLength ?? 0 <= rest else {
-            throw UploadRefusal.error(413, "The upload has only \(rest) more bytes.", [Self.limit(uploads)])
+            throw RequestRefusal.error(413, "The upload has only \(rest) more bytes.", [Self.limit(uploads)])
         }
-        return try DraftReceiver(
-            upload, at: offset, byteCount: self.byteCount(from: offset), isLast: isLast, hasLength: self.hasLength,
-            status: 204, [Self.limit(uploads)])
+        let byteCount = try self.byteCount(from: offset)
+        return try ResumableReceiver(
+            upload, at: offset, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength), status: 204,
+            [Self.limit(uploads)])
     }
 
     private func describe(
@@ -104,13 +95,13 @@ package struct DraftRequest: ResumableRequest {
     ) throws(BlobError) -> any BodyReceiver {
         // The offset must be one that the next request may begin at.
         let facts = try upload.facts(interrupting: true)
-        let parts = [try upload.complete()].compactMap(\.self)
+        let parts = try upload.completeParts()
         var fields = [
             ("Upload-Offset", String(facts.arrivedByteCount)), ("Upload-Complete", facts.isWhole ? "?1" : "?0"),
             Self.limit(uploads), ("Cache-Control", "no-store"),
         ]
         if let byteCount = facts.byteCount { fields.append(("Upload-Length", String(byteCount))) }
-        return DraftAnswer(204, fields, parts)
+        return AnsweredRequest(204, fields, parts)
     }
 
     /// Returns the length that a request at `offset` tells; nil if it tells none.
@@ -121,7 +112,7 @@ package struct DraftRequest: ResumableRequest {
         guard self.isLast == true, let contentLength = self.contentLength else { return told }
         let (sum, isTooLarge) = offset.addingReportingOverflow(contentLength)
         guard told == nil || told == sum, !isTooLarge else {
-            throw UploadRefusal.inconsistentLength(sum, expected: told ?? 0)
+            throw RequestRefusal.inconsistentLength(sum, expected: told ?? 0)
         }
         return sum
     }

@@ -87,13 +87,13 @@ final class ResumableUpload: Sendable {
 
     /// Opens an upload of this receiver or an earlier one.
     ///
-    /// - Throws: ``BlobError/Code/notFound``; a refusal with 423 while another process has it open.
+    /// - Throws: A refusal with 404 when there is none, and with 423 while another process has it open.
     init(_ identifier: String, in folder: String) throws(BlobError) {
         let path = Self.path(of: identifier, in: folder)
-        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw UploadRefusal.missing }
+        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw RequestRefusal.missing }
         (self.identifier, self.folder) = (identifier, folder)
         guard let file = try UploadFile(openingAt: path) else {
-            guard record.isComplete else { throw UploadRefusal.missing }
+            guard record.isComplete else { throw RequestRefusal.missing }
             (self.file, self.state) = (nil, Locked(State(record: record, offset: record.part.byteCount)))
             return
         }
@@ -136,10 +136,10 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
             guard state.record.concatenation == nil else {
-                throw UploadRefusal.error(403, "A final upload takes no bytes.")
+                throw RequestRefusal.error(403, "A final upload takes no bytes.")
             }
             guard state.arrivedByteCount == offset else {
-                throw UploadRefusal.wrongOffset(offset, expected: state.arrivedByteCount)
+                throw RequestRefusal.wrongOffset(offset, expected: state.arrivedByteCount)
             }
             var record = state.record
             if let byteCount { try record.bound(at: byteCount, from: offset) }
@@ -160,7 +160,7 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
             guard Int64(bytes.count) <= state.record.part.byteCount - state.offset else {
-                throw UploadRefusal.error(413, "The upload has only \(state.record.part.byteCount) bytes.")
+                throw RequestRefusal.error(413, "The upload has only \(state.record.part.byteCount) bytes.")
             }
             try self.file?.write(bytes, at: &state.offset)
         }
@@ -196,11 +196,11 @@ final class ResumableUpload: Sendable {
 
     /// Gives the file its name if all bytes have arrived and it has none yet.
     ///
-    /// - Returns: The file; nil if bytes are missing, if it was returned before, and for a part of a final upload.
-    func complete() throws(BlobError) -> ReceivedPart? {
+    /// - Returns: The file; nothing if bytes are missing, if it was returned before, and for a part of a final upload.
+    func completeParts() throws(BlobError) -> [ReceivedPart] {
         try self.state.withLock { state throws(BlobError) in
             guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {
-                return nil
+                return []
             }
             if !state.record.isComplete {
                 try file.synchronize()
@@ -214,7 +214,7 @@ final class ResumableUpload: Sendable {
             part.file = try PartFile.linkFile(file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
             try FileSystem(of: self.folder).synchronizeFolder()
             file.hide()
-            return part
+            return [part]
         }
     }
 
@@ -233,12 +233,12 @@ final class ResumableUpload: Sendable {
 
     private static func check(_ permit: Permit, _ state: State) throws(BlobError) {
         guard state.permit == permit, !state.isRemoved else {
-            throw UploadRefusal.error(409, "Another request has taken over the upload.")
+            throw RequestRefusal.error(409, "Another request has taken over the upload.")
         }
     }
 
     private static func checkPresence(_ state: State) throws(BlobError) {
-        guard !state.isRemoved else { throw UploadRefusal.missing }
+        guard !state.isRemoved else { throw RequestRefusal.missing }
     }
 
     /// Ends the right of the current request, and drops its bytes if they are not checked.

@@ -1,6 +1,31 @@
-import BlobCore
+package import BlobCore
 import BlobPlatform
 import CryptoDigest
+
+/// A request of a protocol for resumable uploads.
+package protocol ResumableRequest: Sendable {
+    /// True for a request with the whole body of a new upload, which may be received like one of no such protocol.
+    var isWholeBody: Bool { get }
+
+    /// Carries out a request without a body, or returns the receiver of its body.
+    ///
+    /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the disk.
+    func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver
+}
+
+extension ResumableRequest {
+    /// Returns the receiver of the request as ``makeReceiver(in:)`` does; nil for one that is to be received like one of
+    /// no such protocol.
+    ///
+    /// - Parameter uploads: Nil when nothing is stored.
+    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
+        if let uploads { return try self.makeReceiver(in: uploads) }
+        guard self.isWholeBody else {
+            throw RequestRefusal.error(501, "Resumable uploads need a folder: start the receiver with --directory.")
+        }
+        return nil
+    }
+}
 
 /// The resumable uploads of a folder, those of earlier receivers included.
 package final class ResumableUploads: Sendable {
@@ -45,6 +70,21 @@ package final class ResumableUploads: Sendable {
         path.hasPrefix(self.path) ? String(path.dropFirst(self.path.count)) : nil
     }
 
+    /// Returns the request if it is one of a protocol for resumable uploads; nil otherwise.
+    package static func request(
+        method: String, path: String, fields: [RequestAnswer.Field]
+    ) -> (any ResumableRequest)? {
+        if let request = TusRequest(method: method, path: path, fields: fields) { return request }
+        return DraftRequest(method: method, path: path, fields: fields)
+    }
+
+    /// - Throws: A refusal with 413 for an upload of more bytes than the limit.
+    func checkLimit(_ byteCount: Int64) throws(BlobError) {
+        guard byteCount > self.maximumByteCount else { return }
+        throw RequestRefusal.error(
+            413, "The upload has more bytes than the limit of \(self.maximumByteCount).", [DraftRequest.limit(self)])
+    }
+
     func create(_ record: UploadRecord) throws(BlobError) -> ResumableUpload {
         let upload = try ResumableUpload(creating: record, in: self.folder)
         self.entries.withLock { Self.add(upload, to: &$0) }
@@ -64,7 +104,7 @@ package final class ResumableUploads: Sendable {
         do throws(BlobError) {
             return try self.find(identifier)
         } catch {
-            guard error.code == .notFound else { throw error }
+            guard error.refusalStatus == 404 else { throw error }
         }
         let upload = try ResumableUpload(identifier, concatenating: parts, as: record, in: self.folder)
         self.entries.withLock { Self.add(upload, to: &$0) }
@@ -73,11 +113,9 @@ package final class ResumableUploads: Sendable {
 
     /// Returns the only object for an upload.
     ///
-    /// - Throws: ``BlobError/Code/notFound``.
+    /// - Throws: A refusal with 404 when there is none.
     func find(_ identifier: String) throws(BlobError) -> ResumableUpload {
-        guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else {
-            throw BlobError(.notFound, "There is no such upload.")
-        }
+        guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else { throw RequestRefusal.missing }
         return try self.entries.withLock { entries throws(BlobError) in
             if let upload = entries[identifier]?.upload { return upload }
             let upload = try ResumableUpload(identifier, in: self.folder)

@@ -11,7 +11,9 @@ package struct TusRequest: ResumableRequest {
 
     private let method: String
     private let identifier: String
-    let fields: [String: String]
+    private let fields: [String: String]
+
+    package var isWholeBody: Bool { false }
 
     /// Creates the request; nil for one that is not of this protocol.
     ///
@@ -31,32 +33,25 @@ package struct TusRequest: ResumableRequest {
         }
     }
 
-    /// Carries out a request without a body, or returns the receiver of its body.
-    ///
-    /// - Parameter uploads: Nil when nothing is stored.
-    /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the disk.
-    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
-        guard let uploads else {
-            throw UploadRefusal.error(501, "Resumable uploads need a folder: start the receiver with --directory.")
-        }
-        guard self.method != "OPTIONS" else { return TusAnswer(204, self.abilities(uploads)) }
+    package func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+        guard self.method != "OPTIONS" else { return Self.answered(204, self.abilities(uploads)) }
         guard self.fields["tus-resumable"] == Self.version else {
-            throw UploadRefusal.error(412, "The version of tus here is \(Self.version).")
+            throw RequestRefusal.error(412, "The version of tus here is \(Self.version).")
         }
-        do throws(BlobError) {
-            switch self.method {
-            case "POST": return try self.create(uploads)
-            case "HEAD": return try self.describe(uploads.find(self.identifier))
-            case "DELETE":
-                try uploads.find(self.identifier).remove()
-                return TusAnswer(204)
-            case "PATCH": return try self.append(to: uploads.find(self.identifier))
-            default: throw UploadRefusal.error(405, "The X-HTTP-Method-Override is no method of tus.")
-            }
-        } catch {
-            throw error.code == .notFound ? UploadRefusal.error(404, error.message) : error
+        switch self.method {
+        case "POST": return try self.create(uploads)
+        case "HEAD": return try self.describe(uploads.find(self.identifier))
+        case "DELETE":
+            try uploads.find(self.identifier).remove()
+            return Self.answered(204)
+        case "PATCH": return try self.append(to: uploads.find(self.identifier))
+        default: throw RequestRefusal.error(405, "The X-HTTP-Method-Override is no method of tus.")
         }
     }
+
+    private static func answered(
+        _ status: Int, _ fields: [RequestAnswer.Field] = [], _ parts: [ReceivedPart] = []
+    ) -> AnsweredRequest { AnsweredRequest(status, [("Tus-Resumable", self.version)] + fields, parts) }
 
     private func abilities(_ uploads: ResumableUploads) -> [RequestAnswer.Field] {
         [
@@ -72,35 +67,88 @@ package struct TusRequest: ResumableRequest {
         let concatenation = self.fields["upload-concat"]
         if let concatenation, concatenation != "partial" { return try self.concatenate(concatenation, in: uploads) }
         guard let byteCount = self.number("upload-length") else {
-            throw UploadRefusal.error(400, "A creation has the Upload-Length in bytes.")
+            throw RequestRefusal.error(400, "A creation has the Upload-Length in bytes.")
         }
-        guard byteCount <= uploads.maximumByteCount else {
-            throw UploadRefusal.error(413, "The upload has more bytes than the limit of \(uploads.maximumByteCount).")
-        }
+        try uploads.checkLimit(byteCount)
         let part = try self.part(byteCount: byteCount)
         let hasBody = self.number("content-length") ?? 0 > 0 || self.fields["transfer-encoding"] != nil
         if hasBody { try self.checkContentType() }
         let checksum = hasBody ? try self.checksum : nil
         let upload = try uploads.create(UploadRecord(part: part, concatenation == nil ? [] : [.partial]))
-        let location = ("Location", upload.path)
-        return try TusReceiver(upload, at: 0, checksum, status: 201, [location])
+        return try self.receiver(upload, at: 0, checksum, status: 201, [("Location", upload.path)])
+    }
+
+    /// Creates a final upload.
+    ///
+    /// - Parameter value: The value of `Upload-Concat`: `final;` and the URLs of the parts, separated by spaces.
+    /// - Throws: A refusal with 400 for another value, and for a part that is none or is not whole; with 404 for one
+    ///   that is not there.
+    private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+        let words = value.split(separator: ";", maxSplits: 1)
+        guard words.count == 2, words[0] == "final" else {
+            throw RequestRefusal.error(400, "The Upload-Concat is 'partial', or 'final;' and the URLs of the parts.")
+        }
+        var (parts, byteCount): ([ResumableUpload], Int64) = ([], 0)
+        for url in words[1].split(separator: " ") {
+            let part = try uploads.find(ResumableUploads.identifier(in: Self.path(of: url)) ?? "")
+            let facts = try part.facts()
+            guard facts.record.has(.partial), facts.isWhole else {
+                throw RequestRefusal.error(400, "\(url) is no partial upload, or not complete.")
+            }
+            guard facts.arrivedByteCount <= uploads.maximumByteCount - byteCount else {
+                throw RequestRefusal.error(
+                    413, "The parts have more bytes than the limit of \(uploads.maximumByteCount).")
+            }
+            parts.append(part)
+            byteCount += facts.arrivedByteCount
+        }
+        guard !parts.isEmpty else { throw RequestRefusal.error(400, "The final upload has no parts.") }
+        var record = UploadRecord(part: try self.part(byteCount: byteCount))
+        record.concatenation = value
+        let upload = try uploads.concatenate(
+            parts, as: record, words: parts.map(\.identifier) + [self.fields["upload-metadata"] ?? ""])
+        return Self.answered(201, [("Location", upload.path)], try upload.completeParts())
+    }
+
+    /// Returns the path of an `http` URL, or of one without scheme and host.
+    private static func path(of url: Substring) -> String {
+        guard let scheme = url.firstRange(of: "://") else { return String(url) }
+        return String(url[scheme.upperBound...].drop { $0 != "/" })
     }
 
     /// Returns the facts that the metadata tells about an upload.
-    func part(byteCount: Int64) throws(BlobError) -> ReceivedPart {
-        let metadata = try TusMetadata(self.fields["upload-metadata"] ?? "")
+    private func part(byteCount: Int64) throws(BlobError) -> ReceivedPart {
+        let metadata = try self.metadata
         let filename = metadata["filename"] ?? metadata["name"]
         return ReceivedPart(
             name: filename ?? "upload", filename: filename, mediaType: metadata["filetype"] ?? metadata["type"],
             byteCount: byteCount, sha256: "")
     }
 
+    /// The values of `Upload-Metadata` that are not empty, by their keys: pairs of a key and a value in base64, separated
+    /// by commas.
+    private var metadata: [String: String] {
+        get throws(BlobError) {
+            var values: [String: String] = [:]
+            for pair in (self.fields["upload-metadata"] ?? "").split(separator: ",") {
+                let words = pair.split(separator: " ")
+                guard (1...2).contains(words.count),
+                    let value = Data(base64Encoded: words.count > 1 ? String(words[1]) : ""),
+                    values.updateValue(String(decoding: value, as: UTF8.self), forKey: String(words[0])) == nil
+                else {
+                    throw RequestRefusal.error(400, "The Upload-Metadata has pairs of a key and a value in base64.")
+                }
+            }
+            return values.filter { !$0.value.isEmpty }
+        }
+    }
+
     private func describe(_ upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         let facts = try upload.facts()
         // An earlier receiver may have been killed before it named the complete file.
-        let parts = [try upload.complete()].compactMap(\.self)
+        let parts = try upload.completeParts()
         let concatenation = facts.record.has(.partial) ? "partial" : facts.record.concatenation
-        return TusAnswer(
+        return Self.answered(
             200,
             [
                 ("Upload-Offset", String(facts.arrivedByteCount)),
@@ -112,29 +160,37 @@ package struct TusRequest: ResumableRequest {
     private func append(to upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         try self.checkContentType()
         guard let offset = self.number("upload-offset") else {
-            throw UploadRefusal.error(400, "A PATCH has the Upload-Offset in bytes.")
+            throw RequestRefusal.error(400, "A PATCH has the Upload-Offset in bytes.")
         }
         let byteCount = try upload.facts().record.part.byteCount
         guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {
-            throw UploadRefusal.error(413, "The upload has only \(byteCount) bytes.")
+            throw RequestRefusal.error(413, "The upload has only \(byteCount) bytes.")
         }
-        return try TusReceiver(upload, at: offset, self.checksum, status: 204)
+        return try self.receiver(upload, at: offset, self.checksum, status: 204)
+    }
+
+    private func receiver(
+        _ upload: ResumableUpload, at offset: Int64, _ checksum: UploadChecksum?, status: Int,
+        _ fields: [RequestAnswer.Field] = []
+    ) throws(BlobError) -> ResumableReceiver {
+        try ResumableReceiver(
+            upload, at: offset, .tus(checksum: checksum), status: status, [("Tus-Resumable", Self.version)] + fields)
     }
 
     private func checkContentType() throws(BlobError) {
         guard self.fields["content-type"]?.lowercased() == "application/offset+octet-stream" else {
-            throw UploadRefusal.error(415, "The Content-Type is application/offset+octet-stream.")
+            throw RequestRefusal.error(415, "The Content-Type is application/offset+octet-stream.")
         }
     }
 
-    private var checksum: TusChecksum? {
+    private var checksum: UploadChecksum? {
         get throws(BlobError) {
             guard let text = self.fields["upload-checksum"] else { return nil }
             let words = text.split(separator: " ")
             guard words.count == 2, let digest = Self.digests.first(where: { $0.name == words[0] }),
                 let expected = Data(base64Encoded: String(words[1]))
-            else { throw UploadRefusal.error(400, "The Upload-Checksum is of sha256 or sha1, in base64.") }
-            return TusChecksum(hasher: digest.makeHasher(), expected: Array(expected))
+            else { throw RequestRefusal.error(400, "The Upload-Checksum is of sha256 or sha1, in base64.") }
+            return UploadChecksum(hasher: digest.makeHasher(), expected: Array(expected))
         }
     }
 

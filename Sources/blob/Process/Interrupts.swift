@@ -1,3 +1,4 @@
+import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
@@ -24,41 +25,33 @@ enum Interrupts {
     /// Allows a job that cleans up at a server more time, in seconds. A second signal ends it within a second.
     static func setCleanupLimit(_ seconds: UInt32) { self.cleanupLimit.withLock { $0 = seconds } }
 
-    /// The signals that are handled: those that the process does not ignore.
-    private static var signals: sigset_t {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for signal in [SIGINT, SIGTERM, SIGHUP] where !self.isIgnored(signal) { sigaddset(&signals, signal) }
-        return signals
+    /// The signals that the process does not ignore.
+    private static let signals = EndingSignals { number in
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        return !action.isIgnoring
     }
 
     /// Calls `body`, whose threads will never receive the signals.
     static func withSignalsBlocked(_ body: () -> Void) {
-        var (signals, old) = (self.signals, sigset_t())
-        pthread_sigmask(SIG_BLOCK, &signals, &old)
+        self.signals.block()
         body()
-        pthread_sigmask(SIG_SETMASK, &old, nil)
+        self.signals.unblock()
     }
 
     /// Makes a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
     static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
         let context = BlobContext(idleLimit: idleLimit)
-        var signals = self.signals
         // Blocked before there are other threads that could receive them, so that only the one below does.
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let waited = signals
-        let isStarted = startThread(named: "interrupts") {
-            var waited = waited
-            var signal: CInt = 0
-            guard sigwait(&waited, &signal) == 0 else { return }
-            let number = signal
+        self.signals.block()
+        self.signals.handleFirst { number in
             self.received.withLock { $0 = number }
             context.cancellation.cancel()
             var seconds: UInt32 = 0
             repeat {
                 sleep(self.patience)
                 seconds += self.patience
-            } while seconds < self.cleanupLimit.withLock { $0 } && !self.isPending(waited)
+            } while seconds < self.cleanupLimit.withLock { $0 } && !self.signals.isPending
             self.temporaryPath.withLock { $0.map { _ = unlink($0) } }
             if self.claimReport() {
                 report(BlobError(.cancelled, "The job was cancelled."))
@@ -67,23 +60,6 @@ enum Interrupts {
             }
             _exit(128 + number)
         }
-        // Without a thread that cleans up, a signal ends the process at once.
-        if !isStarted { pthread_sigmask(SIG_UNBLOCK, &signals, nil) }
         return context
-    }
-
-    /// Returns true when one of the signals, which are blocked, has been sent.
-    private static func isPending(_ signals: sigset_t) -> Bool {
-        var (pending, signals) = (sigset_t(), signals)
-        sigpending(&pending)
-        return [SIGINT, SIGTERM, SIGHUP].contains {
-            sigismember(&pending, $0) == 1 && sigismember(&signals, $0) == 1
-        }
-    }
-
-    private static func isIgnored(_ number: Int32) -> Bool {
-        var action = sigaction()
-        sigaction(number, nil, &action)
-        return action.isIgnoring
     }
 }

@@ -222,3 +222,70 @@ package struct MultipartParser {
         BlobError(.limitExceeded, "The multipart body has \(what), which is the limit.", byteOffset: self.byteOffset)
     }
 }
+
+/// The header of a part, with bytes where a value need not be text.
+package struct MultipartHeader: Equatable, Sendable {
+    /// The name of the field, as received: the escapes of browsers (`%22 %0D %0A`) remain, because a name may also
+    /// contain these characters literally.
+    package let name: [UInt8]
+
+    /// The file name: the decoded `filename*` (RFC 8187) if there is one, which takes precedence (RFC 6266, section
+    /// 4.3), and the `filename` as received otherwise; nil for a field that is not a file.
+    ///
+    /// Forms must not have `filename*` (RFC 7578, section 4.2). Postman and .NET send both: then the `filename` is only
+    /// a replacement in ASCII, or encoded as in mail.
+    package let filename: [UInt8]?
+
+    /// The media type, as received; nil if none was sent.
+    package let mediaType: String?
+
+    /// - Parameter lines: All lines with their line ends, without the blank one.
+    /// - Throws: ``BlobError/Code/corrupted``.
+    init(_ lines: some Collection<UInt8>) throws(BlobError) {
+        var fields: [String: ArraySlice<UInt8>] = [:]
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            // Every line is known to end with CR LF; a CR elsewhere is refused with the other control characters.
+            let line = Array(line.dropLast())[...]
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+                line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+            else { throw BlobError(.corrupted, "A line of a header is no field.") }
+            let value = Array(line[(colon + 1)...].trimmed)[...]
+            guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw BlobError(.corrupted, "A header has a control character in it.")
+            }
+            let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+            guard fields.updateValue(value, forKey: name) == nil else {
+                throw BlobError(.corrupted, "A header has \(name) twice.")
+            }
+        }
+        guard let disposition = fields["content-disposition"] else {
+            throw BlobError(.corrupted, "A part has no Content-Disposition.")
+        }
+        let value = try ParameterizedValue(disposition)
+        guard value.type == "form-data" else { throw BlobError(.corrupted, "A field is not form-data.") }
+        guard let name = value.parameters["name"] else { throw BlobError(.corrupted, "A part has no name.") }
+        self.name = name
+        self.filename = try value.filename()
+        self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Returns the boundary of a `Content-Type`; nil if it is not that of a form.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when a form has no boundary or malformed parameters.
+    package static func boundary(of contentType: String) throws(BlobError) -> String? {
+        guard ParameterizedValue(lenient: contentType.utf8).type == "multipart/form-data" else { return nil }
+        guard let boundary = try ParameterizedValue(contentType.utf8).parameters["boundary"] else {
+            throw BlobError(.corrupted, "The Content-Type of the form has no boundary.")
+        }
+        return String(decoding: boundary, as: UTF8.self)
+    }
+}
+
+extension Collection<UInt8> where Self: BidirectionalCollection, SubSequence == Self {
+    /// The elements without spaces and tabs at both ends.
+    fileprivate var trimmed: Self {
+        var rest = self.drop { $0 == 0x20 || $0 == 0x09 }
+        while let last = rest.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }
+        return rest
+    }
+}
