@@ -1,0 +1,22 @@
+import BlobStreamsStandard
+
+/// Runs a task on the threads for openings, and blocks this thread until it ends.
+///
+/// The one bridge from the command, whose threads block, to what is asynchronous. Never called on such a thread.
+func waiting<Value: Sendable>(
+    for task: @escaping @Sendable () async throws(BlobError) -> Value
+) throws(BlobError) -> Value {
+    let (outcome, ended) = (Locked<Result<Value, BlobError>?>(nil), WaitSignal())
+    BlockingPool.openings.runTasks {
+        do throws(BlobError) {
+            let value = try await task()
+            outcome.withLock { $0 = .success(value) }
+        } catch {
+            outcome.withLock { $0 = .failure(error) }
+        }
+        ended.signal()
+    }
+    _ = ended.wait(for: nil)
+    guard let value = try outcome.withLock({ $0 })?.get() else { preconditionFailure("The task has ended.") }
+    return value
+}
