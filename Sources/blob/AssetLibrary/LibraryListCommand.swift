@@ -40,7 +40,7 @@ struct LibraryListCommand: ParsableCommand {
         encoder.dateEncodingStrategy = .iso8601
         let context = try self.source.makeContext()
         let catalogue = try self.source.openCatalogue()
-        let output = LineBuffer()
+        let output = LineOutput()
         let print = { (asset: CataloguedAsset, own: Asset?) in
             try context.check()
             if self.json {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobIndex
 import BlobPlatform
 import BlobStreamsStandard
@@ -29,10 +30,7 @@ struct InfoCommand: ParsableCommand {
                     for (name, value) in report.rows { try printLine("\(name): \(value)") }
                     continue
                 }
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                encoder.keyEncodingStrategy = .convertToSnakeCase
-                try printLine(printableJSON(String(decoding: encoder.encode(report), as: UTF8.self)))
+                try printLine(jsonLine(report))
             } catch {
                 try failures.note(error)
             }
@@ -62,21 +60,16 @@ private struct Report: Encodable {
     let repeatable: Bool
     let facts: [LayerFacts]?
 
-    private enum CodingKeys: String, CodingKey {
-        case locator, chain, content, memberCount, hasIndex, byteCount, mediaType, name, validator, validatorIsStrong
-        case randomAccess, helper, concurrentReaders, repeatable, facts
-    }
-
     init(_ argument: String, _ sources: ArgumentSources, _ context: BlobContext) throws {
         let parsed = try sources.registry.locator(for: argument)
         var source = try sources.source(argument, context)
         if let named = source as? NamedMemberSource { source = try named.found(context) }
         let info = try source.info(context)
         // Bytes of a source that is read once stay unread.
-        let format =
-            source.traits.contains(.repeatable) ? try? ContentFormat(of: source, sources.registry, context) : nil
-        self.content = format.flatMap { $0.text == nil ? nil : $0.filters + ($0.container.map { [$0] } ?? []) }
-        self.memberCount = try Self.memberCount(format, context)
+        let registry = try sources.registry.signatureFilters(andContainers: true)
+        let content = source.traits.contains(.repeatable) ? try? SourceContent(of: source, registry, context) : nil
+        self.content = content.flatMap { $0.schemes.isEmpty ? nil : $0.schemes }
+        self.memberCount = try content?.container.flatMap { try Self.memberCount($0.members, context) }
         self.hasIndex = self.content == nil ? nil : IndexFile(context.index, for: parsed)?.exists
         // As errors name it: with the containers and filters that were found by signature.
         let locator = source.locator ?? parsed
@@ -96,13 +89,19 @@ private struct Report: Encodable {
         self.facts = facts.isEmpty ? nil : facts
     }
 
-    /// Returns the number of members; also nil where nothing reads the archive, of which other facts are known.
-    private static func memberCount(_ format: ContentFormat?, _ context: BlobContext) throws -> Int64? {
+    /// Returns the number of members; nil when only reading all of the archive tells it, and where nothing reads the
+    /// archive, of which other facts are known.
+    private static func memberCount(_ members: any BlobContainer, _ context: BlobContext) throws -> Int64? {
         do {
-            return try format?.knownMemberCount(context)
+            guard let members = members as? ArchiveContainer, try !members.isSequential(context) else { return nil }
+            var count: Int64 = 0
+            try members.forEachMember(context) { _ in
+                count += 1
+                return true
+            }
+            return count
         } catch {
-            let error = BlobError(wrapping: error)
-            guard error.code == .unsupported else { throw error }
+            guard BlobError(wrapping: error).code == .unsupported else { throw error }
             return nil
         }
     }
@@ -130,5 +129,54 @@ private struct Report: Encodable {
                 ("can", self.abilities.isEmpty ? "be read once" : self.abilities.joined(separator: ", ")),
             ]
         return rows.map { ($0.name, printable($0.value)) } + (self.facts ?? []).flatMap(\.rows)
+    }
+}
+
+/// The facts of one layer of a source beyond its info.
+struct LayerFacts: Encodable {
+    /// The scheme of the layer, such as `gzip`, or the name of its type.
+    private let layer: String
+    private let facts: [(name: String, value: any Encodable & Sendable)]
+    private let isOutermost: Bool
+
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+
+        init?(intValue: Int) { nil }
+    }
+
+    /// Returns the facts of all layers that have some, outermost first.
+    static func all(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> [LayerFacts] {
+        var all: [LayerFacts] = []
+        for (depth, layer) in layerChain(of: source).enumerated() {
+            guard let facts = try (layer as? any BlobDescribing)?.facts(context), !facts.isEmpty else { continue }
+            let scheme = layer.locator?.scheme.split(separator: "+").first.map(String.init)
+            all.append(LayerFacts(layer: scheme ?? layer.layerName, facts: facts, isOutermost: depth == 0))
+        }
+        return all
+    }
+
+    /// The rows of the readable form: `members: 3`, or `members of gzip: 3` for a layer beneath the outermost.
+    var rows: [(String, String)] {
+        self.facts.map { fact in
+            (self.isOutermost ? fact.name : "\(fact.name) of \(self.layer)", printable(factText(fact.value)))
+        }
+    }
+
+    /// Encodes one object: `{"layer": "gzip", "members": 3}`, with `_` for spaces and hyphens in names.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(self.layer, forKey: Key(stringValue: "layer"))
+        for fact in self.facts {
+            let name = String(fact.name.map { $0 == " " || $0 == "-" ? "_" : $0 })
+            if fact.value is Date {
+                try container.encode(factText(fact.value), forKey: Key(stringValue: name))
+            } else {
+                try container.encode(fact.value, forKey: Key(stringValue: name))
+            }
+        }
     }
 }

@@ -37,12 +37,8 @@ struct ListCommand: ParsableCommand {
     func run() throws {
         Verbosity.isJSON = self.json
         let context = try self.source.makeContext()
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.keyEncodingStrategy = .convertToSnakeCase
-        encoder.dateEncodingStrategy = .iso8601
         var failures = SourceFailures(isFailFast: self.locators.count == 1)
-        let output = LineOutput(self.progress)
+        let output = LineOutput(ProgressLine(self.progress, of: .items("member")))
         var hasHeader = false
         for argument in self.locators {
             do {
@@ -55,7 +51,7 @@ struct ListCommand: ParsableCommand {
                 }
                 try self.list(argument, context) {
                     try printHeader()
-                    try output.print(self.line($0, of: argument, encoder))
+                    try output.print(self.line($0, of: argument))
                 }
                 try printHeader()
             } catch {
@@ -68,73 +64,34 @@ struct ListCommand: ParsableCommand {
         try failures.end()
     }
 
-    private func line(_ member: BlobMember, of argument: String, _ encoder: JSONEncoder) throws -> String {
+    private func line(_ member: BlobMember, of argument: String) throws -> String {
         guard self.json else { return self.long ? member.longLine(isHuman: self.human) : member.printableName }
-        let report = MemberReport(member, of: self.locators.count > 1 ? argument : nil)
-        return String(decoding: try encoder.encode(report), as: UTF8.self)
+        return try jsonLine(MemberReport(member, of: self.locators.count > 1 ? argument : nil))
     }
 
+    /// Calls `body` with the members that match the pattern of an argument, or with all.
     private func list(_ argument: String, _ context: BlobContext, _ body: (BlobMember) throws -> Void) throws {
         let registry = self.source.makeRegistry()
         let locator = try registry.locator(for: argument)
         do {
             let selection = registry.memberSelection(argument)
-            let container =
-                if let selection {
-                    try registry.openContainer(for: selection.container, context)
-                } else {
-                    try registry.explainingWhatIsNoArchive(locator, context) { () throws(BlobError) in
-                        try registry.openContainer(for: locator, context)
-                    }
-                }
-            guard try Self.list(container, selection?.pattern, context, body) || selection == nil else {
-                throw BlobError(.notFound, "No member matches the pattern.", operation: "resolve")
+            let archive = selection?.container ?? locator
+            let container = try registry.explainingWhatIsNoArchive(archive, context) { () throws(BlobError) in
+                try registry.openContainer(for: archive, context)
             }
+            var isFound = selection == nil
+            try container.forEachMember(context) { member in
+                guard selection?.pattern.matches(member.name) ?? true else { return true }
+                isFound = true
+                try body(member)
+                return true
+            }
+            guard isFound else { throw BlobError(.notFound, "No member matches the pattern.", operation: "resolve") }
         } catch {
             var error = BlobError(wrapping: error)
             error.locator = error.locator ?? locator.description
             throw error
         }
-    }
-
-    /// Calls `body` with the members that match a pattern, or with all; returns false when there is none.
-    private static func list(
-        _ container: any BlobContainer, _ pattern: MemberPattern?, _ context: BlobContext,
-        _ body: (BlobMember) throws -> Void
-    ) throws -> Bool {
-        var isFound = false
-        try container.forEachMember(context) { member in
-            guard pattern?.matches(member.name) ?? true else { return true }
-            isFound = true
-            try body(member)
-            return true
-        }
-        return isFound
-    }
-}
-
-/// A buffer of lines for standard output, with a progress line of their number.
-private final class LineOutput {
-    private static let bufferByteCount = 64 * 1024
-    private var buffer: [UInt8] = []
-    private var lineCount = 0
-    private let progress: ProgressLine
-
-    init(_ progress: ProgressMode) { self.progress = ProgressLine(progress, of: .items("member")) }
-
-    func print(_ line: String) throws {
-        self.buffer.append(contentsOf: line.utf8)
-        self.buffer.append(UInt8(ascii: "\n"))
-        self.lineCount += 1
-        self.progress.show(Int64(self.lineCount), of: nil)
-        if self.buffer.count >= Self.bufferByteCount { try self.flush() }
-    }
-
-    func flush() throws {
-        // The progress line may be on the same terminal.
-        self.progress.clear()
-        try self.buffer.withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
-        self.buffer.removeAll(keepingCapacity: true)
     }
 }
 
@@ -182,15 +139,11 @@ extension BlobMember {
             "\(self.modeText) \(size.padded(to: isHuman ? 7 : 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
     }
 
+    /// Returns the time in minutes, such as `2024-01-31 23:59`.
     private static func format(_ time: Date) -> String {
         guard time.isInCalendar else { return "outside calendar" }
-        var seconds = time_t(time.timeIntervalSince1970.rounded(.down))
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let numbers = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)]
-        let date = zip(numbers, [4, 2, 2]).map { String($0).padded(to: $1, with: "0") }.joined(separator: "-")
-        let clock = [parts.tm_hour, parts.tm_min].map { String($0).padded(to: 2, with: "0") }.joined(separator: ":")
-        return "\(date) \(clock)"
+        let second = Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))
+        return String(second.ISO8601Format().prefix(16)).replacing("T", with: " ")
     }
 
     private var modeText: String {
@@ -220,7 +173,7 @@ extension BlobMember {
 }
 
 extension String {
-    fileprivate func padded(to width: Int, with character: Character = " ") -> String {
-        String(repeating: character, count: max(0, width - self.count)) + self
+    fileprivate func padded(to width: Int) -> String {
+        String(repeating: " ", count: max(0, width - self.count)) + self
     }
 }

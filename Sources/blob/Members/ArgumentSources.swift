@@ -43,43 +43,77 @@ struct ArgumentSources: Sendable {
     func decoded(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
-        self.decodes ? try self.registry.decodingFilters(of: source, context).source : source
+        self.decodes ? try SourceContent(of: source, self.registry.signatureFilters(), context).source : source
     }
 }
 
-extension BlobRegistry {
+/// The content of a source within its filters.
+struct SourceContent {
     /// The maximum number of nested filters, as that of containers by signature.
     private static let maximumFilterCount = 8
 
-    /// Returns a source with all filters taken off that signatures show, and their schemes, outermost first.
+    /// The source of the bytes within all filters.
+    private(set) var source: any BlobInputStreamDataSource
+    /// The schemes of the filters, outermost first.
+    private(set) var filters: [String] = []
+    /// The scheme and the members of the container within the filters; nil when there is none.
+    private(set) var container: (scheme: String, members: any BlobContainer)?
+
+    /// Takes off the filters that a registry finds.
     ///
+    /// - Parameter looking: Returns the context for looking at the beginning of a source; nil is `context`.
     /// - Throws: ``BlobError/Code/limitExceeded`` for more than 8 filters; the errors of reading the beginning.
-    func decodingFilters(
-        of source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> (source: any BlobInputStreamDataSource, schemes: [String]) {
-        // A name or a media type that says gzip shows no filter.
-        var filters = BlobRegistry()
-        for provider in self.providers where !provider.signatures.isEmpty {
-            guard case .filter = provider.kind else { continue }
-            try filters.register(
-                BlobProvider(provider.kind, schemes: provider.schemes, signatures: provider.signatures))
-        }
-        var (source, schemes): (any BlobInputStreamDataSource, [String]) = (source, [])
-        while schemes.count <= Self.maximumFilterCount {
-            let identification = try filters.identify(source, context: context)
-            source = identification.source
-            guard let provider = identification.provider, case .filter(let decode) = provider.kind else {
-                return (source, schemes)
+    init(
+        of source: any BlobInputStreamDataSource, _ registry: BlobRegistry, _ context: BlobContext,
+        looking: ((any BlobInputStreamDataSource) -> BlobContext)? = nil
+    ) throws(BlobError) {
+        self.source = source
+        do {
+            while true {
+                let found = try registry.identify(self.source, context: looking?(self.source) ?? context)
+                self.source = found.source
+                guard let provider = found.provider else { return }
+                switch provider.kind {
+                case .origin: return
+                case .container(let open):
+                    self.container = (provider.schemes[0], try open(self.source, context))
+                    return
+                case .filter(let decode):
+                    guard self.filters.count < Self.maximumFilterCount else {
+                        throw BlobError(
+                            .limitExceeded, "There are more nested filters than the limit of \(Self.maximumFilterCount).",
+                            operation: "resolve", locator: source.locator?.description)
+                    }
+                    self.filters.append(provider.schemes[0])
+                    self.source = try decode(self.source, context)
+                }
             }
-            do {
-                source = try decode(source, context)
-            } catch {
-                throw BlobError(wrapping: error)
-            }
-            schemes.append(provider.schemes[0])
+        } catch {
+            throw BlobError(wrapping: error)
         }
-        throw BlobError(
-            .limitExceeded, "There are more nested filters than the limit of \(Self.maximumFilterCount).",
-            operation: "resolve", locator: source.locator?.description)
+    }
+
+    /// The schemes of the filters, outermost first, and of the container.
+    var schemes: [String] { self.filters + (self.container.map { [$0.scheme] } ?? []) }
+
+    /// The format in words, such as `tar in gzip`; nil when the content shows none.
+    var text: String? { self.schemes.isEmpty ? nil : self.schemes.reversed().joined(separator: " in ") }
+}
+
+extension BlobRegistry {
+    /// Returns a registry with the filters that signatures show: a name or a media type that says gzip shows none.
+    func signatureFilters(andContainers: Bool = false) throws(BlobError) -> BlobRegistry {
+        var registry = BlobRegistry()
+        for provider in self.providers {
+            switch provider.kind {
+            case .origin: break
+            case .container: if andContainers { try registry.register(provider) }
+            case .filter where provider.signatures.isEmpty: break
+            case .filter:
+                try registry.register(
+                    BlobProvider(provider.kind, schemes: provider.schemes, signatures: provider.signatures))
+            }
+        }
+        return registry
     }
 }

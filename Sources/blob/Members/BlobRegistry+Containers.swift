@@ -25,7 +25,8 @@ extension BlobRegistry {
             return try open()
         } catch {
             guard error.code == .unsupported, let source = try? self.source(for: locator, context: context),
-                source.traits.contains(.repeatable), let text = (try? ContentFormat(of: source, self, context))?.text
+                source.traits.contains(.repeatable),
+                let text = (try? SourceContent(of: source, self.signatureFilters(andContainers: true), context))?.text
             else { throw error }
             throw BlobError(
                 .unsupported, "This is \(text), no archive: read it with 'blob cat -z'.", operation: "resolve",

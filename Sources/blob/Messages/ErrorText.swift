@@ -79,10 +79,41 @@ struct ErrorText {
     }
 }
 
-/// Returns a value as one line of JSON, with names in snake case.
-func jsonLine(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    return printableJSON(String(decoding: try encoder.encode(value), as: UTF8.self))
+/// Prints an error as one line on standard error, and one about a source with `--json` also as a line of JSON; names
+/// the module of a scheme that this build leaves out.
+func report(_ error: BlobError) {
+    var error = error
+    let message = error.message
+    if error.code == .notRegistered, let (_, module) = optionalModules.first(where: { message.contains($0.key) }) {
+        error = error.adding("The module \(module), which this build leaves out, has that scheme.")
+    }
+    error = error.suggestingSchemes(of: .standard)
+    let text = ErrorText(error.remedy?.advice.map(error.adding) ?? error)
+    let details = Verbosity.isVerbose ? text.details.map { "blob:   \($0)\n" }.joined() : ""
+    let json = Verbosity.isJSON && error.operation != "write" ? text.json.map { "\($0)\n" } ?? "" : ""
+    ProgressLine.printError("blob: \(text.line)\n\(details)\(json)")
+}
+
+/// The modules of the schemes that a build can leave out, as errors name these.
+private let optionalModules = [
+    "'assets-library'": "AssetLibrarySource", "'http'": "HTTPSource (with the headers of libcurl)",
+    "'https'": "HTTPSource (with the headers of libcurl)", "'s3'": "S3Source (with the headers of libcurl)",
+]
+
+extension BlobError.Remedy {
+    /// The options of the command for the settings of the libraries, which do not know them.
+    private static let options: [Self: String] = [
+        .password: "--password-file FILE gives one.", .spoolLimit: "--spool-limit BYTES sets it.",
+        .ratioLimit: "--max-ratio RATIO sets it.", .memoryLimit: "--memory-limit BYTES sets it.",
+        .idleLimit: "--idle-timeout SECONDS sets it.", .overwriting: "--overwrite replaces it.",
+        .unsignedRequests: "--no-sign-request reads public objects without them.",
+    ]
+
+    /// A sentence with the option that helps; nil when no option does.
+    fileprivate var advice: String? { self.format.map { "--allow-format \($0) does." } ?? Self.options[self] }
+}
+
+extension BlobError {
+    /// Returns this error with a further sentence.
+    func adding(_ sentence: String) -> BlobError { self.replacingMessage("\(self.message) \(sentence)") }
 }

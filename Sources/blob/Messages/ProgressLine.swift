@@ -1,3 +1,4 @@
+import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
@@ -129,4 +130,8 @@ struct ProgressLine: Sendable {
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return self.defaultWidth }
         return Int(size.ws_col)
     }
+}
+
+enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
+    case auto, always, never
 }

@@ -19,3 +19,62 @@ struct StandardOutput: ByteOutput {
 }
 
 extension AtomicFile: ByteOutput {}
+
+/// The lines of results on standard output, in a buffer, with a progress line of their number.
+final class LineOutput {
+    private static let bufferByteCount = 64 * 1024
+
+    private var buffer: [UInt8] = []
+    private var lineCount: Int64 = 0
+    private let progress: ProgressLine?
+
+    /// - Parameter progress: The line that shows the number of lines; nil for none.
+    init(_ progress: ProgressLine? = nil) { self.progress = progress }
+
+    func print(_ line: String) throws {
+        self.buffer.append(contentsOf: line.utf8)
+        self.buffer.append(UInt8(ascii: "\n"))
+        self.lineCount += 1
+        self.progress?.show(self.lineCount, of: nil)
+        if self.buffer.count >= Self.bufferByteCount { try self.flush() }
+    }
+
+    func flush() throws {
+        // The progress line may be on the same terminal.
+        self.progress?.clear()
+        try self.buffer.withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
+        self.buffer.removeAll(keepingCapacity: true)
+    }
+}
+
+/// Prints to standard error; a failure is ignored, since it cannot be reported.
+func printToStandardError(_ text: String) {
+    try? Array(text.utf8).withUnsafeBytes { try writeAll($0, to: STDERR_FILENO, named: "standard error") }
+}
+
+/// Prints a line of results; unlike `print`, throws when it cannot be written.
+func printLine(_ line: String) throws(BlobError) { try printLine(Array(line.utf8)) }
+
+/// Prints a line of bytes as ``printLine(_:)`` does, with a zero byte at its end if `isZero` is true.
+func printLine(_ line: [UInt8], isZero: Bool = false) throws(BlobError) {
+    do {
+        try (line + [isZero ? 0 : UInt8(ascii: "\n")]).withUnsafeBytes {
+            try writeAll($0, to: STDOUT_FILENO, named: "standard output")
+        }
+    } catch {
+        throw BlobError(wrapping: error)
+    }
+}
+
+/// Returns a value as one line of JSON, with names in snake case.
+func jsonLine(_ value: some Encodable) throws -> String {
+    printableJSON(String(decoding: try lineEncoder.encode(value), as: UTF8.self))
+}
+
+private let lineEncoder = {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.dateEncodingStrategy = .iso8601
+    return encoder
+}()

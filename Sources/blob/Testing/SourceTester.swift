@@ -3,9 +3,6 @@ import BlobStreamsStandard
 
 /// Reads sources to their ends, and all members of archives, for the checks on the way.
 final class SourceTester {
-    /// The maximum number of nested filters, as that of containers by signature.
-    private static let maximumFilterCount = 8
-
     private let sources: ArgumentSources
     private let output: TestOutput
     /// The recorders of the checks of members, and of the layers around them, and the context that reports to the latter.
@@ -103,7 +100,7 @@ final class SourceTester {
     /// Tests a source, or the members of the archive that it is.
     private func test(_ source: any BlobInputStreamDataSource, _ argument: String, _ locator: BlobLocator) throws {
         let content = try self.content(of: source)
-        guard let container = content.container else {
+        guard let container = content.container?.members else {
             var outcome = try self.outcome(of: content.source, printableArgument(argument))
             outcome.checks.add(self.layers.take())
             return try self.output.print(outcome)
@@ -145,36 +142,12 @@ final class SourceTester {
         try self.output.print(outcome)
     }
 
-    /// The content of a source within its filters, which may be a container.
-    private struct Content {
-        var source: any BlobInputStreamDataSource
-        var filters: [String] = []
-        var container: (any BlobContainer)?
-    }
-
     /// Takes off the filters that the content or the name shows.
-    private func content(of source: any BlobInputStreamDataSource) throws -> Content {
-        var content = Content(source: source)
-        while content.filters.count <= Self.maximumFilterCount {
-            // A source that is opened again reports its checks again.
-            let isRepeatable = content.source.traits.contains(.repeatable)
-            let identification = try self.sources.registry.identify(
-                content.source, context: isRepeatable ? self.unrecorded : self.context)
-            content.source = identification.source
-            guard let provider = identification.provider else { return content }
-            switch provider.kind {
-            case .origin: return content
-            case .container(let open):
-                content.container = try open(content.source, self.context)
-                return content
-            case .filter(let decode):
-                content.filters.append(provider.schemes[0])
-                content.source = try decode(content.source, self.context)
-            }
+    private func content(of source: any BlobInputStreamDataSource) throws(BlobError) -> SourceContent {
+        // A source that is opened again reports its checks again.
+        try SourceContent(of: source, self.sources.registry, self.context) {
+            $0.traits.contains(.repeatable) ? self.unrecorded : self.context
         }
-        throw BlobError(
-            .limitExceeded, "There are more nested filters than the limit of \(Self.maximumFilterCount).",
-            operation: "resolve", locator: source.locator?.description)
     }
 
     // MARK: Members
@@ -249,7 +222,7 @@ final class SourceTester {
                         try registry.openContainer(for: group.archive, $0)
                     }
                     let content = try self.content(of: OnceSource(underlying: member))
-                    if let container = content.container {
+                    if let container = content.container?.members {
                         outcomes[position] = .some(nil)
                         let locator = group.archive.selecting(selector)
                         try self.test(BlobArchive(container), list.texts[position], locator) { _ in }

@@ -1,5 +1,0 @@
-import ArgumentParser
-
-enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
-    case auto, always, never
-}
