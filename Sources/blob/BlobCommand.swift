@@ -68,7 +68,7 @@ enum Main {
             try command.run()
         } catch  where BlobCommand.exitCode(for: error).isSuccess {
             let arguments = (try? RawArguments.decoded()) ?? []
-            if let mistake = BlobCommand.unknownLetters(in: arguments) { throw mistake }
+            if let mistake = BlobCommand.fileTakenForHelp(in: arguments) { throw mistake }
             // Help is not an error.
             try printLine(BlobCommand.fullMessage(for: error))
         }

@@ -2,42 +2,52 @@ import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
 
+/// The options whose values may be secrets.
+private let secretOptions = ["-H", "-u", "-x", "-F", "--header", "--user", "--proxy", "--form"]
+
 extension ParsableCommand {
-    /// Returns the error for a mistake in the arguments that the parser found, on which it may have a better word.
+    /// Returns the error for a mistake in the arguments that the parser found, on which this may have a better word.
     static func mistake(_ error: any Error, in arguments: [String]) -> BlobError {
+        if let error = self.unknownCommand(in: arguments) ?? self.unknownOption(in: arguments) { return error }
         // The parser puts each reading of the arguments on a line.
         let message = Self.withoutSecrets(
             Self.message(for: error).replacing("\n   or: ", with: "; or: "), arguments)
-        if message.contains("nexpected argument"), arguments.first != "help",
-            let error = self.unknownCommand(in: arguments)
-        {
-            return error
-        }
         for argument in arguments.prefix(while: { $0 != "--" })
         where argument.hasPrefix("-") && message.contains("'\(argument)'") && Self.isFile(argument) {
             return BlobError(
                 .invalidArgument,
                 "'\(argument)' is taken for options: name the file as './\(argument)', or behind '--'.")
         }
-        return BlobError(.invalidArgument, self.withoutFarSuggestion(message, arguments))
+        return BlobError(.invalidArgument, message)
     }
 
-    /// Returns the error for a word such as `-dash.txt`, in whose letters the parser finds the `h` of help although it
-    /// does not know the others; nil when there is none.
-    static func unknownLetters(in arguments: [String]) -> BlobError? {
+    /// Returns the error for a word such as `-dash.txt`, in which the parser finds the `h` of help, whatever the other
+    /// letters are; nil when help was asked for.
+    static func fileTakenForHelp(in arguments: [String]) -> BlobError? {
         let words = arguments.prefix { $0 != "--" }
-        guard !words.contains(where: { ["-h", "--help", "-help", "--version"].contains($0) }) else { return nil }
-        for (index, word) in words.enumerated()
-        where word.hasPrefix("-") && !word.hasPrefix("--") && word.contains("h") && word.utf8.count > 2 {
-            var others = arguments
-            others[index] = word.replacing("h", with: "")
-            do {
-                _ = try Self.parseAsRoot(others)
-            } catch  where !Self.exitCode(for: error).isSuccess {
-                guard Self.message(for: error).contains("nknown option") else { continue }
-                return BlobError(
-                    .invalidArgument, "'\(word)' looks like an option; use './\(word)' or put '--' before it.")
-            } catch {}
+        let asksForHelp = words.contains { ["-h", "--help", "-help", "--version"].contains($0) }
+        let word = words.first { word in
+            word.hasPrefix("-") && !word.hasPrefix("--") && word.contains("h") && word.utf8.count > 2
+                && !secretOptions.contains { word.hasPrefix($0) }
+        }
+        guard !asksForHelp, let word else { return nil }
+        return BlobError(.invalidArgument, "'\(word)' looks like an option; use './\(word)' or put '--' before it.")
+    }
+
+    /// Returns the error for the first long option that the command does not have; nil when there is none.
+    ///
+    /// The parser would suggest one that has little in common with it.
+    private static func unknownOption(in arguments: [String]) -> BlobError? {
+        guard let (command, rest) = CommandTree(dump: self._dumpHelp())?.command(in: arguments) else { return nil }
+        let words = rest.prefix { $0 != "--" }
+        for (index, word) in zip(words.indices, words) where word.hasPrefix("--") {
+            let name = String(word.prefix { $0 != "=" })
+            let isValue = index > words.startIndex && command.option(words[index - 1])?.takesValue == true
+            guard !isValue, command.option(name) == nil, !["--help", "--version"].contains(name) else { continue }
+            let suggestion = Suggestion.nearest(to: name, among: command.optionTexts)
+            let help = (["blob", "help"] + arguments.dropLast(rest.count)).joined(separator: " ")
+            let advice = suggestion.map { "Did you mean '\($0)'?" } ?? "'\(help)' lists the options."
+            return BlobError(.invalidArgument, "Unknown option '\(printable(name))'. \(advice)")
         }
         return nil
     }
@@ -71,30 +81,14 @@ extension ParsableCommand {
         return nil
     }
 
-    /// Returns a message in which the parser's suggestion is replaced when it is no slip of the word.
-    private static func withoutFarSuggestion(_ message: String, _ arguments: [String]) -> String {
-        guard let match = message.wholeMatch(of: /(Unknown option '([^']*)')\. Did you mean '([^']*)'\?/),
-            Suggestion.nearest(to: String(match.2), among: [String(match.3)]) == nil
-        else { return message }
-        var words: [String] = []
-        var commands = Self.configuration.subcommands
-        for argument in arguments {
-            guard let command = commands.first(where: { $0.configuration.commandName == argument }) else { break }
-            commands = command.configuration.subcommands
-            words.append(argument)
-        }
-        return "\(match.1). 'blob help \(words.joined(separator: " "))' lists the options."
-    }
-
     /// Returns a message of the parser, which quotes arguments, without what may be secret in them.
     private static func withoutSecrets(_ message: String, _ arguments: [String]) -> String {
-        let options = ["-H", "-u", "-x", "-F", "--header", "--user", "--proxy", "--form"]
         var (text, isValue) = (message, false)
         for argument in arguments {
-            let beginning = options.map { $0.hasPrefix("--") ? "\($0)=" : $0 }
+            let beginning = secretOptions.map { $0.hasPrefix("--") ? "\($0)=" : $0 }
                 .first { argument.hasPrefix($0) && argument != $0 }
             let shown = isValue ? "***" : beginning.map { "\($0)***" } ?? printableArgument(argument)
-            isValue = options.contains(argument)
+            isValue = secretOptions.contains(argument)
             if shown != argument { text = text.replacing("'\(argument)'", with: "'\(shown)'") }
         }
         return text

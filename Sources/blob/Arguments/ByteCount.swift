@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobStreamsStandard
 
 /// A number of bytes from 0, as coreutils take it: k, M, G and T behind it stand for powers of 1024, as KiB, MiB and so
 /// on; kB, MB, GB and TB for powers of 1000.
@@ -19,5 +20,53 @@ struct ByteCount: ExpressibleByArgument {
             return nil
         }
         self.value = value
+    }
+}
+
+/// A number of bytes a second, from 1, with the units of ``ByteCount``.
+struct ByteRate: ExpressibleByArgument {
+    let bytesPerSecond: Int64
+
+    init?(argument: String) {
+        guard let count = ByteCount(argument: argument), count.value > 0 else { return nil }
+        self.bytesPerSecond = count.value
+    }
+}
+
+/// An offset in bytes, written as a ``ByteCount``; with a `-` before it, one from the end.
+struct ByteOffset: ExpressibleByArgument {
+    /// Negative from the end.
+    let value: Int64
+
+    init?(argument: String) {
+        let isFromEnd = argument.hasPrefix("-")
+        guard let count = ByteCount(argument: String(argument.dropFirst(isFromEnd ? 1 : 0))) else { return nil }
+        self.value = isFromEnd ? -count.value : count.value
+    }
+
+    /// Returns an offset from the start of a source: that of a source that is shorter than wanted is 0.
+    ///
+    /// - Parameter value: The offset, negative from the end, for which the length of the source must be known.
+    static func start(_ value: Int64, in source: any BlobInputStreamDataSource, _ context: BlobContext)
+        throws(BlobError) -> Int64
+    {
+        guard value < 0 else { return value }
+        guard let byteCount = try source.info(context).byteCount else {
+            throw BlobError(
+                .unsupported, "The length is not known, so --offset cannot count from the end.", operation: "open",
+                locator: source.locator?.description)
+        }
+        return max(0, byteCount + value)
+    }
+}
+
+/// Options that are a number of seconds.
+enum Seconds {
+    /// Thirty years: a limit that can be added to any clock.
+    static let maximum = 1_000_000_000.0
+
+    static func validate(_ value: Double?, _ option: String) throws(ValidationError) {
+        guard let value, !(value > 0 && value <= self.maximum) else { return }
+        throw ValidationError("\(option) takes a number above 0, at most \(Int(self.maximum)).")
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobPlatform
 
 /// The completion of a command line, for the scripts of shells.
 struct CompleteCommand: ParsableCommand {
@@ -19,12 +20,7 @@ struct CompleteCommand: ParsableCommand {
     }
 
     private static func candidates(for word: String, behind words: [String], _ tree: CommandTree) -> [String] {
-        var command = tree
-        var rest = words[...]
-        while let name = rest.first, let next = command.subcommands?.first(where: { $0.commandName == name }) {
-            command = next
-            rest = rest.dropFirst()
-        }
+        let (command, rest) = tree.command(in: words)
         let isBehindTerminator = rest.contains("--")
         if !isBehindTerminator {
             if let option = rest.last.flatMap(command.option), option.takesValue {
@@ -56,5 +52,59 @@ struct CompleteCommand: ParsableCommand {
         let named = (option.valueName ?? "").split(separator: "|").map(String.init)
             .filter { !["path", "file", "bytes", "ratio"].contains($0) && option.valueName?.contains("|") == true }
         return named.filter { $0.hasPrefix(word) } + LocatorCompletion.files(beginning: word)
+    }
+}
+
+/// The commands with their options, as the argument parser describes them.
+struct CommandTree: Decodable {
+    /// An argument of a command.
+    struct Argument: Decodable {
+        struct Name: Decodable {
+            let kind: String
+            let name: String
+
+            var text: String { self.kind == "long" ? "--\(self.name)" : "-\(self.name)" }
+        }
+
+        let kind: String
+        let names: [Name]?
+        let valueName: String?
+        let allValues: [String]?
+        let shouldDisplay: Bool
+
+        var takesValue: Bool { self.kind == "option" }
+    }
+
+    private struct Document: Decodable { let command: CommandTree }
+
+    let commandName: String
+    let shouldDisplay: Bool
+    let subcommands: [CommandTree]?
+    let arguments: [Argument]?
+
+    /// Creates the tree from what the parser says of the topmost command; nil when that has another form.
+    init?(dump: String) {
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(dump.utf8)) else { return nil }
+        self = document.command
+    }
+
+    /// Returns the command that words name, and the words after its name.
+    func command(in words: some Collection<String>) -> (command: CommandTree, rest: ArraySlice<String>) {
+        var (command, rest) = (self, Array(words)[...])
+        while let name = rest.first, let next = command.subcommands?.first(where: { $0.commandName == name }) {
+            command = next
+            rest = rest.dropFirst()
+        }
+        return (command, rest)
+    }
+
+    /// Returns the option with this text; nil when the command has none.
+    func option(_ text: String) -> Argument? {
+        self.arguments?.first { $0.names?.contains { $0.text == text } == true }
+    }
+
+    /// The texts of all options.
+    var optionTexts: [String] {
+        (self.arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }.map(\.text)
     }
 }

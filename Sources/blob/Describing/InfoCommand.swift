@@ -21,7 +21,7 @@ struct InfoCommand: ParsableCommand {
         Verbosity.isJSON = self.json
         let context = try self.source.makeContext()
         let sources = self.source.makeSources()
-        var failures = SourceFailures(isFailFast: self.locators.count == 1)
+        let failures = SourceFailures(isFailFast: self.locators.count == 1)
         for (number, argument) in try sources.registry.expanding(self.locators, context).enumerated() {
             do {
                 let report = try Report(argument, sources, context)

@@ -37,7 +37,7 @@ struct ListCommand: ParsableCommand {
     func run() throws {
         Verbosity.isJSON = self.json
         let context = try self.source.makeContext()
-        var failures = SourceFailures(isFailFast: self.locators.count == 1)
+        let failures = SourceFailures(isFailFast: self.locators.count == 1)
         let output = LineOutput(ProgressLine(self.progress, of: .items("member")))
         var hasHeader = false
         for argument in self.locators {

@@ -83,14 +83,14 @@ struct ExtractCommand: ParsableCommand {
             makesLinksRelative: self.absoluteLinks == .relative)
         let extractor = Extractor(
             locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
-        var copier = Copier(
+        let copier = Copier(
             extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, progress: self.progress,
             itemCount: nil, context)
         defer { copier.finish() }
         do {
             defer { folder.finish() }
             try archive.forEachSource(isWhole: globs.isEmpty, context) { member, source in
-                try extractor.extract(member, source, &copier)
+                try extractor.extract(member, source, copier)
             }
         } catch {
             let error = BlobError(wrapping: error)

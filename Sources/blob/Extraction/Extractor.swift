@@ -44,7 +44,7 @@ final class Extractor {
     ///
     /// - Throws: Errors that concern all members, such as a limit or a full disk. Others are reported.
     func extract(
-        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: inout Copier<MemberOutput>
+        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: Copier
     ) throws {
         guard self.isSelected(member) else { return }
         self.count += 1
@@ -56,7 +56,7 @@ final class Extractor {
                 copier.finish()
                 try printLine(member.printableName)
             }
-            try self.make(member, source, &copier)
+            try self.make(member, source, copier)
             // One member may need many folders.
             try self.checkCount()
         } catch {
@@ -114,7 +114,7 @@ final class Extractor {
     }
 
     private func make(
-        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: inout Copier<MemberOutput>
+        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: Copier
     ) throws {
         try member.checkHeader()
         switch member.kind {

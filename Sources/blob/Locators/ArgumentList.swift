@@ -19,16 +19,17 @@ struct ArgumentList {
     ///   - listed: The option about what a list may name.
     /// - Throws: The errors of reading the list, and ``BlobError/Code/invalidArgument`` for a line that may not be.
     mutating func add(
-        _ list: String, isZero: Bool = false, _ source: SourceOptions, _ listed: ListedLocatorOptions,
-        _ registry: BlobRegistry, _ context: BlobContext
+        _ list: String, isZero: Bool = false, _ listed: ListedLocatorOptions, _ registry: BlobRegistry,
+        _ context: BlobContext
     ) throws {
         self.list = list
-        try source.forEachLine(of: list, isZero: isZero, context) { line, number in
-            guard !line.isEmpty else { return }
+        let lines = try LineReader(list, isZero: isZero, registry, context)
+        while let line = try lines.next() {
+            guard !line.isEmpty else { continue }
             let text = RawArguments.decoded(line)
-            try listed.check(text, registry, line: number, of: list)
+            try listed.check(text, registry, line: lines.number, of: list)
             self.texts.append(text)
-            self.lines.append(number)
+            self.lines.append(lines.number)
         }
     }
 
@@ -44,8 +45,9 @@ struct ArgumentList {
     }
 
     /// Returns an error of an argument, with its line in the list.
-    func naming(_ error: BlobError, _ position: Int) -> BlobError {
-        self.lines[position].map { error.inLine($0, of: self.list) } ?? error
+    func naming(_ error: any Error, _ position: Int) -> BlobError {
+        let error = BlobError(wrapping: error)
+        return self.lines[position].map { error.inLine($0, of: self.list) } ?? error
     }
 }
 
@@ -54,5 +56,67 @@ extension BlobError {
     func inLine(_ number: Int, of list: String) -> BlobError {
         self.replacingMessage(
             "Line \(number) of \(list == "-" ? "the list" : printableArgument(list)): \(self.message)")
+    }
+}
+
+/// The lines of a file that an option names, each as it arrives.
+final class LineReader {
+    /// The maximum length of a line in bytes, as `lines(ofAtMost:)` has it.
+    private static let maximumLineByteCount = 1 << 20
+    private static let bufferByteCount = 256 * 1024
+
+    /// The number of the last line, from 1.
+    private(set) var number = 0
+    private let reader: BlobReader
+    private let end: UInt8
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 16)
+    private var rest: ArraySlice<UInt8> = []
+
+    /// - Parameters:
+    ///   - argument: The file, which is not decoded; '-' is standard input.
+    ///   - isZero: True when a zero byte ends each line.
+    init(
+        _ argument: String, isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext
+    ) throws(BlobError) {
+        self.reader = try registry.source(for: argument, context: context).open(context: context)
+        self.end = isZero ? 0 : UInt8(ascii: "\n")
+    }
+
+    deinit {
+        self.reader.close()
+        self.buffer.deallocate()
+    }
+
+    /// Returns the next line, without its end; nil after the last one.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than 1 MiB.
+    func next() throws(BlobError) -> [UInt8]? {
+        var searched = self.rest.startIndex
+        while true {
+            if let end = self.rest[searched...].firstIndex(of: self.end) {
+                defer { self.rest = self.rest[(end + 1)...] }
+                self.number += 1
+                return Array(self.rest[..<end])
+            }
+            guard self.rest.count <= Self.maximumLineByteCount else {
+                throw BlobError(
+                    .limitExceeded, "A line is longer than \(Self.maximumLineByteCount) bytes.", operation: "read",
+                    byteOffset: self.reader.byteOffset - Int64(self.rest.count))
+            }
+            if self.rest.startIndex > 0 { self.rest = Array(self.rest)[...] }
+            searched = self.rest.endIndex
+            let count: Int
+            do {
+                count = try self.reader.readWaiting(into: self.buffer)
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+            guard count > 0 else { break }
+            self.rest += self.buffer[..<count]
+        }
+        guard !self.rest.isEmpty else { return nil }
+        defer { self.rest = [] }
+        self.number += 1
+        return Array(self.rest)
     }
 }

@@ -16,36 +16,34 @@ extension BlobRegistry {
         library: String?, unrenderable: UnrenderableChoice = .fail, allowing formats: Set<ArchiveFormat> = []
     ) -> BlobRegistry {
         let key = LibraryChoice(path: library, unrenderable: unrenderable)
-        var registry = self.forCommand.withLock { registries in
+        let registry = self.forCommand.withLock { registries in
             let registry = registries[key] ?? self.makeForCommand(key)
             registries[key] = registry
             return registry
         }
-        for provider in BlobProvider.archives(allowing: formats).suffix(formats.count) {
-            do {
-                try registry.register(provider, replacing: true)
-            } catch {
-                preconditionFailure("Formats that are allowed replace themselves: \(error)")
-            }
+        return registry.replacing(BlobProvider.archives(allowing: formats).suffix(formats.count))
+    }
+
+    /// Returns a registry in which providers replace those of their schemes.
+    func replacing(_ providers: some Sequence<BlobProvider>) -> BlobRegistry {
+        var registry = self
+        do {
+            for provider in providers { try registry.register(provider, replacing: true) }
+        } catch {
+            preconditionFailure("Any provider can be replaced: \(error)")
         }
         return registry
     }
 
     /// Returns a registry in which the sources of all origins have layers.
     func layeringOrigins(_ choose: @escaping @Sendable (inout BlobLayers) -> Void) -> BlobRegistry {
-        var registry = self
-        for provider in self.providers {
-            guard case .origin(let makeSource) = provider.kind else { continue }
-            let layered = BlobProvider(
-                .origin { locator, context in try makeSource(locator, context).layered(choose) },
-                schemes: provider.schemes, reachesNetwork: provider.reachesNetwork)
-            do {
-                try registry.register(layered, replacing: true)
-            } catch {
-                preconditionFailure("Origins replace themselves: \(error)")
-            }
-        }
-        return registry
+        self.replacing(
+            self.providers.compactMap { provider in
+                guard case .origin(let makeSource) = provider.kind else { return nil }
+                return BlobProvider(
+                    .origin { locator, context in try makeSource(locator, context).layered(choose) },
+                    schemes: provider.schemes, reachesNetwork: provider.reachesNetwork)
+            })
     }
 
     private struct LibraryChoice: Hashable {
@@ -57,18 +55,14 @@ extension BlobRegistry {
     private static let forCommand = Locked<[LibraryChoice: BlobRegistry]>([:])
 
     private static func makeForCommand(_ library: LibraryChoice) -> BlobRegistry {
-        var registry = BlobRegistry.standard
         #if BLOBSTREAMS_ASSET_LIBRARY
             let provider = BlobProvider.assetLibrary(unrenderable: library.unrenderable.policy) {
                 () throws(BlobError) in try LibraryLocation.folder(library.path)
             }
-            do {
-                try registry.register(provider, replacing: true)
-            } catch {
-                preconditionFailure("The scheme of assets can be registered: \(error)")
-            }
+            return .standard.replacing([provider])
+        #else
+            return .standard
         #endif
-        return registry
     }
 }
 
@@ -99,5 +93,16 @@ enum LibraryLocation {
                 .invalidArgument, "No asset library is named: use --library PATH, or the variable \(self.variable).")
         }
         return URL(fileURLWithPath: path, isDirectory: true)
+    }
+}
+
+extension BlobRegistry {
+    /// Returns the path of an argument that is a folder; nil for any other.
+    func folderPath(_ argument: String) -> [UInt8]? {
+        guard let locator = try? self.locator(for: argument), let path = locator.filePath,
+            locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0),
+            fileType(at: path.cString, followingLinks: true) == S_IFDIR
+        else { return nil }
+        return path
     }
 }

@@ -27,8 +27,14 @@ struct PassOptions: ParsableArguments {
             """)
     var resume = false
 
+    @OptionGroup var listed: ListedLocatorOptions
+
+    func validate() throws {
+        guard (0..<Int.max).contains(self.retry ?? 0) else { throw ValidationError("--retry cannot be negative.") }
+    }
+
     /// The rules for trying again; nil without any of the options for that.
-    var retries: BlobRetry? {
+    private var retries: BlobRetry? {
         guard self.retry != nil || self.resume else { return nil }
         var rules = BlobRetry()
         if let retry { rules.maximumFailureCount = retry + 1 }
@@ -36,7 +42,89 @@ struct PassOptions: ParsableArguments {
         return rules
     }
 
-    func validate() throws {
-        guard (0..<Int.max).contains(self.retry ?? 0) else { throw ValidationError("--retry cannot be negative.") }
+    /// Returns the names that a command reads: standard input when there are none.
+    func names(_ locators: [String]) -> [String] {
+        locators.isEmpty && self.fromFile == nil ? ["-"] : locators
+    }
+
+    /// Returns the arguments of a command, and the lines of its list.
+    func makeList(
+        _ locators: [String], isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext
+    ) throws -> ArgumentList {
+        var list = ArgumentList(self.names(locators))
+        if let fromFile { try list.add(fromFile, isZero: isZero, self.listed, registry, context) }
+        return list
+    }
+
+    /// Returns the sources of arguments, in which all that has bytes of its own is tried again. Composes their registry
+    /// anew: called once, and not for each name.
+    func makeSources(_ source: SourceOptions) -> ArgumentSources {
+        var sources = source.makeSources()
+        guard let rules = self.retries else { return sources }
+        sources.registry = sources.registry.layeringOrigins {
+            $0.retry = rules
+            $0.idleLimit = source.idleLimit
+        }
+        return sources
+    }
+
+    /// Returns the context of the command. Called once: reads the password file.
+    func makeContext(_ source: SourceOptions) throws(BlobError) -> BlobContext {
+        var context = try source.makeContext()
+        guard let rules = self.retries else { return context }
+        // The idle limit is that of each attempt: a pause between two of them is not idle.
+        context.idleLimit = nil
+        let (attempts, count) = (Locked(0), rules.maximumFailureCount - 1)
+        context.eventSink = { event in
+            switch event.kind {
+            case .recovering:
+                let attempt = attempts.withLock { attempts in
+                    attempts = attempts % max(count, 1) + 1
+                    return attempts
+                }
+                ProgressLine.printNotice("blob: trying again, \(attempt) of \(count), from byte \(event.value)\n")
+            case .recovered:
+                attempts.withLock { $0 = 0 }
+                ProgressLine.printNotice("blob: recovered: reading goes on at byte \(event.value) of its source.\n")
+            default: Verbosity.noteHelper(event)
+            }
+        }
+        return context
+    }
+}
+
+/// The option of commands that take locators from lists.
+///
+/// A list is data, perhaps of others: what it names is opened with the credentials of the user, from inside of the
+/// user's network.
+struct ListedLocatorOptions: ParsableArguments {
+    @Flag(
+        name: .customLong("allow-network-in-lists"),
+        help: ArgumentHelp(
+            "Also open what the lines of a list name on web servers and in stores.",
+            discussion: "They are errors without this. The servers get what the options here send, as for a locator."))
+    var allowsNetwork = false
+
+    /// Checks a locator that a line of a list names.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for one that reaches the network, unless that is allowed.
+    func check(_ text: String, _ registry: BlobRegistry) throws(BlobError) {
+        guard !self.allowsNetwork, let locator = try? registry.locator(for: text), registry.reachesNetwork(locator)
+        else { return }
+        throw BlobError(
+            .invalidArgument,
+            "The scheme '\(locator.scheme)' reaches the network, which a list does only with --allow-network-in-lists.",
+            operation: "resolve", locator: locator.description)
+    }
+
+    /// Checks a line as ``check(_:_:)`` does; the error has its number.
+    func check(
+        _ text: String, _ registry: BlobRegistry, line number: Int, of list: String
+    ) throws(BlobError) {
+        do throws(BlobError) {
+            try self.check(text, registry)
+        } catch {
+            throw error.inLine(number, of: list)
+        }
     }
 }

@@ -17,21 +17,7 @@ struct PasswordFile {
     /// - Throws: ``BlobError/Code/invalidArgument`` when it is empty, too long or not UTF-8, or contains a zero byte;
     ///   no error has a part of it.
     func password(_ context: BlobContext) throws(BlobError) -> String {
-        let reader = try self.registry.source(for: self.argument, context: context).open(context: context)
-        defer { reader.close() }
-        var line: [UInt8] = []
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.maximumByteCount + 2, alignment: 1)
-        defer { buffer.deallocate() }
-        do {
-            while line.count <= Self.maximumByteCount + 1, !line.contains(UInt8(ascii: "\n")),
-                case let count = try reader.readWaiting(into: buffer), count > 0
-            {
-                line += buffer[..<count]
-            }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
-        line = Array(line.prefix { $0 != UInt8(ascii: "\n") })
+        var line = try LineReader(self.argument, self.registry, context).next() ?? []
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
         guard !line.isEmpty else { throw self.isWrong("is empty") }
         guard line.count <= Self.maximumByteCount else {
@@ -52,16 +38,11 @@ struct PasswordFile {
     /// Returns the registry for the data of the command, in which standard input is refused if the password is there.
     static func registryForData(_ registry: BlobRegistry, besides argument: String?) -> BlobRegistry {
         guard let argument, (try? registry.locator(for: argument))?.origin.text == "stdin:" else { return registry }
-        var registry = registry
-        let provider = BlobProvider(
-            .origin { _, _ in
-                throw BlobError(.invalidArgument, "Standard input has the password, and cannot have data, too.")
-            }, schemes: ["stdin"])
-        do {
-            try registry.register(provider, replacing: true)
-        } catch {
-            preconditionFailure("A registered scheme can be replaced: \(error)")
-        }
-        return registry
+        return registry.replacing([
+            BlobProvider(
+                .origin { _, _ in
+                    throw BlobError(.invalidArgument, "Standard input has the password, and cannot have data, too.")
+                }, schemes: ["stdin"])
+        ])
     }
 }

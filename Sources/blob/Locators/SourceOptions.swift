@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import BlobPlatform
-import BlobStreamsStandard
+public import BlobStreamsStandard
 
 /// The options of all commands that read from locators.
 struct SourceOptions: ParsableArguments {
@@ -123,45 +123,57 @@ struct SourceOptions: ParsableArguments {
                 .unsupported, "This source can be read only once, \(purpose).", locator: source.locator?.description)
         }
     }
+}
 
-    /// Calls `body` with each line of a file of locators or ranges, as it arrives, and its number from 1; '-' is
-    /// standard input.
-    ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than 1 MiB.
-    func forEachLine(
-        of argument: String, _ context: BlobContext, _ body: (_ line: String, _ number: Int) throws -> Void
-    ) throws {
-        try self.forEachLine(of: argument, context) { (line: [UInt8], number) in
-            try body(RawArguments.decoded(line), number)
+/// A format that is decoded without a confined helper process only when the user allows it.
+enum AllowedFormat: Hashable, ExpressibleByArgument {
+    case archive(ArchiveFormat)
+    /// Pictures and films.
+    case media
+
+    private static let mediaName = "media"
+
+    static var allValueStrings: [String] { ArchiveFormat.isolated.map(\.rawValue).sorted() + [self.mediaName] }
+
+    /// Creates a format from its name; nil for a name that `--allow-format` does not take.
+    init?(argument: String) {
+        if argument == Self.mediaName {
+            self = .media
+        } else if let format = ArchiveFormat(rawValue: argument), ArchiveFormat.isolated.contains(format) {
+            self = .archive(format)
+        } else {
+            return nil
         }
     }
 
-    /// Calls `body` with the bytes of each line, without the newline at its end, or the zero byte if `isZero` is true.
-    func forEachLine(
-        of argument: String, isZero: Bool = false, _ context: BlobContext,
-        _ body: (_ line: [UInt8], _ number: Int) throws -> Void
-    ) throws {
-        // A list is not decoded.
-        let reader = try self.makeRegistry().source(for: argument, context: context).open(context: context)
-        defer { reader.close() }
-        var (rest, number) = (Data(), 0)
-        let maximumLineByteCount = 1 << 20  // As `lines(ofAtMost:)` has it.
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 16)
-        defer { buffer.deallocate() }
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
-            rest.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            while let end = rest.firstIndex(of: isZero ? 0 : UInt8(ascii: "\n")) {
-                number += 1
-                try body(Array(rest[..<end]), number)
-                rest = rest[(end + 1)...]
-            }
-            rest = Data(rest)
-            guard rest.count <= maximumLineByteCount else {
-                throw BlobError(
-                    .limitExceeded, "A line is longer than \(maximumLineByteCount) bytes.",
-                    operation: "read", byteOffset: reader.byteOffset - Int64(rest.count))
-            }
+    var archive: ArchiveFormat? {
+        if case .archive(let format) = self { format } else { nil }
+    }
+}
+
+/// The value of `--unrenderable`: what is read in place of a picture whose adjustment cannot be rendered.
+enum UnrenderableChoice: String, ExpressibleByArgument, CaseIterable {
+    case fail, original, render
+}
+
+/// The value of `--index`.
+extension BlobIndexPolicy: ExpressibleByArgument {
+    /// Creates a policy from `auto`, `none` or the path of a file; nil for an empty argument.
+    public init?(argument: String) {
+        switch argument {
+        case "": return nil
+        case "auto": self = .automatic
+        case "none": self = .none
+        default: self = .file(argument)
         }
-        if !rest.isEmpty { try body(Array(rest), number + 1) }
+    }
+
+    /// The policy as written on the command line.
+    public var defaultValueDescription: String {
+        switch self.place {
+        case .none: "none"
+        case .automatic: "auto"
+        case .folder(let path, _), .file(let path): path
+        }
     }
 }

@@ -2,7 +2,7 @@ import BlobStreamsStandard
 
 /// The sources of arguments, as the options of a command have them.
 struct ArgumentSources: Sendable {
-    let registry: BlobRegistry
+    var registry: BlobRegistry
     /// True to decode all filters that signatures show.
     var decodes = false
 
@@ -81,7 +81,8 @@ struct SourceContent {
                 case .filter(let decode):
                     guard self.filters.count < Self.maximumFilterCount else {
                         throw BlobError(
-                            .limitExceeded, "There are more nested filters than the limit of \(Self.maximumFilterCount).",
+                            .limitExceeded,
+                            "There are more nested filters than the limit of \(Self.maximumFilterCount).",
                             operation: "resolve", locator: source.locator?.description)
                     }
                     self.filters.append(provider.schemes[0])

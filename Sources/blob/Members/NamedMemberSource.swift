@@ -69,9 +69,10 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
     private func substitute(
         for error: any Error, _ context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
-        guard BlobError(wrapping: error).code == .notFound else { throw error }
+        let error = BlobError(wrapping: error)
+        guard error.code == .notFound else { throw error }
         guard !self.name.contains(UInt8(ascii: "#")) else {
-            throw Self.adding("Behind the first '#', write '!/' before a member of a member.", to: error)
+            throw error.adding("Behind the first '#', write '!/' before a member of a member.")
         }
         guard self.underlying.traits.contains(.repeatable) else { throw error }
         let container = try self.openContainer(context)
@@ -86,7 +87,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
             throw try self.noMatch(in: container, error, context)
         }
         guard let name = try self.suggestion(in: container, context) else { throw error }
-        throw Self.adding("Did you mean '\(name)'?", to: error)
+        throw error.adding("Did you mean '\(name)'?")
     }
 
     /// Returns the name of a member that is similar; nil when there is none, or errors had enough suggestions.
@@ -108,7 +109,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
 
     /// Returns the error for a pattern that selects nothing.
     private func noMatch(
-        in container: any BlobContainer, _ error: any Error, _ context: BlobContext
+        in container: any BlobContainer, _ error: BlobError, _ context: BlobContext
     ) throws -> BlobError {
         var isEmpty = true
         try container.forEachMember(context) { _ in
@@ -116,21 +117,8 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
             return false
         }
         let pattern = BlobMember.printable(self.name)
-        return Self.saying(
-            isEmpty ? "The archive has no members." : "No member matches the pattern '\(pattern)'.",
-            in: BlobError(wrapping: error))
-    }
-
-    private static func adding(_ advice: String, to error: any Error) -> BlobError {
-        let error = BlobError(wrapping: error)
-        return self.saying("\(error.message) \(advice)", in: error)
-    }
-
-    private static func saying(_ message: String, in error: BlobError) -> BlobError {
-        var changed = BlobError(
-            error.code, message, operation: error.operation, locator: error.locator, cause: error.cause)
-        changed.layers = error.layers
-        return changed
+        return error.replacingMessage(
+            isEmpty ? "The archive has no members." : "No member matches the pattern '\(pattern)'.")
     }
 
     private static func lastComponent(of name: [UInt8]) -> ArraySlice<UInt8>? {

@@ -1,51 +1,51 @@
 import BlobStreamsStandard
 
 /// The containers that several locators name, each opened once, and read in one pass if their members come in order.
-struct SharedContainers {
+final class SharedContainers {
     /// The maximum number of open containers, which keep the tables of their members in memory.
     private static let maximumCount = 16
 
     let sources: ArgumentSources
     private let isOnePass: Bool
+    private let context: BlobContext
     private var containers: [String: any BlobContainer] = [:]
     private var passes: [ArchivePass] = []
     /// The first error of a check that was made before its time, to make room.
     private var failure: BlobError?
 
-    /// - Parameter isOnePass: True when members are read once and in turn; then ``finish(_:)`` makes the last checks.
-    init(_ sources: ArgumentSources, isOnePass: Bool) {
-        self.sources = sources
-        self.isOnePass = isOnePass
+    /// - Parameter isOnePass: True when members are read once and in turn; then ``finish()`` makes the last checks.
+    init(_ sources: ArgumentSources, isOnePass: Bool, _ context: BlobContext) {
+        (self.sources, self.isOnePass, self.context) = (sources, isOnePass, self.context)
     }
 
     /// Returns the source that an argument names, as a member of a container that is already open if possible.
-    mutating func source(_ argument: String, _ context: BlobContext) throws -> any BlobInputStreamDataSource {
+    func source(_ argument: String) throws -> any BlobInputStreamDataSource {
         let locator = try self.sources.registry.locator(for: argument)
         guard let selector = locator.selectors.last, let parent = locator.container,
             self.sources.registry.endsWithMember(locator)
         else {
-            return try self.sources.source(argument, context)
+            return try self.sources.source(argument, self.context)
         }
         if let container = self.containers[parent.text] {
-            return try self.sources.member(selector, of: container, context)
+            return try self.sources.member(selector, of: container, self.context)
         }
         if self.containers.count == Self.maximumCount {
             do {
-                try self.finish(context)
+                try self.finish()
             } catch {
-                try context.check()
+                try self.context.check()
                 self.failure = BlobError(wrapping: error)
             }
         }
-        let container = try self.open(parent, context)
+        let container = try self.open(parent)
         self.containers[parent.text] = container
-        return try self.sources.member(selector, of: container, context)
+        return try self.sources.member(selector, of: container, self.context)
     }
 
-    private mutating func open(_ locator: BlobLocator, _ context: BlobContext) throws -> any BlobContainer {
-        let container = try self.sources.registry.openContainer(for: locator, context)
+    private func open(_ locator: BlobLocator) throws -> any BlobContainer {
+        let container = try self.sources.registry.openContainer(for: locator, self.context)
         guard self.isOnePass, let archive = container as? ArchiveContainer else { return container }
-        let (members, pass) = try archive.inOnePass(context)
+        let (members, pass) = try archive.inOnePass(self.context)
         self.passes.append(pass)
         return members
     }
@@ -53,17 +53,64 @@ struct SharedContainers {
     /// Makes the checks at the ends of the containers, and closes them.
     ///
     /// - Throws: The first error of all checks, after they are made.
-    mutating func finish(_ context: BlobContext) throws {
+    func finish() throws {
         let passes = self.passes
         var first = self.failure
         (self.containers, self.passes, self.failure) = ([:], [], nil)
         for pass in passes {
             do {
-                try pass.finish(context)
+                try pass.finish(self.context)
             } catch {
                 first = first ?? BlobError(wrapping: error)
             }
         }
         if let first { throw first }
+    }
+}
+
+/// The arguments that name members of archives, by archive.
+struct ArchiveGroups {
+    /// An archive, and the positions and selectors of the arguments that name its members: two or more.
+    struct Group {
+        let archive: BlobLocator
+        fileprivate(set) var members: [(position: Int, selector: BlobLocator.Selector)] = []
+
+        /// Calls `body` with the position of each argument and a function that makes its source, in one pass over the
+        /// archive.
+        func forEachSource(
+            in archive: BlobArchive, _ sources: ArgumentSources, _ context: BlobContext,
+            _ body: (_ position: Int, _ makeSource: () throws(BlobError) -> any BlobInputStreamDataSource) throws ->
+                Void
+        ) throws {
+            let (registry, locator) = (sources.registry, self.archive)
+            try archive.forEachSource(of: self.members.map(\.selector), context) { number, source in
+                let (position, selector) = self.members[number]
+                try body(position) { () throws(BlobError) in
+                    try sources.member(selector, source, context) { try registry.openContainer(for: locator, $0) }
+                }
+            }
+        }
+    }
+
+    /// By the text of the archive's locator.
+    private var groups: [String: Group] = [:]
+    private var groupOfPosition: [Int: String] = [:]
+
+    init(_ arguments: [String], _ registry: BlobRegistry) {
+        for (position, argument) in arguments.enumerated() {
+            // Errors in an argument are reported when its turn comes.
+            guard argument.utf8.contains(UInt8(ascii: "#")), let locator = try? registry.locator(for: argument),
+                let selector = locator.selectors.last,
+                let archive = locator.container, registry.endsWithMember(locator)
+            else { continue }
+            self.groups[archive.text, default: Group(archive: archive)].members.append((position, selector))
+            self.groupOfPosition[position] = archive.text
+        }
+        self.groups = self.groups.filter { $0.value.members.count > 1 }
+    }
+
+    /// Removes and returns the group of an argument; nil when it has none, or that was removed before.
+    mutating func remove(of position: Int) -> Group? {
+        self.groupOfPosition[position].flatMap { self.groups.removeValue(forKey: $0) }
     }
 }

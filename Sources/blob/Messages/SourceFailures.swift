@@ -2,7 +2,7 @@ import ArgumentParser
 import BlobStreamsStandard
 
 /// The errors of single sources, after which a command goes on with the others, as cat(1) does.
-struct SourceFailures {
+final class SourceFailures {
     private let isFailFast: Bool
     private var first: BlobError?
 
@@ -14,7 +14,7 @@ struct SourceFailures {
     /// - Parameter mayContinueAtLimit: True when a limit is that of one source, after which others can be read.
     /// - Throws: The error itself when the others cannot be read either: the job is cancelled, a limit of all of them
     ///   reached, or the output closed.
-    mutating func note(
+    func note(
         _ error: any Error, isSilent: Bool = false, mayContinueAtLimit: Bool = false
     ) throws(BlobError) {
         let error = BlobError(wrapping: error)

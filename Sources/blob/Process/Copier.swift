@@ -1,21 +1,19 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-enum Copying {
+/// Copies sources to an output, with one buffer for all of them.
+final class Copier {
     /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.
     static let bufferByteCount = 256 * 1024
-}
 
-/// Copies sources to an output, with one buffer for all of them.
-struct Copier<Output: ByteOutput>: ~Copyable {
     /// True with a rate: nothing is gained by reading more than is printed.
     var isThrottled: Bool { self.allowance != nil }
 
-    private let output: Output
+    private let output: any ByteOutput
     private let limit: Int64?
     private let allowance: ByteAllowance?
     private let context: BlobContext
-    private let buffer: UnsafeMutableRawBufferPointer
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 4096)
     private let progress: ProgressLine
     private let itemCount: Int?
     private var finishedCount = 0
@@ -27,16 +25,12 @@ struct Copier<Output: ByteOutput>: ~Copyable {
     ///   - rate: The maximum rate of all copies together; nil is no limit.
     ///   - itemCount: The number of copies; nil when it is unknown.
     init(
-        _ output: Output, limit: Int64?, rate: ByteRate? = nil, progress: ProgressMode, itemCount: Int? = 1,
+        _ output: any ByteOutput, limit: Int64?, rate: ByteRate? = nil, progress: ProgressMode, itemCount: Int? = 1,
         _ context: BlobContext
     ) {
-        self.output = output
-        self.limit = limit
+        (self.output, self.limit, self.itemCount, self.context) = (output, limit, itemCount, context)
         self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
         self.progress = ProgressLine(progress, writesData: output is StandardOutput)
-        self.itemCount = itemCount
-        self.context = context
-        self.buffer = .allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
     }
 
     deinit { self.buffer.deallocate() }
@@ -46,9 +40,9 @@ struct Copier<Output: ByteOutput>: ~Copyable {
     /// - Parameter opened: A reader that is open at `byteOffset` already, and is closed by this; without a rate.
     /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
     ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
-    mutating func copy(
+    func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
-        isWhole: Bool = false, matching validator: BlobValidator?, opened: BlobReader? = nil
+        isWhole: Bool = false, matching validator: BlobValidator? = nil, opened: BlobReader? = nil
     ) throws {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
         let reader = try opened ?? throttled.open(at: byteOffset, matching: validator, context: self.context)

@@ -20,6 +20,19 @@ struct StandardOutput: ByteOutput {
 
 extension AtomicFile: ByteOutput {}
 
+/// Calls `body` with standard output, or with a file that appears when `body` has returned.
+///
+/// - Parameter path: The path of the file; nil and '-' are standard output.
+func withOutput(to path: String?, _ body: (any ByteOutput) throws -> Void) throws {
+    guard let path, path != "-" else { return try body(StandardOutput()) }
+    let file = try AtomicFile(path: path)
+    Interrupts.setTemporaryPath(file.temporaryPath)
+    try body(file)
+    try file.commit()
+    // Only now, because synchronising may take longer than an interrupt waits.
+    Interrupts.setTemporaryPath(nil)
+}
+
 /// The lines of results on standard output, in a buffer, with a progress line of their number.
 final class LineOutput {
     private static let bufferByteCount = 64 * 1024

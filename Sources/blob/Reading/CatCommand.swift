@@ -10,9 +10,6 @@ struct CatCommand: NameListCommand {
             of a locator is the end.
             """)
 
-    /// The length in bytes up to which a list is read before its first locator is printed: 64 MiB.
-    private static let maximumListByteCount: Int64 = 64 << 20
-
     @Argument(help: "The locators to print (default: '-', standard input).")
     var locators: [String] = []
 
@@ -52,13 +49,9 @@ struct CatCommand: NameListCommand {
     @Option(help: "Print at most this many bytes per second.")
     var limitRate: ByteRate?
 
-    @OptionGroup var listed: ListedLocatorOptions
-
     @OptionGroup var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
-
-    private var reading: ReadingOptions { ReadingOptions(self.source, self.pass) }
 
     func validate() throws {
         guard self.ranges == nil || self.locators.count == 1 && self.pass.fromFile == nil else {
@@ -76,151 +69,141 @@ struct CatCommand: NameListCommand {
     }
 
     func run() throws {
-        let context = try self.reading.makeContext()
-        guard let output = self.output, output != "-" else {
-            return try self.copyAll(to: StandardOutput(), context)
-        }
-        let file = try AtomicFile(path: output)
-        Interrupts.setTemporaryPath(file.temporaryPath)
-        try self.copyAll(to: file, context)
-        try file.commit()
-        // Only now, because synchronising may take longer than an interrupt waits.
-        Interrupts.setTemporaryPath(nil)
+        let context = try self.pass.makeContext(self.source)
+        try withOutput(to: self.output) { output in try Cat(self, output, context).copyAll() }
     }
+}
 
-    private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
-        let sources = self.reading.makeSources()
-        let named = self.locators.isEmpty && self.pass.fromFile == nil ? ["-"] : self.locators
-        var list = ArgumentList(named)
+/// The copying of the sources of one command.
+private struct Cat {
+    /// The length in bytes up to which a list is read before its first locator is printed: 64 MiB.
+    private static let maximumListByteCount: Int64 = 64 << 20
+
+    private let options: CatCommand
+    private let context: BlobContext
+    private let sources: ArgumentSources
+    private let list: ArgumentList
+    /// True when archives on the way can be read only once, and patterns select some of their members.
+    private let hasPipedPattern: Bool
+    private let copier: Copier
+    private let containers: SharedContainers
+    private let failures: SourceFailures
+    private let (offset, length): (Int64, Int64?)
+
+    init(_ options: CatCommand, _ output: any ByteOutput, _ context: BlobContext) throws {
+        (self.options, self.context) = (options, context)
+        let sources = options.pass.makeSources(options.source)
+        var list = ArgumentList(options.pass.names(options.locators))
         try list.expand(sources.registry, context)
-        let arguments = list.texts
-        let hasKnownCount =
-            self.pass.fromFile == nil && self.ranges == nil
-            && !self.hasPipedPattern(arguments, sources, context)
-        var copier = Copier(
-            output, limit: self.maxBytes?.value, rate: self.limitRate, progress: self.pass.progress,
-            itemCount: hasKnownCount ? arguments.count : nil, context)
-        defer { copier.finish() }
-        if self.records != nil { return try self.copyRecords(sources, &copier, context) }
-        if let ranges = self.ranges { return try self.copyRanges(ranges, sources, &copier, context) }
-        let (offset, length) = (self.offset?.value ?? 0, self.length?.value)
-        let isPart = offset != 0 || length != nil
-        var containers = SharedContainers(sources, isOnePass: !self.verifyFirst && !isPart)
+        (self.sources, self.list) = (sources, list)
+        self.hasPipedPattern = list.texts.contains { sources.registry.pipedSelection($0, context) != nil }
+        let hasKnownCount = options.pass.fromFile == nil && options.ranges == nil && !self.hasPipedPattern
+        self.copier = Copier(
+            output, limit: options.maxBytes?.value, rate: options.limitRate, progress: options.pass.progress,
+            itemCount: hasKnownCount ? list.texts.count : nil, context)
+        (self.offset, self.length) = (options.offset?.value ?? 0, options.length?.value)
+        self.containers = SharedContainers(
+            sources, isOnePass: !options.verifyFirst && self.offset == 0 && self.length == nil, context)
         // A file that appears when it is complete does not appear without one of the sources.
-        var failures = SourceFailures(isFailFast: self.pass.failFast || output is AtomicFile)
+        self.failures = SourceFailures(isFailFast: options.pass.failFast || output is AtomicFile)
+    }
+
+    func copyAll() throws {
+        defer { self.copier.finish() }
+        if self.options.records != nil { return try self.copyRecords() }
+        if let ranges = self.options.ranges { return try self.copyRanges(ranges) }
         do {
-            try self.copy(list, from: offset, upTo: length, &copier, &containers, &failures, context)
-            if let fromFile = self.pass.fromFile {
-                try self.copyLines(of: fromFile, &copier, &containers, &failures, context)
-            }
-            try containers.finish(context)
+            try self.copyArguments()
+            if let fromFile = self.options.pass.fromFile { try self.copyLines(of: fromFile) }
+            try self.containers.finish()
         } catch {
-            copier.finish()
-            try failures.end(with: error)
+            self.copier.finish()
+            try self.failures.end(with: error)
         }
-        try failures.end()
+        try self.failures.end()
     }
 
-    private func copy(
-        _ list: ArgumentList, from offset: Int64, upTo length: Int64?, _ copier: inout Copier<some ByteOutput>,
-        _ containers: inout SharedContainers, _ failures: inout SourceFailures, _ context: BlobContext
-    ) throws {
-        let arguments = list.texts
-        let isPart = offset != 0 || length != nil
-        let isList =
-            arguments.count > 1 || self.pass.fromFile != nil
-            || self.hasPipedPattern(arguments, containers.sources, context)
-        if isList, !isPart, !self.verifyFirst {
-            try self.copyList(list, &copier, &containers, &failures, context)
-        } else {
-            var sources = try arguments.map { locator in
-                arguments.count == 1
-                    ? try containers.sources.source(locator, context) : try containers.source(locator, context)
-            }
-            if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
-            let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
-            for (source, validator) in zip(sources, validators) {
-                let start = try ByteOffset.start(offset, in: source, context)
-                try copier.copy(source, at: start, upTo: length, matching: validator)
-            }
+    private func copyArguments() throws {
+        let arguments = self.list.texts
+        let isPart = self.offset != 0 || self.length != nil
+        let isList = arguments.count > 1 || self.options.pass.fromFile != nil || self.hasPipedPattern
+        guard !isList || isPart || self.options.verifyFirst else { return try self.copy(self.list) }
+        var sources = try arguments.map { locator in
+            arguments.count == 1
+                ? try self.sources.source(locator, self.context) : try self.containers.source(locator)
+        }
+        if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
+        let validators = try sources.map(self.validator)
+        for (source, validator) in zip(sources, validators) {
+            let start = try ByteOffset.start(self.offset, in: source, self.context)
+            try self.copier.copy(source, at: start, upTo: self.length, matching: validator)
         }
     }
 
-    private func hasPipedPattern(_ arguments: [String], _ sources: ArgumentSources, _ context: BlobContext) -> Bool {
-        arguments.contains { sources.registry.pipedSelection($0, context) != nil }
+    private func copy(_ list: ArgumentList) throws {
+        var list = ListCopier(list, self.containers, self.copier, self.failures, self.context)
+        try list.copyAll()
     }
 
-    private func copyLines(
-        of list: String, _ copier: inout Copier<some ByteOutput>, _ containers: inout SharedContainers,
-        _ failures: inout SourceFailures, _ context: BlobContext
-    ) throws {
+    private func copyLines(of list: String) throws {
+        let registry = self.sources.registry
         // A list that is still being written is printed as it comes.
-        let info = try containers.sources.registry.source(for: list, context: context).info(context)
-        if info.byteCount ?? .max <= Self.maximumListByteCount, !self.verifyFirst {
+        let info = try registry.source(for: list, context: self.context).info(self.context)
+        if info.byteCount ?? .max <= Self.maximumListByteCount, !self.options.verifyFirst {
             var lines = ArgumentList([])
-            try lines.add(list, self.source, self.listed, containers.sources.registry, context)
-            try lines.expand(containers.sources.registry, context)
-            return try self.copyList(lines, &copier, &containers, &failures, context)
+            try lines.add(list, self.options.pass.listed, registry, self.context)
+            try lines.expand(registry, self.context)
+            return try self.copy(lines)
         }
-        try self.source.forEachLine(of: list, context) { (line: String, number) in
-            guard !line.isEmpty else { return }
-            let byteCount = copier.written
+        let lines = try LineReader(list, registry, self.context)
+        while let line = try lines.next().map(RawArguments.decoded) {
+            guard !line.isEmpty else { continue }
+            let byteCount = self.copier.written
             do {
-                try self.listed.check(line, containers.sources.registry)
-                for argument in try containers.sources.registry.expanding([line], context) {
-                    let source = try containers.source(argument, context)
-                    let validator = self.verifyFirst ? try self.verify(source, context) : nil
-                    try copier.copy(source, matching: validator)
+                try self.options.pass.listed.check(line, registry)
+                for argument in try registry.expanding([line], self.context) {
+                    let source = try self.containers.source(argument)
+                    try self.copier.copy(source, matching: self.validator(of: source))
                 }
             } catch {
-                let error = BlobError(wrapping: error).inLine(number, of: list)
-                guard copier.written == byteCount else { throw error }
-                try failures.note(error)
+                let error = BlobError(wrapping: error).inLine(lines.number, of: list)
+                guard self.copier.written == byteCount else { throw error }
+                try self.failures.note(error)
             }
         }
     }
 
-    private func copyList(
-        _ arguments: ArgumentList, _ copier: inout Copier<some ByteOutput>, _ containers: inout SharedContainers,
-        _ failures: inout SourceFailures, _ context: BlobContext
-    ) throws {
-        var list = ListCopier(arguments, containers.sources, context)
-        try list.copyAll(to: &copier, &containers, &failures)
-    }
-
-    private func copyRecords(
-        _ sources: ArgumentSources, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
-    ) throws {
-        let source = try sources.source(self.locators[0], context)
-        let start = try ByteOffset.start(self.offset?.value ?? 0, in: source, context)
-        let (end, overflows) = start.addingReportingOverflow(self.length?.value ?? .max)
+    private func copyRecords() throws {
+        let source = try self.sources.source(self.options.locators[0], self.context)
+        let start = try ByteOffset.start(self.offset, in: source, self.context)
+        let (end, overflows) = start.addingReportingOverflow(self.length ?? .max)
         let lines = LineRangeSource(source, beginningIn: start..<(overflows ? .max : end))
-        try copier.copy(lines, matching: self.verifyFirst ? self.verify(lines, context) : nil)
+        try self.copier.copy(lines, matching: self.validator(of: lines))
     }
 
-    private func copyRanges(
-        _ ranges: String, _ sources: ArgumentSources, _ copier: inout Copier<some ByteOutput>,
-        _ context: BlobContext
-    ) throws {
-        let source = try sources.source(self.locators[0], context)
-        let validator = self.verifyFirst ? try self.verify(source, context) : nil
-        try self.source.forEachLine(of: ranges, context) { (line: String, number) in
+    private func copyRanges(_ ranges: String) throws {
+        let source = try self.sources.source(self.options.locators[0], self.context)
+        let validator = try self.validator(of: source)
+        let lines = try LineReader(ranges, self.sources.registry, self.context)
+        while let line = try lines.next().map(RawArguments.decoded) {
             let numbers = line.split(whereSeparator: \.isWhitespace).map { Int64($0) }
-            guard !numbers.isEmpty else { return }
+            guard !numbers.isEmpty else { continue }
             guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0 else {
                 throw BlobError(.invalidArgument, "'\(line)' is no range: OFFSET LENGTH, two numbers from 0.")
-                    .inLine(number, of: ranges)
+                    .inLine(lines.number, of: ranges)
             }
-            try copier.copy(source, at: offset, upTo: length, isWhole: true, matching: validator)
+            try self.copier.copy(source, at: offset, upTo: length, isWhole: true, matching: validator)
         }
     }
 
-    /// Reads to the end for the checks on the way, and returns the validator that the printed content must match.
-    private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator {
-        try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
-        let reader = try source.open(context: context)
+    /// Reads to the end for the checks on the way, with the option for that, and returns the validator that the printed
+    /// content must match; nil without the option.
+    private func validator(of source: any BlobInputStreamDataSource) throws -> BlobValidator? {
+        guard self.options.verifyFirst else { return nil }
+        try self.options.source.requireRepeatable(source, self.context, purpose: "so it cannot be verified first")
+        let reader = try source.open(context: self.context)
         defer { reader.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copier.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         while try reader.readWaiting(into: buffer) > 0 {}
         guard let validator = reader.info.validator else {

@@ -106,8 +106,9 @@ struct PutCommand: ParsableCommand {
         }
         for locator in self.locators { try put(locator) }
         if let fromFile {
-            try options.forEachLine(of: fromFile, context) { (line: String, number) in
-                if !line.isEmpty { try put(line, line: number) }
+            let lines = try LineReader(fromFile, sources.registry, context)
+            while let line = try lines.next() {
+                if !line.isEmpty { try put(RawArguments.decoded(line), line: lines.number) }
             }
         }
         if failed { throw Self.someFailed }

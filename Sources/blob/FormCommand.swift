@@ -2,6 +2,50 @@ import ArgumentParser
 import BlobStreamsStandard
 import MultipartFormData
 
+struct FormCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "form", abstract: "Composes the body of a form (multipart/form-data) and prints it.")
+
+    @OptionGroup var form: FormOptions
+
+    @Flag(help: "Print Content-Type, and Content-Length if the length is known, to standard error first.")
+    var headers = false
+
+    @Option(
+        parsing: .unconditional,
+        help: """
+            Start at this byte of the body, from 0; -N is the last N bytes, of a known length. For the same bytes as \
+            before, give the same --boundary.
+            """)
+    var offset: ByteOffset?
+
+    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is complete.")
+    var output: String?
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard !self.form.parts.isEmpty else { throw ValidationError("Give at least one part: -F NAME=VALUE.") }
+    }
+
+    func run() throws {
+        let context = try self.source.makeContext()
+        let body = try self.form.makeBody(self.source.makeSources(), context)
+        if self.headers {
+            let length = body.byteCount.map { "Content-Length: \($0)\n" } ?? ""
+            printToStandardError("Content-Type: \(body.contentType)\n\(length)")
+        }
+        try withOutput(to: self.output) { output in
+            let copier = Copier(output, limit: nil, progress: self.progress, context)
+            defer { copier.finish() }
+            try copier.copy(body, at: ByteOffset.start(self.offset?.value ?? 0, in: body, context))
+        }
+    }
+}
+
 /// The options of all commands that compose forms.
 struct FormOptions: ParsableArguments {
     @Option(

@@ -42,13 +42,9 @@ struct SumCommand: NameListCommand {
     @Flag(help: "With -c: fail if a line is no checksum.")
     var strict = false
 
-    @OptionGroup var listed: ListedLocatorOptions
-
     @OptionGroup var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
-
-    private var reading: ReadingOptions { ReadingOptions(self.source, self.pass) }
 
     func validate() throws {
         guard !self.check || !self.tag && self.pass.fromFile == nil else {
@@ -60,41 +56,38 @@ struct SumCommand: NameListCommand {
     }
 
     func run() throws {
-        let context = try self.reading.makeContext()
-        let sources = self.reading.makeSources()
-        let names = self.locators.isEmpty && self.pass.fromFile == nil ? ["-"] : self.locators
+        let context = try self.pass.makeContext(self.source)
+        let sources = self.pass.makeSources(self.source)
+        let registry = sources.registry
         let chosen = self.algorithm.flatMap(\.algorithms)
         let line = ProgressLine(self.pass.progress)
         defer { line.clear() }
         guard !self.check else {
             var check = ChecksumCheck(chosen, self)
-            for name in names { try check.add(name, self.source, sources.registry, context) }
+            for name in self.pass.names(self.locators) { try check.add(name, registry, context) }
             return try check.run(sources, line, context)
         }
         let algorithms = chosen.isEmpty ? [.sha256] : chosen
-        var arguments = ArgumentList(names)
-        if let fromFile = self.pass.fromFile {
-            try arguments.add(fromFile, isZero: self.zero, self.source, self.listed, sources.registry, context)
-        }
-        try arguments.expand(sources.registry, context)
-        let hasPipedPattern = arguments.texts.contains { sources.registry.pipedSelection($0, context) != nil }
+        var arguments = try self.pass.makeList(self.locators, isZero: self.zero, registry, context)
+        try arguments.expand(registry, context)
+        let hasPipedPattern = arguments.texts.contains { registry.pipedSelection($0, context) != nil }
         let hashing = Hashing(
             algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, line, context)
-        var members = SharedMembers(arguments.texts, sources)
-        var failures = SourceFailures(isFailFast: self.pass.failFast)
+        var members = SharedMembers(arguments.texts, sources, hashing)
+        let failures = SourceFailures(isFailFast: self.pass.failFast)
         for (position, argument) in arguments.texts.enumerated() {
             do {
-                if let selection = sources.registry.pipedSelection(argument, context) {
+                if let selection = registry.pipedSelection(argument, context) {
                     try self.printSums(of: selection, sources, hashing, algorithms, context)
                     continue
                 }
-                let result = members.result(position, context, hashing)
+                let result = members.result(position, context)
                 line.clear()
                 for text in self.lines(algorithms, try result.get(), argument) {
                     try printLine(text, isZero: self.zero)
                 }
             } catch {
-                try failures.note(arguments.naming(BlobError(wrapping: error), position))
+                try failures.note(arguments.naming(error, position))
             }
         }
         try failures.end()

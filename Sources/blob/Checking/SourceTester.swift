@@ -9,9 +9,9 @@ final class SourceTester {
     private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
     private let context: BlobContext
     private let unrecorded: BlobContext
-    private var copier: Copier<DroppedBytes>
+    private let copier: Copier
     private let limit: Int64?
-    private var failures: SourceFailures
+    private let failures: SourceFailures
 
     /// - Parameter limit: The maximum number of bytes of all sources together; nil is no limit.
     init(
@@ -43,7 +43,7 @@ final class SourceTester {
                     }
                 } catch {
                     // Of what cannot be opened there is no outcome.
-                    let error = list.naming(BlobError(wrapping: error), position)
+                    let error = list.naming(error, position)
                     try self.note(error)
                     try self.output.print(TestOutcome(name: printableArgument(argument), error: error))
                 }
@@ -114,7 +114,7 @@ final class SourceTester {
             guard content.source.traits.contains(.repeatable), outcome.error == nil else { return }
             let isMember = try !locator.selectors.isEmpty && content.source.info(self.context).isRandomAccess
             guard isUnread || isMember else { return }
-            try self.copier.copy(content.source, matching: nil)
+            try self.copier.copy(content.source)
             outcome.layerChecks.add(self.members.take())
         }
     }
@@ -200,7 +200,7 @@ final class SourceTester {
     private func outcome(of source: any BlobInputStreamDataSource, _ name: String) throws -> TestOutcome {
         _ = self.members.take()
         let start = self.copier.written
-        try self.copier.copy(source, matching: nil)
+        try self.copier.copy(source)
         return TestOutcome(name: name, byteCount: self.copier.written - start, checks: self.members.take())
     }
 
@@ -213,24 +213,21 @@ final class SourceTester {
         var failure: BlobError?
         do {
             let archive = try self.sources.registry.openArchive(at: group.archive, self.context)
-            try archive.forEachSource(of: group.members.map(\.selector), self.context) { number, source in
-                let (position, selector) = group.members[number]
+            let sources = ArgumentSources(registry: self.sources.registry)
+            try group.forEachSource(in: archive, sources, self.context) { position, makeSource in
                 let name = printableArgument(list.texts[position])
                 do {
-                    let registry = self.sources.registry
-                    let member = try ArgumentSources(registry: registry).member(selector, source, self.context) {
-                        try registry.openContainer(for: group.archive, $0)
-                    }
+                    let member = try makeSource()
                     let content = try self.content(of: OnceSource(underlying: member))
                     if let container = content.container?.members {
                         outcomes[position] = .some(nil)
-                        let locator = group.archive.selecting(selector)
+                        let locator = try self.sources.registry.locator(for: list.texts[position])
                         try self.test(BlobArchive(container), list.texts[position], locator) { _ in }
                     } else {
                         outcomes[position] = try self.outcome(of: content.source, name)
                     }
                 } catch {
-                    let error = list.naming(BlobError(wrapping: error), position)
+                    let error = list.naming(error, position)
                     try self.note(error)
                     outcomes[position] = TestOutcome(name: name, error: error)
                 }

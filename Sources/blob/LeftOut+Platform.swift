@@ -1,3 +1,6 @@
+import ArgumentParser
+import BlobStreamsStandard
+
 #if !BLOBSTREAMS_UPLOADS
     import ArgumentParser
     import BlobStreamsStandard
@@ -44,5 +47,22 @@
         func applied(
             to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: StoreOptions
         ) -> BlobRegistry { registry }
+    }
+#endif
+
+#if !BLOBSTREAMS_ASSET_LIBRARY
+    /// Replaces the commands of the asset library in a build without it.
+    struct LibraryCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "library", abstract: "Keeps assets in a library (not in this build).", shouldDisplay: false)
+
+        @Argument(parsing: .captureForPassthrough) var rest: [String] = []
+
+        func run() throws {
+            throw BlobError(
+                .notRegistered,
+                "This build is without the module AssetLibrarySource: install what brings sqlite3.h (libsqlite3-dev), "
+                    + "run 'swift package purge-cache', and build again.")
+        }
     }
 #endif

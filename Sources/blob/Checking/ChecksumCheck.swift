@@ -6,7 +6,7 @@ struct ChecksumCheck {
     private let algorithms: [CryptoDigest]
     private let options: SumCommand
     private var lists: [ChecksumList] = []
-    private var failures: SourceFailures
+    private let failures: SourceFailures
     private var (mismatchCount, unreadableCount) = (0, 0)
 
     /// - Parameter algorithms: The algorithms that are accepted; when there are none, all are.
@@ -17,14 +17,9 @@ struct ChecksumCheck {
     }
 
     /// Adds the lines of a list; a list that cannot be read or has no checksum is reported, and the others count.
-    mutating func add(
-        _ name: String, _ source: SourceOptions, _ registry: BlobRegistry, _ context: BlobContext
-    ) throws {
+    mutating func add(_ name: String, _ registry: BlobRegistry, _ context: BlobContext) throws {
         do {
-            let list = try ChecksumList(name, self.algorithms, isZero: self.options.zero, source, context) {
-                argument, number throws(BlobError) in
-                try self.options.listed.check(argument, registry, line: number, of: name)
-            }
+            let list = try ChecksumList(name, self.algorithms, self.options, registry, context)
             self.lists.append(list)
             for fault in list.faults {
                 if self.options.strict {
@@ -53,13 +48,13 @@ struct ChecksumCheck {
         let names = Set(entries.map(\.algorithm.name))
         let algorithms = CryptoDigest.all.filter { names.contains($0.name) }
         let hashing = Hashing(algorithms, itemCount: arguments.count, line, context)
-        var members = SharedMembers(arguments, sources)
+        var members = SharedMembers(arguments, sources, hashing)
         var found: [Int: Result<[[UInt8]], BlobError>] = [:]
         for list in self.lists {
             var missingCount = 0
             for entry in list.entries {
                 guard let position = positions[Array(entry.argument.utf8)] else { continue }
-                let result = found[position] ?? members.result(position, context, hashing)
+                let result = found[position] ?? members.result(position, context)
                 found[position] = result
                 line.clear()
                 if self.options.ignoreMissing, case .failure(let error) = result, error.code == .notFound {
@@ -123,5 +118,68 @@ struct ChecksumCheck {
         ] where count > 0 {
             ProgressLine.printError("blob: WARNING: \(count) \(count == 1 ? one : several)\n")
         }
+    }
+}
+
+/// The checksums of one list.
+struct ChecksumList {
+    /// A line of a list, with the algorithm of its digest.
+    struct Entry {
+        /// The name as an argument of the command.
+        let argument: String
+        let algorithm: CryptoDigest
+        let digest: [UInt8]
+    }
+
+    let name: String
+    private(set) var entries: [Entry] = []
+    /// The errors of the lines that are no checksums.
+    private(set) var faults: [BlobError] = []
+    private let algorithms: [CryptoDigest]
+
+    /// - Parameters:
+    ///   - algorithms: The algorithms that are accepted; a line that names none has the one whose digests have its length.
+    ///   - options: The options about the ends of lines, and what a list may name.
+    /// - Throws: The errors of reading the list, and of a line that may not be; ``BlobError/Code/invalidArgument`` when
+    ///   no line is a checksum.
+    init(
+        _ name: String, _ algorithms: [CryptoDigest], _ options: SumCommand, _ registry: BlobRegistry,
+        _ context: BlobContext
+    ) throws {
+        (self.name, self.algorithms) = (name, algorithms)
+        let lines = try LineReader(name, isZero: options.zero, registry, context)
+        while let line = try lines.next() {
+            guard !line.isEmpty else { continue }
+            let entry: Entry
+            do throws(BlobError) {
+                entry = try self.entry(ChecksumLine(line, mayEscape: !options.zero))
+            } catch {
+                self.faults.append(error.inLine(lines.number, of: name))
+                continue
+            }
+            try options.pass.listed.check(entry.argument, registry, line: lines.number, of: name)
+            self.entries.append(entry)
+        }
+        guard self.entries.isEmpty else { return }
+        throw BlobError(
+            .invalidArgument, "\(self.title) has no checksums." + (self.faults.first.map { " \($0.message)" } ?? ""))
+    }
+
+    /// The list as a sentence begins with it.
+    var title: String { self.name == "-" ? "The list" : "The list \(printableArgument(self.name))" }
+
+    private func entry(_ line: ChecksumLine?) throws(BlobError) -> Entry {
+        guard let line else { throw BlobError(.invalidArgument, "This is no checksum with a name.") }
+        guard
+            let algorithm = self.algorithms.first(where: {
+                (line.algorithm ?? $0.name) == $0.name && $0.byteCount == line.digest.count
+            })
+        else {
+            throw BlobError(
+                .invalidArgument,
+                "This is no digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
+                    + "\(line.digest.count) bytes\(line.algorithm.map { " of \(printable($0))" } ?? "").")
+        }
+        return Entry(argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)
     }
 }

@@ -30,13 +30,9 @@ struct TestCommand: NameListCommand {
     @Option(help: "End after this many bytes of all locators together, as decoded.")
     var maxBytes: ByteCount?
 
-    @OptionGroup var listed: ListedLocatorOptions
-
     @OptionGroup var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
-
-    private var reading: ReadingOptions { ReadingOptions(self.source, self.pass) }
 
     func validate() throws {
         guard [.automatic, .none].contains(self.source.index) else {
@@ -46,14 +42,10 @@ struct TestCommand: NameListCommand {
 
     func run() throws {
         Verbosity.isJSON = self.json
-        var context = try self.reading.makeContext()
+        var context = try self.pass.makeContext(self.source)
         context.index = .none
-        let names = self.locators.isEmpty && self.pass.fromFile == nil ? ["-"] : self.locators
-        var list = ArgumentList(names)
-        let sources = self.reading.makeSources()
-        if let fromFile = self.pass.fromFile {
-            try list.add(fromFile, self.source, self.listed, sources.registry, context)
-        }
+        let sources = self.pass.makeSources(self.source)
+        let list = try self.pass.makeList(self.locators, sources.registry, context)
         let output = TestOutput(
             isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose, isQuiet: Verbosity.isQuiet)
         let tester = SourceTester(
