@@ -1,33 +1,7 @@
 #include "CArchive.h"
 
-#include <dlfcn.h>
-#include <stddef.h>
+BLOB_TABLE(blob_libarchive, BLOB_ARCHIVE_FUNCTIONS)
 
-// `__typeof__` takes the prototypes from libarchive's headers, so that a mismatched call does not compile.
-static struct {
-#define DECLARE(result, name, parameters, arguments) __typeof__(name) *name##_;
-    BLOB_ARCHIVE_FUNCTIONS(DECLARE)
-#undef DECLARE
-} table;
+const char *blob_archive_load(void) { return load_functions(); }
 
-#if defined(__APPLE__)
-static const char *const library_name = "libarchive.2.dylib";
-#else
-static const char *const library_name = "libarchive.so.13";
-#endif
-
-const char *blob_archive_load(void) {
-    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return dlerror();
-#define FIND(result, name, parameters, arguments) \
-    table.name##_ = (__typeof__(table.name##_))dlsym(library, #name); \
-    if (table.name##_ == NULL) return "it is too old: it has no " #name;
-    BLOB_ARCHIVE_FUNCTIONS(FIND)
-#undef FIND
-    return NULL;
-}
-
-#define DEFINE(result, name, parameters, arguments) \
-    result blob_##name parameters { return table.name##_ arguments; }
-BLOB_ARCHIVE_FUNCTIONS(DEFINE)
-#undef DEFINE
+BLOB_ARCHIVE_FUNCTIONS(BLOB_DEFINE)

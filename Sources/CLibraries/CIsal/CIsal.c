@@ -1,32 +1,7 @@
 #include "CIsal.h"
 
-#include <dlfcn.h>
+BLOB_TABLE(blob_libisal, BLOB_ISAL_FUNCTIONS)
 
-// `__typeof__` takes the prototypes from ISA-L's headers, so that a mismatched call does not compile.
-static struct {
-#define DECLARE(result, name, parameters, arguments) __typeof__(name) *name##_;
-    BLOB_ISAL_FUNCTIONS(DECLARE)
-#undef DECLARE
-} table;
+const char *blob_isal_load(void) { return load_functions(); }
 
-#if defined(__APPLE__)
-static const char *const library_name = "libisal.2.dylib";
-#else
-static const char *const library_name = "libisal.so.2";
-#endif
-
-const char *blob_isal_load(void) {
-    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return dlerror();
-#define FIND(result, name, parameters, arguments) \
-    table.name##_ = (__typeof__(table.name##_))dlsym(library, #name); \
-    if (table.name##_ == NULL) return "it is too old: it has no " #name;
-    BLOB_ISAL_FUNCTIONS(FIND)
-#undef FIND
-    return NULL;
-}
-
-#define DEFINE(result, name, parameters, arguments) \
-    result blob_##name parameters { return table.name##_ arguments; }
-BLOB_ISAL_FUNCTIONS(DEFINE)
-#undef DEFINE
+BLOB_ISAL_FUNCTIONS(BLOB_DEFINE)

@@ -1,8 +1,9 @@
 #define _GNU_SOURCE
 #include "CTurboJPEG.h"
 
-#include <dlfcn.h>
+#include <CLoading.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,45 +22,30 @@ struct transform {
 /// `TJXOPT_PERFECT` and `TJXOPT_CROP` of libturbojpeg.
 enum { option_perfect = 1, option_crop = 4 };
 
-static struct {
-    void *(*init)(void);
-    int (*header)(void *handle, const unsigned char *bytes, unsigned long count, int *width, int *height, int *kind);
-    int (*transform)(
-        void *handle, const unsigned char *bytes, unsigned long count, int transform_count, unsigned char **results,
-        unsigned long *result_counts, struct transform *transforms, int flags);
-    void (*release)(unsigned char *bytes);
-    int (*destroy)(void *handle);
-    void *(*init_decoder)(void);
-    void *(*init_encoder)(void);
-    int (*full_header)(
-        void *handle, const unsigned char *bytes, unsigned long count, int *width, int *height, int *kind, int *space);
-    int (*decode)(
-        void *handle, const unsigned char *bytes, unsigned long count, unsigned char *pixels, int width, int pitch,
-        int height, int format, int flags);
-    int (*encode)(
-        void *handle, const unsigned char *pixels, int width, int pitch, int height, int format, unsigned char **result,
-        unsigned long *result_count, int kind, int quality, int flags);
-} table;
+// As in turbojpeg.h, version 2.
+#define FUNCTIONS(X) \
+    X(void *, tjInitCompress, (void), ()) \
+    X(void *, tjInitDecompress, (void), ()) \
+    X(void *, tjInitTransform, (void), ()) \
+    X(int, tjDestroy, (void *handle), ()) \
+    X(void, tjFree, (unsigned char *bytes), ()) \
+    X(int, tjDecompressHeader2, \
+      (void *handle, unsigned char *bytes, unsigned long count, int *width, int *height, int *kind), ()) \
+    X(int, tjDecompressHeader3, \
+      (void *handle, const unsigned char *bytes, unsigned long count, int *width, int *height, int *kind, int *space), ()) \
+    X(int, tjDecompress2, \
+      (void *handle, const unsigned char *bytes, unsigned long count, unsigned char *pixels, int width, int pitch, \
+       int height, int format, int flags), ()) \
+    X(int, tjCompress2, \
+      (void *handle, const unsigned char *pixels, int width, int pitch, int height, int format, unsigned char **result, \
+       unsigned long *result_count, int kind, int quality, int flags), ()) \
+    X(int, tjTransform, \
+      (void *handle, const unsigned char *bytes, unsigned long count, int transform_count, unsigned char **results, \
+       unsigned long *result_counts, struct transform *transforms, int flags), ())
 
-#if defined(__APPLE__)
-static const char *const library_name = "libturbojpeg.0.dylib";
-#else
-static const char *const library_name = "libturbojpeg.so.0";
-#endif
+BLOB_TABLE(blob_libturbojpeg, FUNCTIONS)
 
-bool blob_jpeg_load(void) {
-    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return false;
-#define FIND(field, name) table.field = (__typeof__(table.field))dlsym(library, name);
-    FIND(header, "tjDecompressHeader2") FIND(transform, "tjTransform") FIND(release, "tjFree")
-    FIND(destroy, "tjDestroy") FIND(init, "tjInitTransform") FIND(init_decoder, "tjInitDecompress")
-    FIND(init_encoder, "tjInitCompress") FIND(full_header, "tjDecompressHeader3") FIND(decode, "tjDecompress2")
-    FIND(encode, "tjCompress2")
-#undef FIND
-    return table.header != NULL && table.transform != NULL && table.release != NULL && table.destroy != NULL
-        && table.init != NULL && table.init_decoder != NULL && table.init_encoder != NULL && table.full_header != NULL
-        && table.decode != NULL && table.encode != NULL;
-}
+const char *blob_jpeg_load(void) { return load_functions(); }
 
 static unsigned char *contents(int file, size_t *count) {
     struct stat status;
@@ -98,22 +84,22 @@ enum blob_jpeg_result blob_jpeg_transform(
     // The operations of libturbojpeg for the orientations 1 to 8.
     static const int operations[] = {0, 1, 6, 2, 3, 5, 4, 7};
     enum blob_jpeg_result result = blob_jpeg_declined;
-    void *handle = table.init == NULL || orientation < 1 || orientation > 8 ? NULL : table.init();
+    void *handle = functions.tjInitTransform == NULL || orientation < 1 || orientation > 8 ? NULL : functions.tjInitTransform();
     if (handle == NULL) return result;
     size_t count = 0;
     unsigned char *bytes = contents(file, &count), *turned = NULL;
     unsigned long turned_count = 0;
     int width = 0, height = 0, kind = 0, options = option_perfect | (crop.width > 0 ? option_crop : 0);
     struct transform step = {crop, operations[orientation - 1], options, NULL, NULL};
-    if (bytes != NULL && table.header(handle, bytes, count, &width, &height, &kind) == 0
+    if (bytes != NULL && functions.tjDecompressHeader2(handle, bytes, count, &width, &height, &kind) == 0
         && coefficient_bytes(width, height, kind) * (orientation == 1 ? 1 : 2) <= byte_count
-        && table.transform(handle, bytes, count, 1, &turned, &turned_count, &step, 0) == 0) {
+        && functions.tjTransform(handle, bytes, count, 1, &turned, &turned_count, &step, 0) == 0) {
         result = blob_jpeg_done;
         write_all(pipe, turned, turned_count);
     }
-    if (turned != NULL) table.release(turned);
+    if (turned != NULL) functions.tjFree(turned);
     free(bytes);
-    table.destroy(handle);
+    functions.tjDestroy(handle);
     return result;
 }
 
@@ -195,9 +181,9 @@ static struct pixels upright(struct pixels picture, int orientation) {
 static struct pixels decoded(const unsigned char *bytes, size_t count, int size) {
     enum { space_colour = 1, space_grey = 2, format_rgb = 0, flag_stop_on_warning = 8192 };
     struct pixels picture = {NULL, 0, 0};
-    void *handle = table.init_decoder();
+    void *handle = functions.tjInitDecompress();
     int kind = 0, space = 0;
-    if (handle != NULL && table.full_header(handle, bytes, count, &picture.width, &picture.height, &kind, &space) == 0
+    if (handle != NULL && functions.tjDecompressHeader3(handle, bytes, count, &picture.width, &picture.height, &kind, &space) == 0
         && (space == space_colour || space == space_grey) && picture.width > 0 && picture.height > 0) {
         int longest = picture.width > picture.height ? picture.width : picture.height, divisor = 8;
         while (divisor > 1 && longest / divisor < 2 * size) divisor /= 2;
@@ -205,14 +191,14 @@ static struct pixels decoded(const unsigned char *bytes, size_t count, int size)
         picture.height = (picture.height + divisor - 1) / divisor;
         picture.bytes = malloc(3 * (size_t)picture.width * (size_t)picture.height);
         if (picture.bytes != NULL
-            && table.decode(
+            && functions.tjDecompress2(
                 handle, bytes, count, picture.bytes, picture.width, 0, picture.height, format_rgb, flag_stop_on_warning)
                 != 0) {
             free(picture.bytes);
             picture.bytes = NULL;
         }
     }
-    if (handle != NULL) table.destroy(handle);
+    if (handle != NULL) functions.tjDestroy(handle);
     return picture;
 }
 
@@ -238,10 +224,10 @@ enum blob_jpeg_result blob_jpeg_thumbnail(
     }
     struct pixels shown = picture.bytes == NULL ? picture : upright(picture, orientation);
     if (picture.bytes != NULL) free(picture.bytes);
-    void *handle = shown.bytes == NULL ? NULL : table.init_encoder();
+    void *handle = shown.bytes == NULL ? NULL : functions.tjInitCompress();
     unsigned long packed_count = 0;
     if (handle != NULL
-        && table.encode(
+        && functions.tjCompress2(
             handle, shown.bytes, shown.width, 0, shown.height, format_rgb, &packed, &packed_count, kind_420, quality, 0)
             == 0) {
         result = blob_jpeg_done;
@@ -249,8 +235,8 @@ enum blob_jpeg_result blob_jpeg_thumbnail(
         *width = shown.width;
         *height = shown.height;
     }
-    if (packed != NULL) table.release(packed);
-    if (handle != NULL) table.destroy(handle);
+    if (packed != NULL) functions.tjFree(packed);
+    if (handle != NULL) functions.tjDestroy(handle);
     free(shown.bytes);
     return result;
 }

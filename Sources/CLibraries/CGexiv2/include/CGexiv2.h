@@ -15,7 +15,7 @@ typedef struct _GExiv2Metadata GExiv2Metadata;
 /// Loads and starts libgexiv2, and libheif if it is there.
 ///
 /// Must be called once, by one thread, before any other function of this header. Returns NULL on success; otherwise the
-/// reason, valid until the thread calls `dlopen(3)` or `dlsym(3)` again.
+/// reason, valid until the thread loads another library.
 const char *blob_gexiv2_load(void);
 
 /// Reads the metadata of a file, or of a TIFF or an XMP packet within one; NULL when there is none that can be read.

@@ -4,11 +4,12 @@
 // Lossless transformations and small pictures of JPEG by libturbojpeg, version 1.4 or later. No header of it is needed:
 // the prototypes are those of its documentation. It is not linked, but loaded by `blob_jpeg_load`.
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/// Loads libturbojpeg; false when it is missing or too old. Must be called once, before the other functions.
-bool blob_jpeg_load(void);
+/// Loads libturbojpeg. Must be called once, by one thread, before any other function of this header.
+///
+/// Returns NULL on success; otherwise the reason, valid until the thread loads another library.
+const char *blob_jpeg_load(void);
 
 /// A crop of the turned picture; a width of 0 keeps all of it.
 struct blob_jpeg_crop {

@@ -5,6 +5,7 @@
 // documentation. They are called through a table that `blob_vips_load` fills, so that libvips is not linked. Functions
 // that take options as variadic arguments have fixed ones here.
 
+#include <CLoading.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,7 +21,7 @@ typedef struct _VipsArrayInt VipsArrayInt;
 /// Must be called once, by one thread, before any other function of this header.
 ///
 /// - Parameter thread_count: The number of threads that decode one picture, 1 or 2.
-/// - Returns: NULL on success; otherwise the reason, valid until the thread calls `dlopen(3)` or `dlsym(3)` again.
+/// - Returns: NULL on success; otherwise the reason, valid until the thread loads another library.
 const char *blob_vips_load(int thread_count);
 
 /// The functions with fixed arguments. Each is declared with the prefix `blob_`.
@@ -39,20 +40,12 @@ const char *blob_vips_load(int thread_count);
     X(int, vips_image_get_format, (const VipsImage *image), (image)) \
     X(int, vips_image_hasalpha, (VipsImage *image), (image)) \
     X(int, vips_image_get_width, (const VipsImage *image), (image)) \
-    X(int, vips_image_get_height, (const VipsImage *image), (image))
+    X(int, vips_image_get_height, (const VipsImage *image), (image)) \
+    X(void, vips_error_clear, (void), ()) \
+    X(void, vips_area_unref, (void *area), (area)) \
+    X(void, g_object_unref, (void *object), (object))
 
-/// Functions without a result.
-#define BLOB_VIPS_PROCEDURES(X) \
-    X(vips_error_clear, (void), ()) \
-    X(vips_area_unref, (void *area), (area)) \
-    X(g_object_unref, (void *object), (object))
-
-#define BLOB_DECLARE(result, name, parameters, arguments) result blob_##name parameters;
 BLOB_VIPS_FUNCTIONS(BLOB_DECLARE)
-#undef BLOB_DECLARE
-#define BLOB_DECLARE(name, parameters, arguments) void blob_##name parameters;
-BLOB_VIPS_PROCEDURES(BLOB_DECLARE)
-#undef BLOB_DECLARE
 
 /// Forgets the warnings of earlier pictures.
 void blob_vips_clear_warnings(void);

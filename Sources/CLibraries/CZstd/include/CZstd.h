@@ -1,15 +1,33 @@
 #ifndef BLOB_CZSTD_H
 #define BLOB_CZSTD_H
 
-// Types and constants come from libzstd's header. Its functions are called through a table that `blob_zstd_load` fills, so
-// that libzstd is not linked: a start without such a file does not pay for it.
+// libzstd, version 1.4 or later, which is loaded when it is first needed. These are the parts of its interface in use, with
+// its names; the tests compare them with its header, and include that in their place by BLOB_LIBRARY_HEADERS.
+#include <CLoading.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <zstd.h>
+
+#ifndef BLOB_LIBRARY_HEADERS
+
+typedef struct ZSTD_DCtx_s ZSTD_DCtx;
+typedef ZSTD_DCtx ZSTD_DStream;
+
+typedef enum { ZSTD_d_windowLogMax = 100 } ZSTD_dParameter;
+
+typedef struct {
+    const void *src;
+    size_t size, pos;
+} ZSTD_inBuffer;
+
+typedef struct {
+    void *dst;
+    size_t size, pos;
+} ZSTD_outBuffer;
+
+#endif
 
 /// Loads libzstd. Must be called once, by one thread, before any other function of this header.
 ///
-/// Returns NULL on success; otherwise the reason, valid until the thread calls `dlopen(3)` or `dlsym(3)` again.
+/// Returns NULL on success; otherwise the reason, valid until the thread loads another library.
 const char *blob_zstd_load(void);
 
 /// The functions of libzstd in use. Each is declared with the prefix `blob_`; the header of libzstd documents them.
@@ -20,8 +38,6 @@ const char *blob_zstd_load(void);
     X(size_t, ZSTD_decompressStream, (ZSTD_DStream *stream, ZSTD_outBuffer *output, ZSTD_inBuffer *input), (stream, output, input)) \
     X(unsigned, ZSTD_isError, (size_t code), (code))
 
-#define BLOB_DECLARE(result, name, parameters, arguments) result blob_##name parameters;
 BLOB_ZSTD_FUNCTIONS(BLOB_DECLARE)
-#undef BLOB_DECLARE
 
 #endif

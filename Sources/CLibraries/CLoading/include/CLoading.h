@@ -1,0 +1,52 @@
+#ifndef BLOB_CLOADING_H
+#define BLOB_CLOADING_H
+
+// Libraries that are loaded when they are first needed. None is linked, and none of their headers is needed to build: a
+// program starts sooner, and also runs where they are not installed.
+#include <stddef.h>
+
+/// A library: its names for `dlopen(3)`, the usual one first, and the packages that contain it.
+typedef struct {
+    const char *name;
+    const char *file_names[3];
+    const char *debian, *fedora, *alpine, *homebrew;
+} blob_library;
+
+extern const blob_library blob_libarchive, blob_libbz2, blob_libcurl, blob_libgexiv2, blob_libheif, blob_libisal,
+    blob_liblzma, blob_libturbojpeg, blob_libvips, blob_libzstd;
+
+/// Loads a library and finds its functions.
+///
+/// - Parameters:
+///   - function_names: The names of the functions; `function_count` of them.
+///   - functions: A structure of as many pointers to functions, which is filled; of zeros after a failure.
+/// - Returns: NULL on success; otherwise the reason, which names the packages of the library. It is valid until this
+///   thread loads another library.
+const char *blob_load(
+    const blob_library *library, const char *const *function_names, size_t function_count, void *functions);
+
+/// Returns `reason` with the packages of the library, valid until this thread loads another library.
+const char *blob_explain(const blob_library *library, const char *reason);
+
+// A list of functions is a macro `FUNCTIONS(X)` of items `X(result, name, parameters, arguments)`.
+
+/// The prototype of a function with the prefix `blob_`.
+#define BLOB_DECLARE(result, name, parameters, arguments) result blob_##name parameters;
+/// The function with the prefix, which calls the one that was found.
+#define BLOB_DEFINE(result, name, parameters, arguments) \
+    result blob_##name parameters { return functions.name arguments; }
+
+#define BLOB_FIELD(result, name, parameters, arguments) result(*name) parameters;
+#define BLOB_NAME(result, name, parameters, arguments) #name,
+
+/// Defines the structure `functions`, and `load_functions()`, which fills it and returns as `blob_load` does.
+#define BLOB_TABLE(library, FUNCTIONS) \
+    static struct { \
+        FUNCTIONS(BLOB_FIELD) \
+    } functions; \
+    static const char *load_functions(void) { \
+        static const char *const names[] = {FUNCTIONS(BLOB_NAME)}; \
+        return blob_load(&library, names, sizeof names / sizeof *names, &functions); \
+    }
+
+#endif
