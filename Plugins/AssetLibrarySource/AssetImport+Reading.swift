@@ -64,7 +64,7 @@ extension AssetImport {
     /// - Parameter mayBeReference: False when a file that stays where it is is not enough: its owner may delete it.
     private func existing(_ file: ImportedFile, mayBeReference: Bool) throws -> (isWhole: Bool, damagedPath: String?) {
         let existing = try self.library.catalogue.read { db in
-            try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
+            try Catalogue.holder(sha256: file.sha256, db)
         }
         let isWhole =
             try existing.map { asset in

@@ -52,11 +52,11 @@ extension AssetImport {
             try Catalogue.setOriginal(member.file, path: member.storedPath, db)
         }
         let file = member.file
-        if let isWhole = file.hasAllFacts {
+        if existing != nil, let isWhole = file.hasAllFacts {
             try Catalogue.setFacts(file.media, isWhole: isWhole, sha256: file.sha256, db)
         }
         let isNew = owner == nil || self.duplicates == .addAsset
-        if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
+        if isNew { try Catalogue.insertAsset(file.asset(member.id, path: member.storedPath), db) }
         try member.origin?.setGiven(ofOriginal: Data(file.sha256), db)
         let id = isNew ? member.id : existing?.id ?? member.id
         let isAdjusted = try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
@@ -64,7 +64,7 @@ extension AssetImport {
         try member.origin?.ifUnchanged?.remember(asset.id, db)
         if isUsed, existing != nil { entries.append(asset.moved) }
         let isRepaired = isUsed && existing?.isReference == false
-        if isNew { entries.append(.added(JournalAsset(asset, member.origin))) }
+        if isNew { entries.append(.added(JournalAsset(asset))) }
         if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: id, db) {
             entries.append(.adjusted(adjustment))
         }
@@ -83,9 +83,7 @@ extension AssetImport {
         if let news = member.origin {
             try news.replaceGiven(of: asset, db)
             asset = try Catalogue.asset(member.id, db) ?? asset
-            var line = JournalAsset(asset)
-            (line.latitude, line.longitude) = (asset.media.latitude, asset.media.longitude)
-            entries.append(.added(line))
+            entries.append(.added(JournalAsset(asset)))
         }
         if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: member.id, db) {
             entries.append(.adjusted(adjustment))

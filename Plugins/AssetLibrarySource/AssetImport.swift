@@ -119,7 +119,7 @@ public final class AssetImport {
     private func ownMedia(of asset: Asset) throws(BlobError) -> MediaDescription {
         let file = try self.library.file(of: asset)
         defer { file.close() }
-        return try self.facts.describe(file.headerBytes) { () throws(BlobError) in try file.duplicate() }.media
+        return try self.facts.describe(file).media
     }
 
     private func add(_ member: () throws -> Member) throws {

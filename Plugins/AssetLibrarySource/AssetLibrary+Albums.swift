@@ -42,7 +42,13 @@ extension AssetLibrary {
     /// Returns the assets of an album, or the items of a shared stream, in the order in which they were added.
     ///
     /// - Throws: ``BlobError/Code/notFound`` when there is no such album; errors of the catalogue.
-    public func assets(inAlbum name: String) throws(BlobError) -> [Asset] { try self.catalogue.assets(inAlbum: name) }
+    public func assets(inAlbum name: String) throws(BlobError) -> [Asset] {
+        try self.catalogue.read { db in try Catalogue.assets(in: Catalogue.album(name, db), db) }
+    }
+
+    private func isShared(_ name: String) throws(BlobError) -> Bool {
+        try self.catalogue.read { db in try Catalogue.album(name, db).isShared }
+    }
 
     /// Adds an asset to an album, which has it once; or adds a new item for its original to a shared stream.
     ///
@@ -53,9 +59,9 @@ extension AssetLibrary {
     public func addAsset(_ id: UUID, toAlbum name: String) throws(BlobError) -> Asset {
         try self.checkCanWrite()
         return try self.commit { db in
-            let isShared = try Catalogue.isShared(name, db)
+            let album = try Catalogue.album(name, db)
             guard let asset = try Catalogue.asset(id, db) else { throw Catalogue.noAsset(id) }
-            guard isShared else {
+            guard album.isShared else {
                 try Catalogue.list(id, inAlbum: name, db)
                 return (asset, [.listed(id, album: name)])
             }
@@ -76,7 +82,7 @@ extension AssetLibrary {
         _ id: UUID, fromAlbum name: String, context: BlobContext = BlobContext()
     ) throws(BlobError) {
         try self.checkCanWrite()
-        guard try self.catalogue.isShared(name) else {
+        guard try self.isShared(name) else {
             return try self.commit { db in
                 guard try Catalogue.unlist(id, inAlbum: name, db) else { throw Catalogue.noAsset(id) }
                 return ((), [.unlisted(id, album: name)])
@@ -91,13 +97,13 @@ extension AssetLibrary {
     /// - Throws: ``BlobError/Code/notFound`` when there is no such album; otherwise as ``removeAsset(_:context:)``.
     public func removeAlbum(named name: String, context: BlobContext = BlobContext()) throws(BlobError) {
         try self.checkCanWrite()
-        if try self.catalogue.isShared(name) {
+        if try self.isShared(name) {
             for item in try self.assets(inAlbum: name) { try self.removeAsset(item.id, context: context) }
         }
         try self.commit { db in
             // An item that was added since keeps its original in use.
-            let album = try Catalogue.journalAlbum(name, db)
-            guard try !album.isShared || Catalogue.itemCount(inAlbum: name, db) == 0 else {
+            let album = try Catalogue.album(name, db)
+            guard try !album.isShared || Catalogue.itemCount(in: album, db) == 0 else {
                 throw BlobError(.changed, "An item was added to the stream while its items were removed.")
             }
             try Catalogue.deleteAlbum(album, db)

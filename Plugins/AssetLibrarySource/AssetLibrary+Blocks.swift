@@ -43,27 +43,3 @@ extension AssetLibrary {
     /// The number of bytes at which the digests in memory are discarded: those of 128 GiB of originals.
     private static let unstoredByteLimit = 16 << 20
 }
-
-extension Catalogue {
-    /// Returns the stored digests; nil when there are none, or none that belong to the original.
-    func blocks(of asset: Asset) throws(BlobError) -> BlockDigests? {
-        let stored = try self.read { db in
-            // A catalogue of the first version lacks this column.
-            let columns = try db.columns(in: "original")
-            guard columns.contains(where: { $0.name == "block_sha256" }) else { return Data?.none }
-            let sql = "SELECT block_sha256 FROM original WHERE sha256 = ?"
-            return try Row.fetchOne(db, sql: sql, arguments: [Data(asset.sha256)]).flatMap { row in
-                Data.fromDatabaseValue(row["block_sha256"] ?? .null)
-            }
-        }
-        return stored.flatMap { BlockDigests(stored: Array($0), byteCount: asset.byteCount, sha256: asset.sha256) }
-    }
-
-    func setBlocks(_ blocks: BlockDigests, of asset: Asset) throws(BlobError) {
-        try self.write { db in
-            try db.execute(
-                sql: "UPDATE original SET block_sha256 = ? WHERE sha256 = ?",
-                arguments: [Data(blocks.stored(sha256: asset.sha256)), Data(asset.sha256)])
-        }
-    }
-}

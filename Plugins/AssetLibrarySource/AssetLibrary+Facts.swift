@@ -18,22 +18,19 @@ extension AssetLibrary {
     ) throws(BlobError) -> Int {
         try self.checkCanWrite()
         let facts = FactReader(path: helper, context)
-        var (count, last) = (0, Int64(0))
-        while true {
-            let page = try self.catalogue.originalsWithoutFacts(behind: last, atMost: 100)
-            for original in page {
+        var count = 0
+        do {
+            try self.catalogue.forEachOriginal(where: Catalogue.lacksFacts) { original in
                 try context.check()
-                guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else { continue }
-                let (media, isWhole) = try facts.describe(file.headerBytes) { () throws(BlobError) in
-                    try file.duplicate()
-                }
+                guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else { return }
+                let (media, isWhole) = try facts.describe(file)
                 try self.catalogue.write {
                     try Catalogue.setFacts(media, isWhole: isWhole, sha256: original.sha256, $0)
                 }
                 if isWhole { count += 1 }
             }
-            guard let end = page.last else { break }
-            last = end.row
+        } catch {
+            throw BlobError(wrapping: error)
         }
         if let missing = facts.missing { throw missing }
         return count

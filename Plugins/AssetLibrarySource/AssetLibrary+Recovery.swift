@@ -59,47 +59,17 @@ extension AssetLibrary {
 
     private func markMissing() throws(BlobError) -> Int {
         var missing = 0
-        var last: Int64 = 0
-        while true {
-            let page = try self.catalogue.originals(behind: last, atMost: 500)
-            for original in page {
+        do {
+            try self.catalogue.forEachOriginal { original in
                 let path = try self.folder.path(ofStored: original.path)
                 let isThere = FileManager.default.fileExists(atPath: path)
                 if !isThere { missing += 1 }
-                guard isThere == original.isMissing else { continue }
+                guard isThere == original.isMissing else { return }
                 try self.catalogue.setState(isThere ? "present" : "missing", ofOriginal: original.id)
             }
-            guard let end = page.last else { return missing }
-            last = end.id
+        } catch {
+            throw BlobError(wrapping: error)
         }
-    }
-}
-
-extension Catalogue {
-    /// Returns true when no original has this path.
-    func isOrphan(_ path: String) throws(BlobError) -> Bool {
-        try self.read { db in
-            try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE path = ?", arguments: [path]) == nil
-        }
-    }
-
-    fileprivate func originals(
-        behind id: Int64, atMost count: Int
-    ) throws(BlobError) -> [(id: Int64, path: String, isMissing: Bool)] {
-        try self.read { db in
-            try Row.fetchAll(
-                db, sql: "SELECT id, path, state FROM original WHERE id > ? ORDER BY id LIMIT ?",
-                arguments: [id, count]
-            ).map { row in
-                let original = CheckedRow(row, of: "original")
-                return (id: try original.value("id"), path: try original.value("path"), try original.isMissing())
-            }
-        }
-    }
-
-    func setState(_ state: String, ofOriginal id: Int64) throws(BlobError) {
-        try self.write { db in
-            try db.execute(sql: "UPDATE original SET state = ? WHERE id = ?", arguments: [state, id])
-        }
+        return missing
     }
 }

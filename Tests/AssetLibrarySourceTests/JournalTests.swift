@@ -156,7 +156,7 @@ import Testing
             Issue.record("\(finding)")
         }
         #expect(try check.run())
-        let rows = try self.test.library.catalogue.storedOriginals(behind: 0, atMost: 2)
+        let rows = try self.test.library.catalogue.originals(where: "TRUE ORDER BY id", [])
         for asset in [asset, other] { try self.test.library.removeAsset(asset.id) }
         for row in rows { try check.check(row, self.test.library) }
     }

@@ -101,29 +101,22 @@ package struct LibraryCheck {
     // MARK: Originals
 
     private func checkOriginals(_ library: AssetLibrary) throws {
-        var last: Int64 = 0
-        while true {
-            let page = try library.catalogue.storedOriginals(behind: last, atMost: 200)
-            for original in page {
-                try self.context.check()
-                try self.check(original, library)
-            }
-            guard let end = page.last else { return }
-            last = end.id
+        try library.catalogue.forEachOriginal { original in
+            try self.context.check()
+            try self.check(original, library)
         }
     }
 
     /// Checks an original whose row was read before.
     func check(_ first: StoredOriginal, _ library: AssetLibrary) throws {
         var original = first
-        guard let asset = original.asset else {
+        guard let asset = try library.catalogue.holder(of: original) else {
             return try self.report(.catalogue, original.path, "The catalogue has an original of no asset.")
         }
         var damage = try self.damage(of: original, asset, library)
         // An import or a removal may have changed the row before it changed the file.
         while damage != nil {
-            let now = try library.catalogue.storedOriginals(behind: original.id - 1, atMost: 1).first
-            guard let now, now.id == original.id else { return }
+            guard let now = try library.catalogue.originals(where: "id = ?", [original.id]).first else { return }
             guard now.path != original.path || now.isMissing != original.isMissing else { break }
             original = now
             damage = try self.damage(of: original, asset, library)
@@ -200,9 +193,10 @@ package struct LibraryCheck {
             let isKnown = known.byteCount > 0 && known.byteCount <= found.byteCount && known.id == found.id
             let state = try JournalState(library.journal, upTo: isKnown ? known.byteCount : .max)
             var kept = Dictionary(state.assets.map { ($0.id, $0) }) { $1 }
-            let unequalCount = try Catalogue.countAssets(db) { asset in
+            var unequalCount = 0
+            try Catalogue.forEachAsset(db) { asset in
                 let line = kept.removeValue(forKey: asset.id)
-                return line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath
+                if line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath { unequalCount += 1 }
             }
             let lostRenderCount = try Catalogue.renders(db).count { state.adjustments[$0.key]?.render != $0.value }
             for line in Array(kept.values) where line.album != nil {

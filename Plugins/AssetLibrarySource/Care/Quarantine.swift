@@ -66,7 +66,7 @@ extension AssetLibrary {
         return try withExtendedLifetime(lock) {
             let file = try self.quarantinedFile(name, formerID, context)
             let existing = try self.catalogue.read { db in
-                try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
+                try Catalogue.holder(sha256: file.sha256, db)
             }
             if let existing, try self.hasOriginal(of: existing, file, context) {
                 try OriginalsFolder(self.folder).quarantine.removeFile(named: name)
@@ -96,7 +96,8 @@ extension AssetLibrary {
         let names = [name, name.lastIndex(of: ".").map { String(name[..<$0]) }].compactMap { $0 }
         let paths = names.map { "\(LibraryFolder.originals)/\($0.prefix(2))/\($0)" }
         for path in paths where LibraryFolder.isStoredPath(path) {
-            guard let original = try self.catalogue.missingOriginal(at: path), let asset = original.asset,
+            let found = try self.catalogue.originals(where: "path = ? AND state = 'missing'", [path]).first
+            guard let original = found, let asset = try self.catalogue.holder(of: original),
                 (try? OriginalFile(self.folder.path(ofStored: path))) == nil
             else { continue }
             let folders = try OriginalsFolder(self.folder)
@@ -119,14 +120,14 @@ extension AssetLibrary {
         try folders.takeBack(name, as: path)
         try folders.synchronise([path], known: self.durableFolders)
         let asset = try self.commit { db -> (Asset?, [JournalEntry]) in
-            let existing = try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
+            let existing = try Catalogue.holder(sha256: file.sha256, db)
             if let existing {
                 try Catalogue.setOriginal(file, path: path, db)
                 return (existing, [.moved(sha256: file.sha256.hexadecimal, path: path)])
             }
             let id = try Catalogue.names(formerID, db) ? UUID() : formerID
             try Catalogue.insertOriginal(file, path: path, db)
-            try Catalogue.insertAsset(id, file, db)
+            try Catalogue.insertAsset(file.asset(id, path: path), db)
             let asset = try Catalogue.asset(id, db)
             return (asset, asset.map { [.added(JournalAsset($0))] } ?? [])
         }

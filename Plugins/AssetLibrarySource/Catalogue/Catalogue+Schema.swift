@@ -34,7 +34,11 @@ extension Catalogue {
             try db.execute(sql: "PRAGMA user_version = 5")
         }
         migrator.registerMigration("6") { db in
-            try Self.addFactColumns(db)
+            for column in ["lens_model", "city", "country"] {
+                try db.execute(sql: "ALTER TABLE original ADD COLUMN \(column) TEXT")
+            }
+            // NULL until a helper has read the facts.
+            try db.execute(sql: "ALTER TABLE original ADD COLUMN facts_version INTEGER")
             try db.execute(sql: "PRAGMA user_version = 6")
         }
         migrator.registerMigration("7") { db in
@@ -156,6 +160,51 @@ extension Catalogue {
         CREATE TRIGGER asset_descriptions_removed AFTER DELETE ON asset BEGIN
             DELETE FROM sidecar WHERE asset_id = OLD.id;
             DELETE FROM render WHERE OLD.id IN (asset_id, render_id);
+        END;
+        """
+
+    /// Keeps the journal of changes short: each change whose number is a multiple of 1,000 removes those that are more
+    /// than ``journalLimit`` before it.
+    private static let pruningSchema = """
+        CREATE TRIGGER change_pruned AFTER INSERT ON change_seq WHEN NEW.seq % 1000 = 0 BEGIN
+            DELETE FROM change_seq WHERE seq <= NEW.seq - \(Self.journalLimit);
+        END;
+        """
+
+    /// The tables of albums. The triggers put items of shared streams into the journal of changes, as those of the first
+    /// version do assets.
+    private static let albumSchema = """
+        CREATE TABLE album (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL UNIQUE,
+            is_shared INTEGER NOT NULL CHECK (is_shared IN (0, 1)),
+            created_at INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TABLE album_item (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            album_id INTEGER NOT NULL REFERENCES album(id) ON DELETE CASCADE,
+            asset_id INTEGER REFERENCES asset(id) ON DELETE CASCADE,
+            uuid TEXT UNIQUE,
+            original_id INTEGER REFERENCES original(id),
+            original_filename TEXT,
+            file_extension TEXT,
+            added_at INTEGER NOT NULL,
+            UNIQUE (album_id, asset_id),
+            CHECK ((asset_id IS NULL) = (uuid IS NOT NULL) AND (uuid IS NULL) = (original_id IS NULL))
+        ) STRICT;
+        CREATE INDEX album_item_asset ON album_item(asset_id);
+        CREATE INDEX album_item_original ON album_item(original_id);
+
+        CREATE TRIGGER item_inserted AFTER INSERT ON album_item WHEN NEW.uuid IS NOT NULL BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation) VALUES (NEW.uuid, 'inserted', 1);
+        END;
+        CREATE TRIGGER item_removed AFTER DELETE ON album_item WHEN OLD.uuid IS NOT NULL BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation) VALUES (OLD.uuid, 'removed', 1);
+        END;
+        CREATE TRIGGER item_moved AFTER UPDATE OF path, state ON original BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation)
+                SELECT uuid, 'moved', 1 FROM album_item WHERE original_id = NEW.id ORDER BY id;
         END;
         """
 }

@@ -8,6 +8,8 @@ import GRDBSQLite
 /// Uses SQLite's write-ahead log: readers continue beside a writer, even one in another process. Writers take turns.
 struct Catalogue: Sendable {
     static let fileName = "catalog.sqlite"
+    /// The ends of the names of a database's files.
+    static let fileSuffixes = ["", "-wal", "-shm"]
 
     /// The time in seconds that a connection waits for a lock of another one; writers hold it for milliseconds.
     private static let busyTimeout: TimeInterval = 5
@@ -132,6 +134,45 @@ struct Catalogue: Sendable {
             throw BlobError(.changed, "The catalogue '\(self.path)' was replaced while the library was open.")
         }
         return value
+    }
+
+    /// Checks the structure of the database and every row.
+    ///
+    /// - Parameter isDeep: True to compare the indexes with the tables too.
+    /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/inconsistent`` with the first problem.
+    func examine(isDeep: Bool) throws(BlobError) {
+        try self.read { db in
+            let answer = try String.fetchOne(db, sql: "PRAGMA \(isDeep ? "integrity_check" : "quick_check")(1)")
+            guard answer == "ok" else {
+                throw BlobError(.corrupted, "The catalogue is damaged: \(answer ?? "no answer").")
+            }
+            if let row = try Row.fetchOne(db, sql: "PRAGMA foreign_key_check") {
+                let table = String.fromDatabaseValue(row["table"] ?? .null) ?? "unknown"
+                throw BlobError(.corrupted, "The catalogue is damaged: a row of '\(table)' refers to none.")
+            }
+        }
+        var row: Int64 = 0
+        while case let page = try self.assets(behind: row, atMost: 500), !page.assets.isEmpty { row = page.row }
+        do { try self.forEachOriginal { _ = try self.holder(of: $0) } } catch { throw BlobError(wrapping: error) }
+    }
+
+    /// Writes a copy of the database to a path where nothing is.
+    func copy(to path: String) throws(BlobError) {
+        do {
+            try self.pool.unsafeRead { db in try db.execute(sql: "VACUUM INTO ?", arguments: [path]) }
+        } catch {
+            throw BlobError(catalogue: error)
+        }
+    }
+
+    /// Moves the log into the database, and closes the connections.
+    func close() throws(BlobError) {
+        do {
+            try self.pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+            try self.pool.close()
+        } catch {
+            throw BlobError(catalogue: error)
+        }
     }
 
     /// Checks that the database at the path has a commit, by a new connection: its file may have been replaced or

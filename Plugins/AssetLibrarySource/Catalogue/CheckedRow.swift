@@ -34,6 +34,15 @@ struct CheckedRow {
         self.stored(column).isNull ? nil : try self.value(column)
     }
 
+    /// Returns true when the state of an original is `missing`.
+    func isMissing() throws(BlobError) -> Bool {
+        switch try self.value("state", as: String.self) {
+        case "present": return false
+        case "missing": return true
+        default: throw self.corrupted("state")
+        }
+    }
+
     /// Returns the error for a column that holds an invalid value.
     func corrupted(_ column: String) -> BlobError {
         let content =

@@ -97,7 +97,7 @@ struct ForeignStore: AssetStore {
     func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription {
         let file = try self.file(of: asset)
         defer { file.close() }
-        let found = try FactReader(context).describe(file.headerBytes) { () throws(BlobError) in try file.duplicate() }
+        let found = try FactReader(context).describe(file)
         return asset.media.replaced(by: found.media)
     }
 }

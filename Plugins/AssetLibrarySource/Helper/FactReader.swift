@@ -45,6 +45,11 @@ final class FactReader {
         }
     }
 
+    /// Describes an open file as ``describe(_:_:)`` does.
+    func describe(_ file: OriginalFile) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
+        try self.describe(file.headerBytes) { () throws(BlobError) in try file.duplicate() }
+    }
+
     private func runningProcess() throws(BlobError) -> MediaProcess {
         if let process { return process }
         let process = try MediaProcess(for: .facts, at: self.path, self.context)

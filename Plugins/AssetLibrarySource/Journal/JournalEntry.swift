@@ -168,16 +168,13 @@ extension Asset {
 }
 
 extension JournalAsset {
-    /// - Parameters:
-    ///   - origin: The file from which it was imported, if more than its bytes is known about it.
-    ///   - album: The shared stream of which this is an item.
-    init(_ asset: Asset, _ origin: ImportOrigin? = nil, album: String? = nil) {
+    /// - Parameter album: The shared stream of which this is an item.
+    init(_ asset: Asset, album: String? = nil) {
         self.init(
             id: asset.id, name: asset.name, fileExtension: asset.fileExtension, byteCount: asset.byteCount,
             sha256: asset.sha256.hexadecimal, path: asset.storedPath, generation: asset.generation,
             importedAt: asset.importDate.nanoseconds, modifiedAt: asset.modificationDate?.nanoseconds,
             captureDate: asset.media.captureDate, captureOffset: asset.media.captureOffset,
-            latitude: origin?.place?.latitude, longitude: origin?.place?.longitude,
-            album: album)
+            latitude: asset.media.latitude, longitude: asset.media.longitude, album: album)
     }
 }
