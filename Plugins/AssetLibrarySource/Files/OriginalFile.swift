@@ -1,4 +1,5 @@
 import BlobCore
+import CryptoDigest
 import Foundation
 
 /// An original that is open for reading. Owns the descriptor.
@@ -81,6 +82,76 @@ final class OriginalFile {
     func fill(_ buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: self.path)
     }
+
+    /// Fills buffers one after the other, and returns the SHA-256 of their bytes; nil when the file ends before.
+    func readAndHash(
+        into buffers: UnsafeMutableRawBufferPointer..., at byteOffset: Int64
+    ) throws(BlobError) -> [UInt8]? {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        var offset = byteOffset
+        for buffer in buffers {
+            var rest = buffer
+            while !rest.isEmpty {
+                // In parts that are still in the innermost caches when they are hashed.
+                let part = UnsafeMutableRawBufferPointer(rebasing: rest.prefix(Self.partByteCount))
+                let count = try self.read(into: part, at: offset)
+                guard count > 0 else { return nil }
+                hasher.update(UnsafeRawBufferPointer(rebasing: part[..<count]))
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+                offset += Int64(count)
+            }
+        }
+        return hasher.finalize()
+    }
+
+    private static let partByteCount = 64 * 1024
+
+    /// Reads the whole file, and returns its digests.
+    ///
+    /// - Throws: ``BlobError/Code/changed`` when the file was written to during the read, and errors of reading.
+    func digests(
+        byteCount: Int64, _ context: BlobContext
+    ) throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.partByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        var hasher = BlockHasher()
+        var offset: Int64 = 0
+        while offset < byteCount {
+            try context.check()
+            let room = UnsafeMutableRawBufferPointer(
+                rebasing: buffer.prefix(Int(min(Int64(buffer.count), byteCount - offset))))
+            let count = try self.read(into: room, at: offset)
+            guard count > 0 else { break }
+            hasher.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+            offset += Int64(count)
+        }
+        guard offset == byteCount, try self.status().hasContent(of: self.snapshot) else {
+            throw BlobError(.changed, "The original was written to while it was read.")
+        }
+        return hasher.finalize()
+    }
+
+    /// Returns true when the file has the bytes of these digests, and was not touched during the read.
+    ///
+    /// Reads up to the first block that differs.
+    func hasContent(of asset: Asset, _ blocks: BlockDigests, _ context: BlobContext) throws(BlobError) -> Bool {
+        guard self.snapshot.byteCount == asset.byteCount else { return false }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(min(asset.byteCount, Int64(BlockDigests.blockByteCount))), alignment: 4096)
+        defer { buffer.deallocate() }
+        var number = 0
+        while case let block = asset.block(number), !block.isEmpty {
+            try context.check()
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<block.count])
+            guard let found = try self.readAndHash(into: part, at: block.lowerBound),
+                found.elementsEqual(blocks[number])
+            else {
+                return false
+            }
+            number += 1
+        }
+        return try self.status() == self.snapshot
+    }
 }
 
 /// The relevant results of `fstat(2)`: the identity of a file, and the times that show whether it was touched.
@@ -141,4 +212,23 @@ struct FileTime: Equatable {
 
     /// Nanoseconds since 1970.
     var inNanoseconds: Int64 { self.seconds &* 1_000_000_000 &+ self.nanoseconds }
+}
+
+/// The times of a file, whose fields have different names on different platforms.
+extension stat {
+    var modification: FileTime {
+        #if canImport(Darwin)
+            FileTime(seconds: Int64(self.st_mtimespec.tv_sec), nanoseconds: Int64(self.st_mtimespec.tv_nsec))
+        #else
+            FileTime(seconds: Int64(self.st_mtim.tv_sec), nanoseconds: Int64(self.st_mtim.tv_nsec))
+        #endif
+    }
+
+    var change: FileTime {
+        #if canImport(Darwin)
+            FileTime(seconds: Int64(self.st_ctimespec.tv_sec), nanoseconds: Int64(self.st_ctimespec.tv_nsec))
+        #else
+            FileTime(seconds: Int64(self.st_ctim.tv_sec), nanoseconds: Int64(self.st_ctim.tv_nsec))
+        #endif
+    }
 }

@@ -83,4 +83,132 @@ final class MediaProcess {
         case nil: BlobError(.corrupted, "\(act): the helper gave an answer that makes no sense.")
         }
     }
+
+    /// The largest file whose facts are read, in bytes: the helper maps it.
+    static let factsByteLimit: Int64 = 256 << 20
+
+    /// Returns the facts that a picture's Exif, XMP and IPTC tell.
+    ///
+    /// - Parameters:
+    ///   - file: The open file, for reading.
+    ///   - byteCount: Its length.
+    /// - Throws: ``BlobError/Code/corrupted`` when there is no metadata that can be read, or it crashes the helper,
+    ///   ``BlobError/Code/limitExceeded`` for a file of more than ``factsByteLimit`` bytes; the errors of
+    ///   ``HelperProcess``.
+    func facts(of file: CInt, byteCount: Int64) throws(BlobError) -> MediaFacts {
+        guard byteCount <= Self.factsByteLimit else {
+            throw BlobError(
+                .limitExceeded, "Facts are read of files of at most \(Self.factsByteLimit) bytes, not \(byteCount).")
+        }
+        let act = "The facts of the file cannot be read"
+        let answer = try self.process.answer(
+            to: ExchangeFrame(.facts, a: byteCount), descriptors: [file], [.facts], Self.needsNothing)
+        guard answer.kind == .facts else { throw Self.error(answer, act) }
+        guard let facts = MediaFacts(encoded: answer.payload) else {
+            throw BlobError(.corrupted, "\(act): the helper gave an answer that makes no sense.")
+        }
+        return facts
+    }
+
+    /// The largest number of bytes of a thumbnail: far more than a JPEG of 1024 x 1024 pixels has.
+    static let thumbnailByteLimit = 16 << 20
+
+    /// Returns a small picture as JPEG: upright, in sRGB, without metadata; nil when a process for
+    /// ``MediaTask/smallJPEGs`` declines.
+    ///
+    /// - Parameters:
+    ///   - file: The open picture, for reading, at any position.
+    ///   - size: The size of the square that it fits, in pixels; smaller pictures keep their size.
+    ///   - orientation: The orientation of a JPEG, 1 to 8, for ``MediaTask/smallJPEGs``.
+    ///   - meanwhile: Performed while the helper works.
+    /// - Throws: ``BlobError/Code/corrupted`` when it is no picture or crashes the helper,
+    ///   ``BlobError/Code/truncated`` when a part of it is missing, ``BlobError/Code/limitExceeded`` when it takes too
+    ///   much memory; the errors of ``HelperProcess`` and of `meanwhile`.
+    func thumbnail(
+        of file: CInt, size: Int, orientation: Int = 1, meanwhile: () throws(BlobError) -> Void = {}
+    ) throws(BlobError) -> Data? {
+        let command = ExchangeFrame(.thumbnail, a: Int64(size), b: Int64(orientation))
+        let output = try HelperOutput(
+            of: self.process, to: command, descriptors: [file], [.done, .declined], Self.needsNothing)
+        try meanwhile()
+        var bytes = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try output.read(into: buffer), count > 0 {
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            guard bytes.count <= Self.thumbnailByteLimit else {
+                throw BlobError(.corrupted, "The helper made a thumbnail of more than \(bytes.count) bytes.")
+            }
+        }
+        if let answer = output.answer, answer.kind == .error {
+            throw Self.error(answer, "The thumbnail cannot be made")
+        }
+        return output.answer?.kind == .declined ? nil : bytes
+    }
+}
+
+/// A picture to render as JPEG with its metadata.
+struct RenderingJob {
+    /// The size of the decoded picture.
+    var width: Int
+    var height: Int
+    var steps: [RenderStep]
+    /// The quality as JPEG, 1 to 100.
+    var quality: Int
+    /// The orientation, and the crop after it, of a JPEG for which nothing else is done; nil for any other.
+    var lossless: (orientation: Int, crop: [RenderStep])?
+}
+
+/// The bytes of a picture that a helper renders. Ends the helper with itself.
+final class RenderingOutput {
+    /// The memory for the coefficients of a JPEG that is turned without loss, in bytes: 24 megapixels in 4:2:0.
+    private static let coefficientByteCount = 144 << 20
+
+    private let process: MediaProcess
+    private let file: CInt
+    private let job: RenderingJob
+    private var output: HelperOutput
+
+    /// Starts the work.
+    ///
+    /// - Parameter file: The open picture, for reading, at its beginning; stays open as long as this object is read.
+    init(_ process: MediaProcess, _ file: CInt, _ job: RenderingJob) throws(BlobError) {
+        (self.process, self.file, self.job) = (process, file, job)
+        if let lossless = job.lossless {
+            let command = ExchangeFrame(
+                .transform, a: Int64(lossless.orientation), b: Int64(Self.coefficientByteCount),
+                payload: RenderStep.encoded(lossless.crop))
+            self.output = try HelperOutput(
+                of: process.process, to: command, descriptors: [file], [.done, .declined], MediaProcess.needsNothing)
+        } else {
+            self.output = try Self.rendering(process, file, job)
+        }
+    }
+
+    private static func rendering(
+        _ process: MediaProcess, _ file: CInt, _ job: RenderingJob
+    ) throws(BlobError) -> HelperOutput {
+        let command = ExchangeFrame(
+            .render, a: Int64(job.width), b: Int64(job.height), c: Int64(job.quality),
+            payload: RenderStep.encoded(job.steps))
+        return try HelperOutput(
+            of: process.process, to: command, descriptors: [file], [.done], MediaProcess.needsNothing)
+    }
+
+    /// Reads the next bytes; returns their number, 0 at the end.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when the picture cannot be decoded, ``BlobError/Code/truncated`` when a part
+    ///   of it is missing, ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of
+    ///   ``HelperProcess``. What was read before an error is worthless.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
+        while true {
+            let count = try self.output.read(into: buffer)
+            guard count == 0, let answer = self.output.answer else { return count }
+            switch answer.kind {
+            case .error: throw MediaProcess.error(answer, "The picture cannot be rendered")
+            case .declined: self.output = try Self.rendering(self.process, self.file, self.job)
+            default: return 0
+            }
+        }
+    }
 }

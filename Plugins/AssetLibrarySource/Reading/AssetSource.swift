@@ -1,5 +1,5 @@
 public import BlobCore
-import Foundation
+public import Foundation
 
 /// A source of a version of an asset, as the catalogue describes it when a reader is opened.
 ///
@@ -161,14 +161,91 @@ public struct AssetSource: BlobInputStreamDataSource {
     var resolver: AssetResolver {
         get throws(BlobError) { AssetResolver(store: try self.store(), id: self.id) }
     }
-}
 
-extension AssetSource {
     /// The choices of a source.
     struct Options {
         var version = Version.current
         var unrenderable = UnrenderablePolicy.fail
         var quality = AssetSource.renderingQuality
         var removal = RemovalPolicy.finish
+    }
+}
+
+extension AssetSource: BlobDescribing {
+    /// Returns the facts of the picture or the film in the catalogue, or of a file that is none of ours, if there is a
+    /// helper; of an adjusted picture, also the length and the digest of its original.
+    ///
+    /// - Throws: As ``describe(_:)``. Renders nothing.
+    public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
+        var media: MediaDescription
+        let original: Asset?
+        switch try self.content(context) {
+        case .file(let asset, let resolver, let shown):
+            (media, original) = (try resolver.store.media(of: asset, context), shown)
+        case .rendering(let rendering):
+            (media, original) = (try self.store().media(of: rendering.asset, context), rendering.asset)
+            let size = try rendering.plan().plan.size
+            (media.pixelWidth, media.pixelHeight, media.orientation) = (size.width, size.height, 1)
+        }
+        let number = { (value: Int?) in value.map { Int64($0) } }
+        let degrees = { (value: Double?) in value.map { "\($0)" } }
+        let facts: [(String, (any Encodable & Sendable)?)] = [
+            ("width in pixels", number(media.pixelWidth)),
+            ("height in pixels", number(media.pixelHeight)),
+            ("orientation", number(media.orientation)), ("capture date", media.captureTime),
+            ("camera make", media.cameraMake),
+            ("camera model", media.cameraModel), ("lens model", media.lensModel),
+            ("latitude in degrees", degrees(media.latitude)), ("longitude in degrees", degrees(media.longitude)),
+            ("city", media.city), ("country", media.country), ("duration in milliseconds", media.duration),
+            ("codec", media.codec), ("live photo id", media.livePhotoID),
+            ("adjusted", original.map { _ in true }), ("original bytes", original?.byteCount),
+            ("original media type", original?.media.mediaType), ("original sha256", original?.sha256.hexadecimal),
+        ]
+        return facts.compactMap { name, value in value.map { (name: name, value: $0) } }
+    }
+}
+
+extension BlobProvider {
+    /// Returns a provider of `assets-library` and `ph` locators, for the assets of the library, or of another catalogue, in
+    /// `folder`.
+    ///
+    /// See ``AssetLibrary/catalogue(at:)``. It is opened for reading when the first asset is resolved, and stays open. The item `version=original`
+    /// of the query names ``AssetSource/Version/original``; `unrenderable=original` and `unrenderable=render` name the
+    /// cases of ``AssetSource/UnrenderablePolicy``.
+    ///
+    ///     var registry = BlobRegistry.standard
+    ///     try registry.register(.assetLibrary(at: folder))
+    public static func assetLibrary(at folder: URL) -> BlobProvider {
+        self.assetLibrary { folder }
+    }
+
+    /// Returns a provider as ``assetLibrary(at:)`` does, for a folder that is determined when the first asset is
+    /// resolved.
+    ///
+    /// - Parameters:
+    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names one.
+    ///   - folder: Returns the folder, or throws when it is unknown. Called until it returns.
+    package static func assetLibrary(
+        unrenderable: AssetSource.UnrenderablePolicy = .fail,
+        at folder: @escaping @Sendable () throws(BlobError) -> URL
+    ) -> BlobProvider {
+        let opened = Locked<(any AssetStore)?>(nil)
+        let store = { @Sendable () throws(BlobError) -> any AssetStore in
+            // Under the lock, so that concurrent first uses open the library only once.
+            try opened.withLock { (store: inout (any AssetStore)?) throws(BlobError) -> any AssetStore in
+                if let store { return store }
+                let opened = try AssetLibrary.catalogue(at: folder()).store
+                store = opened
+                return opened
+            }
+        }
+        return BlobProvider(
+            .origin { locator, _ in
+                var id = try locator.catalogueID()
+                let options = AssetSource.Options(
+                    version: try locator.assetVersion(), unrenderable: try locator.unrenderablePolicy() ?? unrenderable)
+                if try store() is AssetLibrary { id = try locator.assetID().uuidString }
+                return AssetSource(id, fileExtension: locator.assetExtension, options, store: store)
+            }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])
     }
 }

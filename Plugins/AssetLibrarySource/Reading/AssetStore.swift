@@ -1,5 +1,6 @@
-import BlobCore
+public import BlobCore
 import Foundation
+import GRDB
 
 /// The queries by which readers find an asset and its file, in our own catalogue or another one.
 protocol AssetStore: Sendable {
@@ -110,4 +111,79 @@ extension AssetLibrary: AssetStore {
     func render(of asset: Asset) throws(BlobError) -> String? { try self.renderID(of: asset)?.uuidString }
 
     func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription { asset.media }
+}
+
+/// The kind of bytes that an asset's current version has, as far as it is known without rendering.
+package enum CurrentVersion: Hashable, Sendable {
+    /// The original.
+    case original
+    /// A JPEG of a size in pixels, whose length in bytes only rendering tells.
+    case rendered(width: Int, height: Int)
+    /// None: the identifiers name adjustments that cannot be rendered.
+    case unrenderable([String])
+}
+
+extension AssetCatalogue {
+    /// Returns the kind of an asset's current version.
+    ///
+    /// - Throws: Errors of the catalogue, and of reading sidecars and headers. An asset whose file is missing counts as
+    ///   one without an adjustment in it.
+    /// - Complexity: Some queries; for catalogues of others, reads of the headers and the sidecars of one file.
+    package func currentVersion(of asset: CataloguedAsset) throws(BlobError) -> CurrentVersion {
+        do throws(BlobError) {
+            let (adjustment, picture) = try self.store.adjustment(ofCatalogued: asset)
+            switch adjustment {
+            case .none: return .original
+            case .notRenderable(let identifiers): return .unrenderable(identifiers)
+            case .renderable(let recipe):
+                guard let size = picture.size else { return .original }
+                let rendered = try RenderPlan(recipe, for: size).size
+                return .rendered(width: rendered.width, height: rendered.height)
+            }
+        } catch  where error.code == .notFound {
+            return .original
+        }
+    }
+}
+
+extension AssetLibrary {
+    /// Returns the digests of an asset's blocks.
+    ///
+    /// Takes them from the catalogue, or computes them once and stores them, or keeps them in memory if storing fails.
+    ///
+    /// - Parameter computing: Computes the digests by reading the original.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when the original is not the one that was imported, and errors of
+    ///   `computing` and of reading the catalogue.
+    func blocks(
+        of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
+    ) throws(BlobError) -> BlockDigests {
+        if let blocks = try self.catalogue.blocks(of: asset) { return blocks }
+        if let blocks = self.unstoredBlocks.withLock({ $0[asset.sha256] }) { return blocks }
+        let (found, blocks) = try computing()
+        guard found == asset.sha256 else {
+            throw BlobError(
+                .checksumMismatch,
+                "The original has the SHA-256 \(found.hexadecimal), and was imported with "
+                    + "\(asset.sha256.hexadecimal).", byteOffset: 0)
+        }
+        do {
+            if self.access == .writing {
+                try self.catalogue.setBlocks(blocks, of: asset)
+            } else {
+                let catalogue = try Catalogue(in: self.folder.path, isReadOnly: false)
+                try catalogue.migrate()
+                try catalogue.setBlocks(blocks, of: asset)
+            }
+        } catch {
+            // This must not prevent reading: the library may be on a read-only medium.
+            self.unstoredBlocks.withLock { kept in
+                if kept.values.reduce(0, { $0 + $1.byteCount }) >= Self.unstoredByteLimit { kept = [:] }
+                kept[asset.sha256] = blocks
+            }
+        }
+        return blocks
+    }
+
+    /// The number of bytes at which the digests in memory are discarded: those of 128 GiB of originals.
+    private static let unstoredByteLimit = 16 << 20
 }

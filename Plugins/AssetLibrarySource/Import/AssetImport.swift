@@ -1,0 +1,453 @@
+public import BlobCore
+import Foundation
+import GRDB
+
+/// An import of many sources, which are committed in groups.
+///
+/// A group is committed when it has ``groupLimit`` sources, or when its first source has waited for ``groupDuration``
+/// and bytes of another one are read. Recovery does not run between the first source and ``finish()``. Has one owner;
+/// calls block.
+public final class AssetImport {
+    /// The largest number of sources in one commit.
+    public static let groupLimit = 100
+    /// The time that a source waits for others to be committed with it.
+    public static let groupDuration = Duration.seconds(1)
+
+    let library: AssetLibrary
+    let duplicates: AssetLibrary.DuplicatePolicy
+    let context: BlobContext
+    private let onCommit: (AssetLibrary.ImportResult) throws -> Void
+    /// The lock against recovery, held from the first source to ``finish()``.
+    private var lock: LibraryLock?
+    let folders: OriginalsFolder
+    let facts: FactReader
+    private(set) var group: [Member] = []
+    private var groupStart = ContinuousClock.now
+
+    /// A source that was read, and is not committed yet.
+    struct Member {
+        let id: UUID
+        let file: ImportedFile
+        /// True for an asset of the library, of which only sidecars and documents changed.
+        var isKnown = false
+        /// The copied file; nil when the library has the bytes already, or refers to the file.
+        var incoming: IncomingFile?
+        /// The path in the catalogue of a file that stays where it is; nil for any other.
+        var reference: String?
+        /// The path of the original that should have these bytes and is damaged; nil when there is none.
+        var damagedPath: String?
+        /// The file that is remembered with the asset; of a known one, the facts that changed; nil for none.
+        var origin: ImportOrigin?
+
+        var storedPath: String {
+            self.reference ?? LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension)
+        }
+        var offersFile: Bool { self.incoming != nil || self.reference != nil }
+    }
+
+    init(
+        _ library: AssetLibrary, _ duplicates: AssetLibrary.DuplicatePolicy, _ context: BlobContext,
+        _ onCommit: @escaping (AssetLibrary.ImportResult) throws -> Void
+    ) throws(BlobError) {
+        self.library = library
+        self.duplicates = duplicates
+        self.context = context
+        self.onCommit = onCommit
+        self.facts = FactReader(context)
+        do {
+            self.folders = try OriginalsFolder(library.folder)
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    /// Copies the bytes of a source into the library. Its asset exists once `onCommit` is called for it.
+    ///
+    /// - Parameters:
+    ///   - source: The source to import.
+    ///   - name: The name of the asset; nil for the name that the source provides.
+    /// - Throws: Errors of reading the source, which do not affect the other sources; errors of committing a group, of
+    ///   which nothing is added then, unless the catalogue rejects only single sources.
+    public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
+        try self.add(source, name: name, from: nil)
+    }
+
+    /// Adds a source as ``add(_:name:)`` does, which is a file of a folder that is imported.
+    package func add(
+        _ source: any BlobInputStreamDataSource, name: String?, from origin: ImportOrigin?
+    ) throws(BlobError) {
+        do {
+            try self.add { try self.member(source, name, origin) }
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    /// Adds a file that was imported before and was not touched since; does nothing for any other.
+    ///
+    /// Sidecars of the file that were changed after the import of the asset are kept in place of others; one that is
+    /// gone stays kept. So are the facts of a document that was changed, unless the file itself tells them. Without
+    /// these, the bytes are not read, and `onCommit` is called at once.
+    ///
+    /// - Returns: False for a file that has to be imported.
+    /// - Throws: As ``add(_:name:)``.
+    /// - Complexity: O(log files).
+    package func addImported(_ origin: ImportOrigin) throws(BlobError) -> Bool {
+        do {
+            guard let asset = try self.library.importedAsset(origin) else { return false }
+            let sidecars = try self.ofSource { () throws(BlobError) in
+                try self.library.changedSidecars(of: asset, origin)
+            }
+            let news = try self.library.news(for: asset, origin) { () throws(BlobError) in
+                try self.ownMedia(of: asset)
+            }
+            if sidecars.isEmpty, news == nil {
+                try self.commitIfComplete()
+                try self.onCommit(AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false))
+            } else {
+                var file = ImportedFile(byteCount: asset.byteCount, sha256: asset.sha256, media: asset.media)
+                file.sidecars = sidecars
+                try self.add { Member(id: asset.id, file: file, isKnown: true, origin: news) }
+            }
+            return true
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    /// Returns what the original of an asset itself tells.
+    private func ownMedia(of asset: Asset) throws(BlobError) -> MediaDescription {
+        let file = try self.library.file(of: asset)
+        defer { file.close() }
+        return try self.facts.describe(file).media
+    }
+
+    private func add(_ member: () throws -> Member) throws {
+        if self.lock == nil { self.lock = try LibraryLock.shared(self.library.folder, self.context) }
+        let member = try member()
+        if self.group.isEmpty { self.groupStart = .now }
+        self.group.append(member)
+        try self.commitIfComplete()
+    }
+
+    /// Commits the sources that were added since the last group, and allows recovery again.
+    ///
+    /// - Throws: Errors of committing a group, as ``add(_:name:)``.
+    public func finish() throws(BlobError) {
+        defer { self.lock = nil }
+        do {
+            try self.commit()
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    private static func writing(_ error: any Error) -> BlobError {
+        var error = BlobError(wrapping: error)
+        error.operation = error.operation ?? "write"
+        return error
+    }
+
+    /// The length of the descriptions of adjustments in one commit, in bytes, which are in memory until then.
+    private static let descriptionByteLimit = 16 << 20
+
+    // MARK: Committing
+
+    func commitIfComplete() throws {
+        guard !self.group.isEmpty else { return }
+        let descriptions = self.group.reduce(0) { $0 + $1.file.descriptionByteCount }
+        if self.group.count >= Self.groupLimit || descriptions >= Self.descriptionByteLimit
+            || self.groupStart.duration(to: .now) >= Self.groupDuration
+        {
+            try self.commit()
+        }
+    }
+
+    private func commit() throws {
+        let group = self.group
+        self.group = []
+        guard !group.isEmpty else { return }
+        // Present from before the first file is named until the rows are synchronised, so that recovery runs after a
+        // crash.
+        let marker = try LibraryMarker(self.folders)
+        let outcomes = try self.commit(group, marker)
+        var needsNoRecovery = true
+        for (member, outcome) in zip(group, outcomes) {
+            guard case .success(let added) = outcome, added.isUsed else {
+                member.incoming?.discard()
+                continue
+            }
+            member.incoming?.keep()
+            // A file that cannot be set aside is left to recovery, with the marker.
+            guard added.result.isRepaired, let path = member.damagedPath else { continue }
+            if (try? self.folders.setAside(path)) == nil { needsNoRecovery = false }
+        }
+        if needsNoRecovery { marker.remove() }
+        for case .success(let added) in outcomes { try self.onCommit(added.result) }
+        for case .failure(let error) in outcomes { throw error }
+    }
+
+    /// Moves the files to their places, and then adds the rows in one transaction.
+    private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
+        do {
+            for member in group { try member.incoming?.move(toStored: member.storedPath) }
+            try self.folders.synchronise(
+                group.lazy.filter { $0.incoming != nil }.map(\.storedPath), known: self.library.durableFolders)
+            try self.library.onImportStep?(.named)
+            let outcomes = try self.library.commit { db in
+                let outcomes = try group.map { try self.outcome(of: $0, db) }
+                try self.library.onImportStep?(.inserted)
+                return (outcomes, outcomes.flatMap { (try? $0.get().entries) ?? [] })
+            }
+            try self.library.onImportStep?(.committed)
+            return outcomes
+        } catch {
+            // A commit that failed may have happened: a file that a row may name is left to recovery, which runs
+            // because of the marker.
+            var isKnown = true
+            for member in group where member.incoming != nil {
+                if (try? self.library.catalogue.isOrphan(member.storedPath)) == true {
+                    member.incoming?.discard()
+                } else {
+                    member.incoming?.keep()
+                    isKnown = false
+                }
+            }
+            if isKnown { marker.remove() }
+            throw error
+        }
+    }
+
+    /// Reads a source, and copies it unless the library has its bytes or is to refer to its file.
+    ///
+    /// A file that can be read again, and has the length of an original, is hashed first: of a duplicate, nothing is
+    /// written.
+    func member(
+        _ source: any BlobInputStreamDataSource, _ name: String?, _ origin: ImportOrigin?
+    ) throws -> Member {
+        if let path = source.filePath {
+            try self.ofSource { () throws(BlobError) in
+                // Reading the catalogue and closing it would release the locks of SQLite.
+                guard !self.library.contains(path: path) else {
+                    throw BlobError(.invalidArgument, "A file of the library cannot be imported into it.")
+                }
+                try CloudPlaceholder.check(file: path)
+            }
+        }
+        let id = UUID()
+        let isReference = origin?.isReference == true
+        if try isReference || self.mayBeDuplicate(source) {
+            var file = try self.read(source, to: nil, name)
+            let (isWhole, damagedPath) = try self.existing(file, mayBeReference: isReference)
+            let isInGroup = self.group.contains { $0.offersFile && $0.file.sha256 == file.sha256 }
+            guard !isWhole, !isInGroup else { return Member(id: id, file: file, origin: origin) }
+            if let origin, origin.isReference {
+                let reference = try self.ofSource { () throws(BlobError) in try origin.reference() }
+                try self.describe(&file, reference.file.headerBytes) { () throws(BlobError) in
+                    try reference.file.duplicate()
+                }
+                return Member(
+                    id: id, file: file, reference: reference.path, damagedPath: damagedPath, origin: origin)
+            }
+        }
+        let incoming = try IncomingFile(self.folders, id)
+        defer { incoming.close() }
+        try self.library.onImportStep?(.began)
+        let file = try self.read(source, to: incoming, name)
+        try self.library.onImportStep?(.copied)
+        // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
+        // intact one saves waiting for the disk.
+        let (isWhole, damagedPath) = try self.existing(file, mayBeReference: false)
+        if !isWhole { try incoming.synchronise() }
+        return Member(
+            id: id, file: file, incoming: isWhole ? nil : incoming, damagedPath: damagedPath,
+            origin: origin)
+    }
+
+    /// Marks errors as those of the source, which do not concern others.
+    func ofSource<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
+        do {
+            return try body()
+        } catch {
+            var error = error
+            error.operation = error.operation ?? "open"
+            throw error
+        }
+    }
+
+    /// Returns true when the original with these bytes is whole, or its path when it is damaged.
+    ///
+    /// - Parameter mayBeReference: False when a file that stays where it is is not enough: its owner may delete it.
+    private func existing(_ file: ImportedFile, mayBeReference: Bool) throws -> (isWhole: Bool, damagedPath: String?) {
+        let existing = try self.library.catalogue.read { db in
+            try Catalogue.holder(sha256: file.sha256, db)
+        }
+        let isWhole =
+            try existing.map { asset in
+                try (mayBeReference || !asset.isReference) && self.library.hasOriginal(of: asset, file, self.context)
+            } ?? false
+        return (isWhole, isWhole ? nil : existing?.storedPath)
+    }
+
+    /// Returns true for a file that can be read twice, when an original has its length.
+    private func mayBeDuplicate(_ source: any BlobInputStreamDataSource) throws -> Bool {
+        guard source.traits.contains(.repeatable), source.filePath != nil,
+            let byteCount = try source.info(self.context).byteCount
+        else { return false }
+        if self.group.contains(where: { $0.file.byteCount == byteCount }) { return true }
+        return try self.library.catalogue.read { try Catalogue.hasOriginal(byteCount: byteCount, $0) }
+    }
+
+    /// Reads a source to its end, and writes its bytes.
+    ///
+    /// - Parameter incoming: The file to write to; nil to compute the digests alone.
+    private func read(
+        _ source: any BlobInputStreamDataSource, to incoming: IncomingFile?, _ name: String?
+    ) throws -> ImportedFile {
+        let reader = try source.open(context: self.context)
+        defer { reader.close() }
+        var hasher = BlockHasher()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        var header: [UInt8] = []
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            hasher.update(bytes)
+            header += bytes.prefix(MediaFormat.signatureByteCount - header.count)
+            try incoming?.write(bytes)
+            try self.commitIfComplete()
+        }
+        // Texts in the catalogue end at a zero byte.
+        let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
+        let (sha256, blocks) = hasher.finalize()
+        let format = MediaFormat(signature: header)
+        var file = ImportedFile(
+            name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
+            byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: MediaDescription())
+        if let incoming {
+            try self.describe(&file, incoming.headerBytes(byteCount: reader.byteOffset)) { () throws(BlobError) in
+                try incoming.openForReading()
+            }
+        }
+        if let path = source.filePath {
+            file.modificationTime = try? FileSnapshot(path: path).modification.inNanoseconds
+            if format?.mediaType.hasPrefix("image/") == true {
+                file.sidecars = try self.ofSource { () throws(BlobError) in try Sidecar.beside(path) }
+            }
+        }
+        return file
+    }
+
+    /// Adds what the headers and the metadata of a file say.
+    ///
+    /// - Parameter header: Each parser gets its own, since it limits what one reads.
+    private func describe(
+        _ file: inout ImportedFile, _ header: @autoclosure () -> HeaderBytes, _ open: () throws(BlobError) -> CInt
+    ) throws(BlobError) {
+        let name = file.name
+        try self.ofSource { () throws(BlobError) in try CloudPlaceholder.check(name: name, header()) }
+        (file.media, file.hasAllFacts) = try self.facts.describe(header(), open)
+        file.embeddedXMP = EmbeddedXMP.find(in: header())
+    }
+
+    /// The size of the buffer in bytes, with which reads from the page cache and writes to the disk are fastest.
+    private static let bufferByteCount = 256 * 1024
+
+    /// The rows of one source that were added, or found.
+    struct Added {
+        let result: AssetLibrary.ImportResult
+        /// True when the library uses the file of the source.
+        let isUsed: Bool
+        let entries: [JournalEntry]
+    }
+
+    /// The outcome of one source: its rows, or an error of this source alone.
+    typealias Outcome = Result<Added, BlobError>
+
+    /// Adds the rows of a source; adds none of them when the catalogue rejects one.
+    func outcome(of member: Member, _ db: Database) throws -> Outcome {
+        var added: Added?
+        do {
+            try db.inSavepoint {
+                added = try self.insert(member, db)
+                return .commit
+            }
+        } catch let error as BlobError {
+            return .failure(error)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            return .failure(BlobError(catalogue: error))
+        }
+        guard let added else { throw BlobError(.internalError, "A source was committed without a result.") }
+        return .success(added)
+    }
+
+    /// Adds the rows of a source, except those that exist already, also if they were added in the meantime.
+    private func insert(_ member: Member, _ db: Database) throws -> Added {
+        guard !member.isKnown else { return try self.setSidecars(of: member, db) }
+        let owner = try Catalogue.asset(sha256: member.file.sha256, db)
+        // An original may be that of items of shared streams alone.
+        let existing = try owner ?? Catalogue.item(sha256: member.file.sha256, db)
+        var isUsed = member.offersFile
+        var entries: [JournalEntry] = []
+        if let existing {
+            // An original that was added in the meantime has just been verified by its import.
+            isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
+        }
+        if isUsed, let reference = member.reference {
+            entries += try Catalogue.releasePath(reference, except: member.file.sha256, db)
+        }
+        if existing == nil, isUsed {
+            try Catalogue.insertOriginal(member.file, path: member.storedPath, db)
+        } else if isUsed {
+            try Catalogue.setOriginal(member.file, path: member.storedPath, db)
+        }
+        let file = member.file
+        if existing != nil, let isWhole = file.hasAllFacts {
+            try Catalogue.setFacts(file.media, isWhole: isWhole, sha256: file.sha256, db)
+        }
+        let isNew = owner == nil || self.duplicates == .addAsset
+        if isNew { try Catalogue.insertAsset(file.asset(member.id, path: member.storedPath), db) }
+        try member.origin?.setGiven(ofOriginal: Data(file.sha256), db)
+        let id = isNew ? member.id : existing?.id ?? member.id
+        let isAdjusted = try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
+        guard let asset = try Catalogue.asset(id, db) else { throw Self.isRemoved }
+        try member.origin?.ifUnchanged?.remember(asset.id, db)
+        if isUsed, existing != nil { entries.append(asset.moved) }
+        let isRepaired = isUsed && existing?.isReference == false
+        if isNew { entries.append(.added(JournalAsset(asset))) }
+        if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: id, db) {
+            entries.append(.adjusted(adjustment))
+        }
+        return Added(
+            result: AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed: isUsed,
+            entries: entries)
+    }
+
+    private static let isRemoved = BlobError(
+        .changed, "An asset with these bytes was removed while they were imported once more.")
+
+    private func setSidecars(of member: Member, _ db: Database) throws -> Added {
+        let isAdjusted = try Catalogue.setSidecars(member.file.sidecars, of: member.id, isNew: false, db)
+        guard var asset = try Catalogue.asset(member.id, db) else { throw Self.isRemoved }
+        var entries: [JournalEntry] = []
+        if let news = member.origin {
+            try news.replaceGiven(of: asset, db)
+            asset = try Catalogue.asset(member.id, db) ?? asset
+            entries.append(.added(JournalAsset(asset)))
+        }
+        if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: member.id, db) {
+            entries.append(.adjusted(adjustment))
+        }
+        return Added(
+            result: AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false), isUsed: false,
+            entries: entries)
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// The path of a plain file, as bytes; nil for any other source.
+    fileprivate var filePath: [UInt8]? {
+        guard let locator, locator.scheme == "file", locator.selectors.isEmpty else { return nil }
+        return locator.filePath
+    }
+}
