@@ -157,10 +157,14 @@ struct Catalogue: Sendable {
     }
 
     /// Writes a copy of the database to a path where nothing is.
-    func copy(to path: String) throws(BlobError) {
+    func copy(to path: String, _ context: BlobContext) throws(BlobError) {
+        try context.check()
+        let registration = context.cancellation.onCancel { [pool] in pool.interrupt() }
+        defer { registration.cancel() }
         do {
             try self.pool.unsafeRead { db in try db.execute(sql: "VACUUM INTO ?", arguments: [path]) }
         } catch {
+            try context.check()
             throw BlobError(catalogue: error)
         }
     }

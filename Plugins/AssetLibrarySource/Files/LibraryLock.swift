@@ -42,16 +42,3 @@ final class LibraryLock {
         return false
     }
 }
-
-extension BlobContext {
-    /// Waits for a duration; throws when the job is cancelled or its deadline passes before.
-    func pause(for duration: Duration) throws(BlobError) {
-        let signal = WaitSignal()
-        let registration = self.cancellation.onCancel { signal.signal() }
-        defer { registration.cancel() }
-        try self.check()
-        let rest = self.deadline.map { ContinuousClock.now.duration(to: $0) } ?? duration
-        _ = signal.wait(for: max(.zero, min(duration, rest)))
-        try self.check()
-    }
-}

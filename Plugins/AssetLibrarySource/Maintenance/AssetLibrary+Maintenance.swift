@@ -80,12 +80,12 @@ extension AssetLibrary {
     ///
     /// In the place of a lost catalogue, it catches up with the journal when the library is opened for writing.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when something has the name already; errors of the catalogue and of
-    ///   writing.
-    package func backUp(to path: String) throws(BlobError) {
+    /// - Throws: ``BlobError/Code/invalidArgument`` when something has the name already; errors of the catalogue, of
+    ///   writing and of the context.
+    package func backUp(to path: String, context: BlobContext = BlobContext()) throws(BlobError) {
         let temporaryPath = "\(path).\(UUID().uuidString)"
         defer { unlink(temporaryPath) }
-        try self.catalogue.copy(to: temporaryPath)
+        try self.catalogue.copy(to: temporaryPath, context)
         let descriptor = uninterrupted { open(temporaryPath, O_RDWR | O_CLOEXEC | O_NOFOLLOW) }
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(temporaryPath)") }
         defer { close(descriptor) }

@@ -160,12 +160,15 @@ extension AssetLibrary {
     ///
     /// - Parameter age: The least time since a file was set aside.
     /// - Returns: The names of the files.
-    package func emptyQuarantine(olderThan age: Duration = .zero) throws -> [String] {
+    package func emptyQuarantine(
+        olderThan age: Duration = .zero, context: BlobContext = BlobContext()
+    ) throws -> [String] {
         try self.checkCanWrite()
         let limit = Date(timeIntervalSinceNow: -Double(age.components.seconds))
         let folders = try OriginalsFolder(self.folder)
         var names: [String] = []
         for file in try self.quarantinedFiles() where file.date <= limit {
+            try context.check()
             try folders.quarantine.removeFile(named: file.name)
             names.append(file.name)
         }

@@ -1,4 +1,4 @@
-public import BlobCore
+package import BlobCore
 import Foundation
 import GRDB
 

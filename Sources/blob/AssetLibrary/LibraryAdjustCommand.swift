@@ -94,10 +94,9 @@ struct LibraryAdjustCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = try self.source.makeContext()
+        let (library, context) = try self.source.openLibrary(for: self.isChange ? .writing : .reading)
         let identifiers = try assetIDs([self.asset] + [self.storedRender].compactMap { $0 })
         let id = identifiers[0]
-        let library = try self.source.openLibrary(for: self.isChange ? .writing : .reading)
         if self.reset || self.hasEdits { try library.setAdjustment(self.recipe(of: id, in: library), of: id) }
         if let sidecar { try library.setAdjustment(of: id, sidecar: sidecar) }
         if self.storedRender != nil { try library.setRender(identifiers[1], of: id) }

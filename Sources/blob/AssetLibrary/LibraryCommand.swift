@@ -1,5 +1,6 @@
 import ArgumentParser
 import AssetLibrarySource
+import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 import Foundation
@@ -33,11 +34,14 @@ func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
 }
 
 extension SourceOptions {
-    /// Opens the library named by the options or the environment.
-    func openLibrary(for access: AssetLibrary.Access) throws(BlobError) -> AssetLibrary {
+    /// Opens the library named by the options or the environment, and makes the context of the command.
+    func openLibrary(
+        for access: AssetLibrary.Access
+    ) throws(BlobError) -> (library: AssetLibrary, context: BlobContext) {
+        let context = try self.makeContext()
         let folder = try LibraryLocation.folder(self.library)
         do throws(BlobError) {
-            return try AssetLibrary(at: folder, for: access)
+            return (try AssetLibrary(at: folder, for: access), context)
         } catch {
             guard error.code == .notFound, let found = try? AssetLibrary.catalogue(at: folder) else { throw error }
             throw BlobError(
@@ -50,5 +54,140 @@ extension SourceOptions {
     /// Opens the catalogue named by the options or the environment, of whatever kind, for reading.
     func openCatalogue() throws(BlobError) -> any AssetCatalogue {
         try AssetLibrary.catalogue(at: LibraryLocation.folder(self.library))
+    }
+}
+
+struct LibraryBackupCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup", abstract: "Writes a copy of the catalogue, also while others use the library.",
+        discussion: """
+            The originals and the journal are plain files, which any tool copies. In the place of a lost catalogue, the \
+            copy catches up with the journal when the library is opened for writing.
+            """)
+
+    @Argument(help: "The file to write, which must not exist.")
+    var file: String
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let (library, context) = try self.source.openLibrary(for: .reading)
+        try library.backUp(to: self.file, context: context)
+    }
+}
+
+struct LibraryCheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Compares the catalogue, the journal and the files of the library.",
+        discussion: """
+            Prints one line per finding: its kind (catalogue, journal, missing, size, content, digests, orphan, leftover), \
+            the asset or the file, and what is wrong. The status is 65 when something is wrong that was not repaired.
+            """)
+
+    @Flag(help: "Read all originals, and compare the digests of their blocks.")
+    var deep = false
+
+    @Flag(
+        help: """
+            Make a lost or damaged catalogue again from the journal, set files aside that no row names and originals \
+            with other bytes than were imported (found by --deep, or by their length), take good copies of originals \
+            from the quarantine or mark them as missing, and fill in digests. Nothing is removed but what interrupted \
+            imports have left.
+            """)
+    var repair = false
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = try self.source.makeContext()
+        var isWrong = false
+        let check = try LibraryCheck(
+            of: LibraryLocation.folder(self.source.library), isDeep: self.deep, repairs: self.repair, context: context
+        ) { finding in
+            if !finding.isRepaired, finding.kind != .digests { isWrong = true }
+            let end = finding.isRepaired ? " (repaired)" : ""
+            try printLine("\(finding.kind.rawValue)  \(printable(finding.subject))  \(printable(finding.detail))\(end)")
+        }
+        if try !check.run() {
+            ProgressLine.printNotice(
+                "blob: files without rows were not looked for: the library is in use, or read-only\n")
+        }
+        if isWrong { throw ExitCode(BlobError.Code.corrupted.exitStatus) }
+    }
+}
+
+struct LibraryCreateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates a new, empty library.")
+
+    @Argument(help: "The folder, which need not exist (default: that of --library or \(LibraryLocation.variable)).")
+    var folder: String?
+
+    @Option(help: "The folder of the library (default: \(LibraryLocation.variable) in the environment).")
+    var library: String?
+
+    func validate() throws {
+        guard self.folder == nil || self.library == nil else {
+            throw ValidationError("Name the folder once.")
+        }
+    }
+
+    func run() throws {
+        _ = try AssetLibrary.create(at: LibraryLocation.folder(self.folder ?? self.library))
+    }
+}
+
+struct LibraryRemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Removes assets, and the originals that no other asset shares.")
+
+    @Argument(help: "The URLs of the assets, or their identifiers.")
+    var assets: [String]
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let (library, context) = try self.source.openLibrary(for: .writing)
+        for id in try assetIDs(self.assets) { try library.removeAsset(id, context: context) }
+    }
+}
+
+struct LibraryThumbnailCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "thumbnail",
+        abstract: "Writes a small picture of an original, which is kept in the user's caches.",
+        discussion: """
+            It is a JPEG of what was imported, without adjustments, upright, and in sRGB. Decoded by the program \
+            blob-media-helper, with libvips.
+            """)
+
+    @Argument(help: "The URL of the asset, or its identifier.")
+    var asset: String
+
+    @Option(help: "The side in pixels of the square that it fits: 256 or 1024.")
+    var size = 256
+
+    @Option(name: .shortAndLong, help: "The file to write (default: standard output).")
+    var output: String?
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard Thumbnail.Size(rawValue: self.size) != nil else { throw ValidationError("--size takes 256 or 1024.") }
+    }
+
+    func run() throws {
+        let context = try self.source.makeContext()
+        let catalogue = try self.source.openCatalogue()
+        // Catalogues of others have their own identifiers, which may be paths.
+        var id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
+        if catalogue is AssetLibrary { id = try assetIDs([self.asset])[0].uuidString }
+        let size = Thumbnail.Size(rawValue: self.size) ?? .small
+        let bytes = try catalogue.thumbnail(of: id, size, context: context).bytes
+        try bytes.withUnsafeBytes { bytes in
+            guard let output else { return try StandardOutput().write(bytes) }
+            let file = try AtomicFile(path: output)
+            try file.write(bytes)
+            try file.commit()
+        }
     }
 }

@@ -36,7 +36,6 @@ struct LibraryListCommand: ParsableCommand {
         Verbosity.isJSON = self.json
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.dateEncodingStrategy = .iso8601
         let context = try self.source.makeContext()
         let catalogue = try self.source.openCatalogue()
@@ -44,7 +43,7 @@ struct LibraryListCommand: ParsableCommand {
         let print = { (asset: CataloguedAsset, own: Asset?) in
             try context.check()
             if self.json {
-                let row = Row(asset, own, try catalogue.currentVersion(of: asset))
+                let row = Row(asset: asset, own: own, version: try catalogue.currentVersion(of: asset))
                 try output.print(String(decoding: encoder.encode(row), as: UTF8.self))
             } else if self.long {
                 try output.print(asset.longLine(catalogue.currentVersion(of: asset)))
@@ -98,77 +97,55 @@ extension MediaDescription {
 
 /// The JSON object of an asset.
 private struct Row: Encodable {
-    let locator: String
-    let id: String
-    let name: String?
-    /// Nil for an adjusted picture.
-    let byteCount: Int64?
-    let sha256: String?
-    let adjusted: Bool
-    let unrenderableAdjustments: [String]?
-    let originalByteCount: Int64?
-    let originalSha256: String?
-    let mediaType: String?
-    let pixelWidth: Int?
-    let pixelHeight: Int?
-    let orientation: Int?
-    let captureDate: String?
-    let cameraMake: String?
-    let cameraModel: String?
-    let lensModel: String?
-    let latitude: Double?
-    let longitude: Double?
-    let city: String?
-    let country: String?
-    let durationMilliseconds: Int64?
-    let codec: String?
-    let livePhotoId: String?
-    let generation: Int64?
-    let isMissing: Bool
-    let importDate: Date?
-    let modificationDate: Date?
-    /// Of other catalogues than ours.
-    let path: String?
-    let pair: String?
-    let sidecars: [String]?
+    let asset: CataloguedAsset
+    /// The asset of our own catalogue; nil in another one.
+    let own: Asset?
+    let version: CurrentVersion
 
-    /// - Parameter own: The asset of our own catalogue; nil in another one.
-    init(_ asset: CataloguedAsset, _ own: Asset?, _ version: CurrentVersion) {
-        let media = asset.media.shown(version)
-        self.locator = asset.locator.text
-        self.id = asset.id
-        self.name = asset.name
-        self.adjusted = version != .original
-        self.byteCount = self.adjusted ? nil : asset.byteCount
-        self.sha256 = self.adjusted ? nil : asset.sha256?.hexadecimal
-        self.originalByteCount = self.adjusted ? asset.byteCount : nil
-        self.originalSha256 = self.adjusted ? asset.sha256?.hexadecimal : nil
-        if case .unrenderable(let names) = version {
-            self.unrenderableAdjustments = names
-        } else {
-            self.unrenderableAdjustments = nil
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var row = encoder.container(keyedBy: Name.self)
+        func put(_ name: String, _ value: (some Encodable)?) throws {
+            try row.encodeIfPresent(value, forKey: Name(stringValue: name))
         }
-        self.mediaType = media.mediaType
-        self.pixelWidth = media.pixelWidth
-        self.pixelHeight = media.pixelHeight
-        self.orientation = media.orientation
-        self.captureDate = media.captureTime
-        self.cameraMake = media.cameraMake
-        self.cameraModel = media.cameraModel
-        self.lensModel = media.lensModel
-        self.latitude = media.latitude
-        self.longitude = media.longitude
-        self.city = media.city
-        self.country = media.country
-        self.durationMilliseconds = media.duration
-        self.codec = media.codec
-        self.livePhotoId = media.livePhotoID
-        self.generation = own?.generation
-        self.isMissing = asset.isMissing
-        self.importDate = own?.importDate
-        self.modificationDate = asset.modificationDate
-        self.path = own == nil ? asset.path : nil
-        self.pair = asset.pairID
-        self.sidecars = own == nil && !asset.sidecarPaths.isEmpty ? asset.sidecarPaths : nil
+        let media = self.asset.media.shown(self.version)
+        let isAdjusted = self.version != .original
+        try put("locator", self.asset.locator.text)
+        try put("id", self.asset.id)
+        try put("name", self.asset.name)
+        try put("adjusted", isAdjusted)
+        try put(isAdjusted ? "original_byte_count" : "byte_count", self.asset.byteCount)
+        try put(isAdjusted ? "original_sha256" : "sha256", self.asset.sha256?.hexadecimal)
+        if case .unrenderable(let names) = self.version { try put("unrenderable_adjustments", names) }
+        try put("media_type", media.mediaType)
+        try put("pixel_width", media.pixelWidth)
+        try put("pixel_height", media.pixelHeight)
+        try put("orientation", media.orientation)
+        try put("capture_date", media.captureTime)
+        try put("camera_make", media.cameraMake)
+        try put("camera_model", media.cameraModel)
+        try put("lens_model", media.lensModel)
+        try put("latitude", media.latitude)
+        try put("longitude", media.longitude)
+        try put("city", media.city)
+        try put("country", media.country)
+        try put("duration_milliseconds", media.duration)
+        try put("codec", media.codec)
+        try put("live_photo_id", media.livePhotoID)
+        try put("generation", self.own?.generation)
+        try put("is_missing", self.asset.isMissing)
+        try put("import_date", self.own?.importDate)
+        try put("modification_date", self.asset.modificationDate)
+        try put("pair", self.asset.pairID)
+        guard self.own == nil else { return }
+        try put("path", self.asset.path)
+        if !self.asset.sidecarPaths.isEmpty { try put("sidecars", self.asset.sidecarPaths) }
     }
 }
