@@ -286,7 +286,7 @@ if hasAssetLibrary {
         .target(
             name: "AssetLibrarySource",
             dependencies: [
-                "BlobDeflate", "BlobHelper", "BlobIndex", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange",
+                "BlobHelper", "BlobIndex", "BlobPlatform", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

@@ -138,7 +138,7 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
             hasher.combine(path)
             let status = try? FileSnapshot(path: path)
             hasher.combine(status?.byteCount)
-            hasher.combine(status?.modification.inNanoseconds)
+            hasher.combine(status?.modification)
         }
         return Int64(hasher.finalize()) & .max
     }
@@ -164,7 +164,7 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
         }
         self.isMissing = false
         self.sha256 = FileDigests.known(self.path, status)?.sha256
-        self.modificationDate = Date(nanoseconds: status.modification.inNanoseconds)
+        self.modificationDate = Date(nanoseconds: status.modification)
         guard let name, self.adjustment == nil else { return }
         self.sidecarPaths = Sidecar.names(beside: name, where: self.isBeside).map { "\(self.folder)/\($0)" }
     }

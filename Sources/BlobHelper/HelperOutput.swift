@@ -22,7 +22,7 @@ package final class HelperOutput {
     /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``.
     package init(
         of process: HelperProcess, to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
-        _ needed: @escaping (Int64, Int) throws(BlobError) -> Int
+        _ needed: @escaping (Int64, Int) throws(BlobError) -> Int = HelperProcess.refuse
     ) throws(BlobError) {
         var ends: [CInt] = [-1, -1]
         let error = blob_make_pipe(&ends)

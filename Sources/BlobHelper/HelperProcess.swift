@@ -111,13 +111,14 @@ package final class HelperProcess {
     /// - Parameters:
     ///   - descriptors: Open files that the helper gets copies of.
     ///   - kinds: The kinds of answers that the command has, besides an error.
-    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end.
+    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end. By default, a
+    ///     helper must not ask for any.
     /// - Throws: ``BlobError/Code/corrupted`` when the helper crashes or computes without progress,
     ///   ``BlobError/Code/timedOut`` when it is silent; any error of `needed`; the errors of the context. After an
     ///   error the helper is gone.
     package func answer(
         to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
-        _ needed: (Int64, Int) throws(BlobError) -> Int
+        _ needed: (Int64, Int) throws(BlobError) -> Int = refuse
     ) throws(BlobError) -> ExchangeFrame {
         try self.step { () throws(BlobError) in
             try self.begin(command, descriptors)
@@ -134,9 +135,7 @@ package final class HelperProcess {
     package func confinement() throws(BlobError) -> HelperConfinement {
         let answer: ExchangeFrame
         do throws(BlobError) {
-            answer = try self.answer(to: ExchangeFrame(.greet), [.ready]) { (_, _) throws(BlobError) in
-                throw Self.isMalformed
-            }
+            answer = try self.answer(to: ExchangeFrame(.greet), [.ready])
         } catch  where error.code == .corrupted {
             throw BlobError(
                 .unavailable, "The helper \(self.path) cannot be used: \(error.message)", isTransient: false,
@@ -234,6 +233,9 @@ package final class HelperProcess {
 
     /// The socket that is readable when the helper answers or asks.
     var socket: CInt { self.channel.socket }
+
+    /// Refuses to read bytes of the input.
+    package static func refuse(_ byteOffset: Int64, _ count: Int) throws(BlobError) -> Int { throw self.isMalformed }
 
     private static var isMalformed: BlobError {
         BlobError(.corrupted, "The helper process gave an answer that makes no sense.")

@@ -81,11 +81,9 @@ import Testing
 
     /// Writes over a file in place, and puts its modification time back.
     private func rewrite(_ path: String, _ bytes: [UInt8]) throws {
-        var status = stat()
-        try #require(stat(path, &status) == 0)
+        let then = try FileSnapshot(path: path).modification
         try overwrite(path, at: 0, with: bytes)
-        let then = status.modification
-        let time = timespec(tv_sec: time_t(then.seconds), tv_nsec: Int(then.nanoseconds))
+        let time = timespec(tv_sec: time_t(then / 1_000_000_000), tv_nsec: Int(then % 1_000_000_000))
         try #require(utimensat(AT_FDCWD, path, [time, time], 0) == 0)
     }
 }

@@ -6,33 +6,39 @@ extension Catalogue {
     /// Returns the descriptions of an asset's adjustment, and whether the XMP packet in the original is among them.
     func adjustment(of id: UUID) throws(BlobError) -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool) {
         try self.read { db in
-            var descriptions = AdjustmentDescriptions()
-            // A catalogue of an older version that is opened for reading lacks the table and the column.
-            let isCurrent = try db.tableExists("sidecar")
-            let sql = """
-                SELECT asset.id, asset.adjustment, \(isCurrent ? "original.embedded_xmp" : "NULL AS embedded_xmp")
-                FROM asset JOIN original ON original.id = asset.original_id WHERE asset.uuid = ?
-                """
-            guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id.uuidString]) else {
-                return (descriptions, true)
-            }
-            let checked = CheckedRow(row, of: "asset")
-            descriptions.recipe = try checked.optionalValue("adjustment", as: String.self).map { Array($0.utf8) }
-            let embedded = try checked.optionalValue("embedded_xmp", as: Data.self)
-            descriptions.embedded = embedded.map(Array.init) ?? []
-            guard isCurrent else { return (descriptions, false) }
-            let key: Int64 = try checked.value("id")
+            let found = try Self.descriptions(of: id, db)
+            return found.map { ($0.descriptions, $0.hasEmbedded) } ?? (AdjustmentDescriptions(), true)
+        }
+    }
+
+    private static func descriptions(
+        of id: UUID, _ db: Database
+    ) throws -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool, generation: Int64)? {
+        // A catalogue of an older version that is opened for reading lacks the table and the column.
+        let isCurrent = try db.tableExists("sidecar")
+        let sql = """
+            SELECT asset.id, asset.adjustment, asset.generation,
+                \(isCurrent ? "original.embedded_xmp" : "NULL AS embedded_xmp")
+            FROM asset JOIN original ON original.id = asset.original_id WHERE asset.uuid = ?
+            """
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id.uuidString]) else { return nil }
+        let asset = CheckedRow(row, of: "asset")
+        var descriptions = AdjustmentDescriptions()
+        descriptions.recipe = try asset.optionalValue("adjustment", as: String.self).map { Array($0.utf8) }
+        let embedded = try asset.optionalValue("embedded_xmp", as: Data.self)
+        descriptions.embedded = embedded.map(Array.init) ?? []
+        if isCurrent {
             let statement = try db.cachedStatement(
                 sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?")
-            for row in try Row.fetchAll(statement, arguments: [key]) {
+            for row in try Row.fetchAll(statement, arguments: [try asset.value("id", as: Int64.self)]) {
                 let sidecar = CheckedRow(row, of: "sidecar")
                 guard let kind = AdjustmentDescriptions.SidecarKind(rawValue: try sidecar.value("kind")) else {
                     throw sidecar.corrupted("kind")
                 }
                 descriptions.sidecars[kind] = Array(try sidecar.value("content", as: Data.self))
             }
-            return (descriptions, embedded != nil)
         }
+        return (descriptions, isCurrent && embedded != nil, try asset.value("generation"))
     }
 
     /// Sets or removes the own recipe of an asset, and counts its generation; returns false when it has this one.
@@ -48,29 +54,20 @@ extension Catalogue {
 
     /// Returns the descriptions for the journal; nil when there is no such asset.
     static func journalAdjustment(of id: UUID, _ db: Database) throws -> JournalAdjustment? {
-        let sql = "SELECT id, generation, adjustment FROM asset WHERE uuid = ?"
-        guard let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) else { return nil }
-        let asset = CheckedRow(row, of: "asset")
-        var adjustment = JournalAdjustment(
-            id: id, generation: try asset.value("generation"), recipe: try asset.optionalValue("adjustment"),
-            sidecars: [:])
-        let sidecars = try Row.fetchAll(
-            db, sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?",
-            arguments: [try asset.value("id", as: Int64.self)])
-        for row in sidecars {
-            let sidecar = CheckedRow(row, of: "sidecar")
-            let content: Data = try sidecar.value("content")
-            let isShort = content.count < JournalAdjustment.sidecarByteLimit
-            adjustment.sidecars[try sidecar.value("kind")] = isShort ? content : Data()
+        guard let (descriptions, _, generation) = try self.descriptions(of: id, db) else { return nil }
+        let sidecars = descriptions.sidecars.map { kind, content in
+            (kind.rawValue, content.count < JournalAdjustment.sidecarByteLimit ? Data(content) : Data())
         }
-        adjustment.render = try self.renders(of: try asset.value("id"), db)[id]
-        return adjustment
+        return JournalAdjustment(
+            id: id, generation: generation,
+            recipe: descriptions.recipe.map { String(decoding: $0, as: UTF8.self) },
+            sidecars: Dictionary(uniqueKeysWithValues: sidecars), render: try self.renders(of: id, db)[id])
     }
 
     /// Returns the assets that show others with an adjustment, by the asset that they show.
     ///
-    /// - Parameter row: The row of the asset; nil for all.
-    static func renders(of row: Int64? = nil, _ db: Database) throws -> [UUID: JournalRender] {
+    /// - Parameter id: The asset that is shown; nil for all.
+    static func renders(of id: UUID? = nil, _ db: Database) throws -> [UUID: JournalRender] {
         let sql = """
             SELECT asset.id, asset.uuid, shown.uuid AS shown_uuid, adjustment_sha256 FROM render
             JOIN asset ON asset.id = asset_id JOIN asset AS shown ON shown.id = render_id
@@ -78,7 +75,7 @@ extension Catalogue {
         // A catalogue of an older version that is opened for reading lacks the table.
         guard try db.tableExists("render") else { return [:] }
         let rows = try Row.fetchCursor(
-            db, sql: row == nil ? sql : sql + " WHERE asset_id = ?", arguments: row.map { [$0] } ?? [])
+            db, sql: id == nil ? sql : sql + " WHERE asset.uuid = ?", arguments: id.map { [$0.uuidString] } ?? [])
         var renders: [UUID: JournalRender] = [:]
         while let row = try rows.next() {
             let render = CheckedRow(row, of: "render")
@@ -132,20 +129,6 @@ extension Catalogue {
                 sql: "UPDATE asset SET generation = generation + 1 WHERE uuid = ?", arguments: [id.uuidString])
         }
         return isChanged
-    }
-
-    /// Returns the identifier of the asset that shows an asset with an adjustment; nil when there is none.
-    func render(of id: UUID, adjustment sha256: [UInt8]) throws(BlobError) -> UUID? {
-        try self.read { db in
-            guard try db.tableExists("render") else { return nil }
-            let sql = """
-                SELECT shown.id, shown.uuid FROM render JOIN asset ON asset.id = render.asset_id
-                JOIN asset AS shown ON shown.id = render.render_id
-                WHERE asset.uuid = ? AND render.adjustment_sha256 = ?
-                """
-            let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString, Data(sha256)])
-            return try row.flatMap { try UUID(uuidString: CheckedRow($0, of: "asset").value("uuid")) }
-        }
     }
 
     /// Sets the asset that shows an asset with an adjustment; returns false when nothing changed, also because one of

@@ -59,8 +59,8 @@ enum FileDigests {
 
     private static func isSettled(_ status: FileSnapshot, at now: Int64) -> Bool {
         // Times without fractions are those of file systems such as FAT, whose steps are two seconds.
-        let isCoarse = status.change.nanoseconds == 0 || status.modification.nanoseconds == 0
-        return status.change.inNanoseconds < now - (isCoarse ? self.coarseSettlingTime : self.settlingTime)
+        let isCoarse = [status.change, status.modification].contains { $0 % 1_000_000_000 == 0 }
+        return status.change < now - (isCoarse ? self.coarseSettlingTime : self.settlingTime)
     }
 
     private static func remember(_ digests: Digests, _ key: String) {
@@ -73,8 +73,8 @@ enum FileDigests {
 
     private static func key(_ path: String, _ status: FileSnapshot) -> String {
         let numbers: [Any] = [
-            status.device, status.inode, status.byteCount, status.modification.inNanoseconds,
-            status.change.inNanoseconds,
+            status.device, status.inode, status.byteCount, status.modification,
+            status.change,
         ]
         var hasher = CryptoDigest.sha256.makeHasher()
         Array("\(numbers) \(path)".utf8).withUnsafeBytes { hasher.update($0) }

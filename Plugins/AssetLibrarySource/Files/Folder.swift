@@ -44,22 +44,13 @@ final class Folder {
         return try self.folder(named: name)
     }
 
-    /// Creates a file for reading and writing, and returns its descriptor; throws when the name exists already.
-    func createFile(named name: String) throws(BlobError) -> CInt {
-        try self.openFile(named: name, O_RDWR | O_CREAT | O_EXCL)
-    }
+    /// The flags of ``openFile(named:_:)`` for a new file, whose name must not exist.
+    static let new = O_RDWR | O_CREAT | O_EXCL
 
     /// Opens a file, or creates it with `O_CREAT`, and returns its descriptor.
-    func openFile(named name: String, _ flags: CInt) throws(BlobError) -> CInt {
+    func openFile(named name: String, _ flags: CInt = O_RDONLY) throws(BlobError) -> CInt {
         let file = uninterrupted { openat(self.descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o644) }
         guard file >= 0 else { throw self.failure("Could not open or create", name) }
-        return file
-    }
-
-    /// Opens a file for reading, and returns its descriptor.
-    func openFile(named name: String) throws(BlobError) -> CInt {
-        let file = uninterrupted { openat(self.descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) }
-        guard file >= 0 else { throw self.failure("Could not open", name) }
         return file
     }
 
@@ -71,16 +62,14 @@ final class Folder {
         try self.synchronise()
     }
 
-    /// Returns true when a regular file has this name.
-    func hasFile(named name: String) -> Bool {
-        self.withStatus(of: name) { $0.st_mode & S_IFMT == S_IFREG } ?? false
+    /// Returns the status of a file or a folder, without following a link; nil when there is none.
+    func status(of name: String) -> FileSnapshot? {
+        var status = stat()
+        return fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileSnapshot(status) : nil
     }
 
-    /// Calls `body` with the status of a file or folder, without following a link; returns nil when there is none.
-    func withStatus<Value>(of name: String, _ body: (stat) -> Value) -> Value? {
-        var status = stat()
-        return fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? body(status) : nil
-    }
+    /// Returns true when a regular file has this name.
+    func hasFile(named name: String) -> Bool { self.status(of: name)?.isRegular == true }
 
     /// Removes a file, if it exists.
     func removeFile(named name: String) throws(BlobError) {
@@ -131,15 +120,5 @@ final class Folder {
 
     private func failure(_ act: String, _ name: String) -> BlobError {
         BlobError(systemError: errno, doing: "\(act) \(self.path)/\(name)")
-    }
-
-    /// Returns the status of a file by its name, without following a link; nil when there is none.
-    func status(ofFile name: String) -> FileSnapshot? {
-        self.withStatus(of: name) { FileSnapshot($0) }
-    }
-
-    /// Returns true when a folder has this name.
-    func hasFolder(named name: String) -> Bool {
-        self.withStatus(of: name) { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     }
 }

@@ -23,7 +23,7 @@ final class IncomingFile {
     init(_ folders: OriginalsFolder, _ id: UUID) throws(BlobError) {
         self.folders = folders
         self.name = Self.name(for: id)
-        self.descriptor = try folders.incoming.createFile(named: self.name)
+        self.descriptor = try folders.incoming.openFile(named: self.name, Folder.new)
         self.place = .incoming
     }
 
@@ -37,15 +37,10 @@ final class IncomingFile {
         try writeAll(bytes, to: self.descriptor, named: self.path)
     }
 
-    /// Returns the bytes that were written, for parsers of headers.
-    func headerBytes(byteCount: Int64) -> HeaderBytes {
-        HeaderBytes(byteCount: byteCount) { offset, buffer in
-            (try? RegularFile.fill(buffer, from: self.descriptor, at: offset, named: self.path)) ?? 0
-        }
-    }
-
     /// Opens the file once more, for reading only: what another process is sent, it cannot change.
-    func openForReading() throws(BlobError) -> CInt { try self.folders.incoming.openFile(named: self.name) }
+    func openForReading() throws(BlobError) -> OriginalFile {
+        try OriginalFile(self.folders.incoming.openFile(named: self.name), self.path)
+    }
 
     /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
     func synchronise() throws(BlobError) {
@@ -96,7 +91,7 @@ struct LibraryMarker {
     init(_ folders: OriginalsFolder) throws(BlobError) {
         self.folder = folders.incoming
         self.name = Self.name(for: UUID())
-        Foundation.close(try self.folder.createFile(named: self.name))
+        Foundation.close(try self.folder.openFile(named: self.name, Folder.new))
         try self.folder.synchronise()
     }
 

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobPlatform
 import CryptoDigest
 import Foundation
 
@@ -14,11 +15,16 @@ final class OriginalFile {
     convenience init(_ path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
 
     /// Opens a file as ``init(_:)`` does, by the bytes of its path.
-    init(path bytes: [UInt8]) throws(BlobError) {
+    convenience init(path bytes: [UInt8]) throws(BlobError) {
         let path = String(decoding: bytes, as: UTF8.self)
         let name = bytes.map { CChar(bitPattern: $0) } + [0]
         let descriptor = uninterrupted { open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the original \(path)") }
+        try self.init(descriptor, path)
+    }
+
+    /// Takes over an open file.
+    init(_ descriptor: CInt, _ path: String) throws(BlobError) {
         self.descriptor = descriptor
         self.path = path
         do {
@@ -37,20 +43,6 @@ final class OriginalFile {
     func close() {
         if self.isOpen { _ = Foundation.close(self.descriptor) }
         self.isOpen = false
-    }
-
-    /// Calls `body` with the descriptor, which stays with this object.
-    func withDescriptor<Value, Failure: Error>(
-        _ body: (CInt) throws(Failure) -> Value
-    ) throws(Failure) -> Value {
-        try body(self.descriptor)
-    }
-
-    /// Returns another descriptor of the open file, which belongs to the caller.
-    func duplicate() throws(BlobError) -> CInt {
-        let copy = uninterrupted { fcntl(self.descriptor, F_DUPFD_CLOEXEC, 0) }
-        guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(self.path) again") }
-        return copy
     }
 
     /// Returns the current status of the file.
@@ -158,11 +150,13 @@ final class OriginalFile {
 struct FileSnapshot: Equatable {
     let byteCount: Int64
     let isRegular: Bool
+    let isFolder: Bool
     let device: UInt64
     let inode: UInt64
-    let modification: FileTime
+    /// The time of the last modification in nanoseconds since 1970.
+    let modification: Int64
     /// The time of the last status change, which renaming and removing update too.
-    let change: FileTime
+    let change: Int64
 
     init(_ descriptor: CInt, _ path: String) throws(BlobError) {
         var status = stat()
@@ -175,9 +169,10 @@ struct FileSnapshot: Equatable {
     init(_ status: stat) {
         self.byteCount = Int64(status.st_size)
         self.isRegular = status.st_mode & S_IFMT == S_IFREG
+        self.isFolder = status.st_mode & S_IFMT == S_IFDIR
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
-        (self.modification, self.change) = (status.modification, status.change)
+        (self.modification, self.change) = (status.modificationNanoseconds, status.statusChangeNanoseconds)
     }
 
     /// Takes the status of the file at `path`, following links.
@@ -193,9 +188,6 @@ struct FileSnapshot: Equatable {
         self.init(status)
     }
 
-    /// The time of the last modification in whole seconds since 1970.
-    var modificationSeconds: Int64 { self.modification.seconds }
-
     /// Returns true when both are of one file that was not written to in between; it may have been renamed or removed.
     func hasContent(of other: FileSnapshot) -> Bool {
         self.isSameFile(as: other) && self.byteCount == other.byteCount && self.modification == other.modification
@@ -203,32 +195,4 @@ struct FileSnapshot: Equatable {
 
     /// Returns true when both are of one file, whatever happened to it in between.
     func isSameFile(as other: FileSnapshot) -> Bool { self.device == other.device && self.inode == other.inode }
-}
-
-/// A time of a file.
-struct FileTime: Equatable {
-    let seconds: Int64
-    let nanoseconds: Int64
-
-    /// Nanoseconds since 1970.
-    var inNanoseconds: Int64 { self.seconds &* 1_000_000_000 &+ self.nanoseconds }
-}
-
-/// The times of a file, whose fields have different names on different platforms.
-extension stat {
-    var modification: FileTime {
-        #if canImport(Darwin)
-            FileTime(seconds: Int64(self.st_mtimespec.tv_sec), nanoseconds: Int64(self.st_mtimespec.tv_nsec))
-        #else
-            FileTime(seconds: Int64(self.st_mtim.tv_sec), nanoseconds: Int64(self.st_mtim.tv_nsec))
-        #endif
-    }
-
-    var change: FileTime {
-        #if canImport(Darwin)
-            FileTime(seconds: Int64(self.st_ctimespec.tv_sec), nanoseconds: Int64(self.st_ctimespec.tv_nsec))
-        #else
-            FileTime(seconds: Int64(self.st_ctim.tv_sec), nanoseconds: Int64(self.st_ctim.tv_nsec))
-        #endif
-    }
 }

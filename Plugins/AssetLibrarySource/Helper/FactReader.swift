@@ -16,25 +16,17 @@ final class FactReader {
 
     /// Describes a file by its headers, and by its metadata if there is a helper.
     ///
-    /// - Parameters:
-    ///   - open: Opens the file for reading; called for formats with metadata alone.
     /// - Returns: The description, and true unless a helper may add to it later. A file whose metadata is damaged keeps
     ///   the facts of its headers.
-    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. Any other error, also of
-    ///   `open`, leaves the facts of the headers.
-    func describe(
-        _ bytes: HeaderBytes, _ open: () throws(BlobError) -> CInt
-    ) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
-        var media = MediaDescription(bytes)
-        guard MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount))?.hasFacts == true else {
-            return (media, true)
-        }
+    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. Any other error leaves the
+    ///   facts of the headers.
+    func describe(_ file: OriginalFile) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
+        var media = MediaDescription(file.headerBytes)
+        let format = MediaFormat(signature: file.headerBytes.prefix(MediaFormat.signatureByteCount))
+        guard format?.hasFacts == true else { return (media, true) }
         guard self.missing == nil else { return (media, false) }
         do throws(BlobError) {
-            let process = try self.runningProcess()
-            let file = try open()
-            defer { close(file) }
-            media.add(try process.facts(of: file, byteCount: bytes.byteCount))
+            media.add(try self.runningProcess().facts(of: file.descriptor, byteCount: file.snapshot.byteCount))
             return (media, true)
         } catch {
             try self.context.check()
@@ -43,11 +35,6 @@ final class FactReader {
             if error.code == .unavailable { self.missing = error }
             return (media, error.code == .corrupted || error.code == .limitExceeded)
         }
-    }
-
-    /// Describes an open file as ``describe(_:_:)`` does.
-    func describe(_ file: OriginalFile) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
-        try self.describe(file.headerBytes) { () throws(BlobError) in try file.duplicate() }
     }
 
     private func runningProcess() throws(BlobError) -> MediaProcess {

@@ -49,25 +49,9 @@ final class MediaProcess {
                 .unavailable, "Media is decoded by a helper process, and the system does not confine it: \(missing).",
                 isTransient: false)
         }
-        let answer: ExchangeFrame
-        do throws(BlobError) {
-            answer = try self.process.answer(
-                to: ExchangeFrame(.open, a: ExchangeFrame.version), [.opened], Self.needsNothing)
-        } catch  where error.code == .corrupted {
-            throw BlobError(
-                .unavailable, "The helper \(found) cannot be used: \(error.message)", isTransient: false, cause: error)
-        }
+        let answer = try self.process.answer(to: ExchangeFrame(.open, a: ExchangeFrame.version), [.opened])
         guard answer.kind == .opened else { throw Self.error(answer, "Media cannot be decoded") }
-        guard answer.a == ExchangeFrame.version else {
-            throw BlobError(
-                .unavailable, "The helper \(found) has another version of the protocol.", isTransient: false)
-        }
         self.libraryVersion = String(decoding: answer.payload, as: UTF8.self)
-    }
-
-    /// Refuses questions for bytes: files are sent whole.
-    static func needsNothing(_ byteOffset: Int64, _ count: Int) throws(BlobError) -> Int {
-        throw BlobError(.corrupted, "The helper asked for bytes of a file that it has.")
     }
 
     /// Creates the error for an answer that says one.
@@ -102,7 +86,7 @@ final class MediaProcess {
         }
         let act = "The facts of the file cannot be read"
         let answer = try self.process.answer(
-            to: ExchangeFrame(.facts, a: byteCount), descriptors: [file], [.facts], Self.needsNothing)
+            to: ExchangeFrame(.facts, a: byteCount), descriptors: [file], [.facts])
         guard answer.kind == .facts else { throw Self.error(answer, act) }
         guard let facts = MediaFacts(encoded: answer.payload) else {
             throw BlobError(.corrupted, "\(act): the helper gave an answer that makes no sense.")
@@ -129,7 +113,7 @@ final class MediaProcess {
     ) throws(BlobError) -> Data? {
         let command = ExchangeFrame(.thumbnail, a: Int64(size), b: Int64(orientation))
         let output = try HelperOutput(
-            of: self.process, to: command, descriptors: [file], [.done, .declined], Self.needsNothing)
+            of: self.process, to: command, descriptors: [file], [.done, .declined])
         try meanwhile()
         var bytes = Data()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
@@ -179,7 +163,7 @@ final class RenderingOutput {
                 .transform, a: Int64(lossless.orientation), b: Int64(Self.coefficientByteCount),
                 payload: RenderStep.encoded(lossless.crop))
             self.output = try HelperOutput(
-                of: process.process, to: command, descriptors: [file], [.done, .declined], MediaProcess.needsNothing)
+                of: process.process, to: command, descriptors: [file], [.done, .declined])
         } else {
             self.output = try Self.rendering(process, file, job)
         }
@@ -192,7 +176,7 @@ final class RenderingOutput {
             .render, a: Int64(job.width), b: Int64(job.height), c: Int64(job.quality),
             payload: RenderStep.encoded(job.steps))
         return try HelperOutput(
-            of: process.process, to: command, descriptors: [file], [.done], MediaProcess.needsNothing)
+            of: process.process, to: command, descriptors: [file], [.done])
     }
 
     /// Reads the next bytes; returns their number, 0 at the end.

@@ -243,9 +243,7 @@ public final class AssetImport {
             guard !isWhole, !isInGroup else { return Member(id: id, file: file, origin: origin) }
             if let origin, origin.isReference {
                 let reference = try self.ofSource { () throws(BlobError) in try origin.reference() }
-                try self.describe(&file, reference.file.headerBytes) { () throws(BlobError) in
-                    try reference.file.duplicate()
-                }
+                try self.describe(&file, reference.file)
                 return Member(
                     id: id, file: file, reference: reference.path, damagedPath: damagedPath, origin: origin)
             }
@@ -325,12 +323,10 @@ public final class AssetImport {
             name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
             byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: MediaDescription())
         if let incoming {
-            try self.describe(&file, incoming.headerBytes(byteCount: reader.byteOffset)) { () throws(BlobError) in
-                try incoming.openForReading()
-            }
+            try self.describe(&file, incoming.openForReading())
         }
         if let path = source.filePath {
-            file.modificationTime = try? FileSnapshot(path: path).modification.inNanoseconds
+            file.modificationTime = try? FileSnapshot(path: path).modification
             if format?.mediaType.hasPrefix("image/") == true {
                 file.sidecars = try self.ofSource { () throws(BlobError) in try Sidecar.beside(path) }
             }
@@ -339,15 +335,12 @@ public final class AssetImport {
     }
 
     /// Adds what the headers and the metadata of a file say.
-    ///
-    /// - Parameter header: Each parser gets its own, since it limits what one reads.
-    private func describe(
-        _ file: inout ImportedFile, _ header: @autoclosure () -> HeaderBytes, _ open: () throws(BlobError) -> CInt
-    ) throws(BlobError) {
+    private func describe(_ file: inout ImportedFile, _ original: OriginalFile) throws(BlobError) {
         let name = file.name
-        try self.ofSource { () throws(BlobError) in try CloudPlaceholder.check(name: name, header()) }
-        (file.media, file.hasAllFacts) = try self.facts.describe(header(), open)
-        file.embeddedXMP = EmbeddedXMP.find(in: header())
+        // Each parser gets bytes of its own, since they limit what one reads.
+        try self.ofSource { () throws(BlobError) in try CloudPlaceholder.check(name: name, original.headerBytes) }
+        (file.media, file.hasAllFacts) = try self.facts.describe(original)
+        file.embeddedXMP = EmbeddedXMP.find(in: original.headerBytes)
     }
 
     /// The size of the buffer in bytes, with which reads from the page cache and writes to the disk are fastest.

@@ -36,7 +36,7 @@ package struct ImportOrigin: Sendable {
         self.path = path
         self.isReference = isReference
         self.status = try FileSnapshot(path: path)
-        self.isSettled = self.status.change.inNanoseconds < Date().nanoseconds - Self.settlingTime
+        self.isSettled = self.status.change < Date().nanoseconds - Self.settlingTime
     }
 
     /// The length of the file in bytes.
@@ -99,8 +99,8 @@ package struct ImportOrigin: Sendable {
 
     fileprivate var arguments: StatementArguments {
         [
-            Data(self.path), self.byteCount, self.status.modification.inNanoseconds,
-            self.status.change.inNanoseconds, Int64(bitPattern: self.status.device),
+            Data(self.path), self.byteCount, self.status.modification,
+            self.status.change, Int64(bitPattern: self.status.device),
             Int64(bitPattern: self.status.inode),
         ]
     }
@@ -135,7 +135,7 @@ extension AssetLibrary {
         for asset: Asset, _ origin: ImportOrigin, own: () throws(BlobError) -> MediaDescription
     ) throws(BlobError) -> ImportOrigin? {
         guard let path = origin.documentPath, let document = try? FileSnapshot(path: path),
-            document.change.inNanoseconds > Self.importTime(of: asset)
+            document.change > Self.importTime(of: asset)
         else { return nil }
         var news = origin
         if news.title == asset.name { news.title = nil }

@@ -11,67 +11,53 @@ enum Sidecar {
 
     /// Reads the sidecars of the file at a path.
     ///
-    /// `NAME.xmp` beside `NAME.jpg` and a raw picture `NAME.EXT` is that of the raw picture.
-    ///
     /// - Parameter time: Sidecars whose last change is not after it are left out: nanoseconds since 1970.
     /// - Throws: Errors of a sidecar that exists and cannot be read.
     static func beside(
         _ path: [UInt8], changedAfter time: Int64 = .min
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
         var found: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
-        var unchanged: Set<AdjustmentDescriptions.SidecarKind> = []
         let name = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
-        let suffix = Asset.fileExtension(ofName: String(decoding: path[name...], as: UTF8.self))
-        let stem = suffix.map { path.dropLast($0.utf8.count + 1) } ?? path[...]
-        // The longer name tells a picture from others with its name and another extension.
-        let candidates: [(AdjustmentDescriptions.SidecarKind, [UInt8])] = [
-            (.aae, stem + Array(".AAE".utf8)), (.aae, stem + Array(".aae".utf8)), (.xmp, path + Array(".xmp".utf8)),
-            (.xmp, path + Array(".XMP".utf8)), (.xmp, stem + Array(".xmp".utf8)), (.xmp, stem + Array(".XMP".utf8)),
-        ]
-        let isRaw = suffix.map { self.rawExtensions.contains($0.lowercased()) } ?? false
-        for (number, (kind, candidate)) in candidates.enumerated() where found[kind] == nil && !unchanged.contains(kind)
-        {
+        let folder = path[..<name]
+        let names = self.names(beside: path[name...]) { (try? FileSnapshot(path: folder + $0)) != nil }
+        for (kind, name) in names {
             do throws(BlobError) {
-                if number >= 4, !isRaw, let status = try? FileSnapshot(path: candidate) {
-                    guard status.change.inNanoseconds > time else {
-                        unchanged.insert(kind)
-                        continue
-                    }
-                    if self.hasRawPicture(stem) { continue }
-                }
-                let file = try OriginalFile(path: candidate)
+                let file = try OriginalFile(path: folder + name)
                 defer { file.close() }
-                if file.snapshot.change.inNanoseconds > time {
-                    found[kind] = try self.content(of: file)
-                } else {
-                    unchanged.insert(kind)
-                }
+                if file.snapshot.change > time { found[kind] = try self.content(of: file) }
             } catch  where error.code == .notFound {}
         }
         return found
     }
 
-    /// Returns the names of the sidecars of a picture, of each kind the first as in ``beside(_:changedAfter:)``.
+    /// Returns the names of the sidecars of a picture, of each kind the first that is there.
+    ///
+    /// A longer name tells a picture from others with its name and another extension. `NAME.xmp` beside `NAME.jpg` and a
+    /// raw picture `NAME.EXT`, whose extension is all in lower or all in upper case, is that of the raw picture.
     ///
     /// - Parameter isThere: Returns true when a file of the folder has a name.
-    static func names(beside name: String, where isThere: (String) -> Bool) -> [String] {
-        let suffix = Asset.fileExtension(ofName: name)
-        let stem = suffix.map { String(name.dropLast($0.count + 1)) } ?? name
-        let aae = ["\(stem).AAE", "\(stem).aae"].first(where: isThere)
-        let own = ["\(name).xmp", "\(name).XMP"].first(where: isThere)
-        let isRaw = suffix.map { self.rawExtensions.contains($0.lowercased()) } ?? false
-        let shared = own == nil ? ["\(stem).xmp", "\(stem).XMP"].first(where: isThere) : nil
-        let isOfRaw =
-            shared != nil && !isRaw
-            && self.rawExtensions.contains { isThere("\(stem).\($0)") || isThere("\(stem).\($0.uppercased())") }
-        return [aae, own ?? (isOfRaw ? nil : shared)].compactMap { $0 }
+    static func names(
+        beside name: ArraySlice<UInt8>, where isThere: ([UInt8]) -> Bool
+    ) -> [(kind: AdjustmentDescriptions.SidecarKind, name: [UInt8])] {
+        let suffix = Asset.fileExtension(ofName: String(decoding: name, as: UTF8.self))
+        let stem = suffix.map { name.dropLast($0.utf8.count + 1) } ?? name
+        func first(_ stem: ArraySlice<UInt8>, _ suffixes: some Sequence<String>) -> [UInt8]? {
+            suffixes.lazy.map { stem + Array(".\($0)".utf8) }.first(where: isThere)
+        }
+        var xmp = first(name, ["xmp", "XMP"])
+        if xmp == nil, let shared = first(stem, ["xmp", "XMP"]) {
+            let isRaw = suffix.map { self.rawExtensions.contains($0.lowercased()) } ?? false
+            let raw = isRaw ? nil : first(stem, self.rawExtensions.lazy.flatMap { [$0, $0.uppercased()] })
+            xmp = raw == nil ? shared : nil
+        }
+        let aae = first(stem, ["AAE", "aae"])
+        return [aae.map { (.aae, $0) }, xmp.map { (.xmp, $0) }].compactMap { $0 }
     }
 
-    /// Returns true when a raw picture has this path and an extension, all in lower or all in upper case.
-    private static func hasRawPicture(_ stem: ArraySlice<UInt8>) -> Bool {
-        self.rawExtensions.lazy.flatMap { [$0, $0.uppercased()] }.contains { suffix in
-            (try? FileSnapshot(path: stem + Array(".\(suffix)".utf8))) != nil
-        }
+    /// Returns the names as ``names(beside:where:)`` does, as texts.
+    static func names(beside name: String, where isThere: (String) -> Bool) -> [String] {
+        self.names(beside: Array(name.utf8)[...]) { isThere(String(decoding: $0, as: UTF8.self)) }
+            .map { String(decoding: $0.name, as: UTF8.self) }
     }
 
     /// Returns the kind of a sidecar by its name; nil for any other file.

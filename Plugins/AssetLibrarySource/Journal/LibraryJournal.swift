@@ -32,7 +32,7 @@ struct LibraryJournal: Sendable {
     var place: JournalPlace {
         let path = "\(self.folderPath)/\(Self.fileName)"
         guard let file = try? OriginalFile(path) else { return JournalPlace(byteCount: self.byteCount) }
-        return JournalPlace(byteCount: file.snapshot.byteCount, id: file.withDescriptor(Self.beginning)?.id)
+        return JournalPlace(byteCount: file.snapshot.byteCount, id: Self.beginning(file.descriptor)?.id)
     }
 
     /// Returns the first line; nil for a journal of an older version, and for a damaged one.
@@ -51,7 +51,7 @@ struct LibraryJournal: Sendable {
     func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
         if stored.id == place.id { return stored.byteCount >= place.byteCount }
         let path = "\(self.folderPath)/\(Self.fileName)"
-        guard let (id, former) = try? OriginalFile(path).withDescriptor(Self.beginning) else { return false }
+        guard let file = try? OriginalFile(path), let (id, former) = Self.beginning(file.descriptor) else { return false }
         let ids = [id] + former.map(\.id)
         guard let index = ids.firstIndex(of: stored.id) else { return false }
         return former[index...].contains { $0.id == place.id && $0.byteCount >= place.byteCount }
@@ -101,7 +101,7 @@ struct LibraryJournal: Sendable {
     ) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
         try folder.removeFile(named: Self.newName)
-        let descriptor = try folder.createFile(named: Self.newName)
+        let descriptor = try folder.openFile(named: Self.newName, Folder.new)
         defer { close(descriptor) }
         var byteCount: Int64 = 0
         let append = { (entry: JournalEntry) in
@@ -122,7 +122,7 @@ struct LibraryJournal: Sendable {
     /// The end of the journal, and those of the journals that it names.
     private var formerPlaces: [JournalPlace] {
         guard let file = try? OriginalFile("\(self.folderPath)/\(Self.fileName)") else { return [] }
-        let begun = file.withDescriptor(Self.beginning)
+        let begun = Self.beginning(file.descriptor)
         return [JournalPlace(byteCount: file.snapshot.byteCount, id: begun?.id)] + (begun?.after ?? [])
     }
 

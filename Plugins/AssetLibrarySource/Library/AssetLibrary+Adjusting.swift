@@ -54,7 +54,9 @@ extension AssetLibrary {
 
     /// Returns the asset that shows an asset with its present adjustment; nil when there is none.
     func renderID(of asset: Asset) throws(BlobError) -> UUID? {
-        try self.catalogue.render(of: asset.id, adjustment: self.descriptions(of: asset).sha256)
+        let digest = try self.descriptions(of: asset).sha256.hexadecimal
+        let render = try self.catalogue.read { db in try Catalogue.renders(of: asset.id, db)[asset.id] }
+        return render?.adjustment == digest ? render?.id : nil
     }
 
     /// Sets the recipe of the current version of an asset, or removes it; other descriptions of an adjustment, in the

@@ -36,7 +36,7 @@ extension AssetLibrary {
         var files: [QuarantinedFile] = []
         for name in try OriginalsFolder(self.folder).quarantine.names().sorted() where QuarantinedFile.isName(name) {
             guard let status = try? OriginalFile(self.quarantinePath(name)).snapshot else { continue }
-            let date = Date(nanoseconds: status.change.inNanoseconds)
+            let date = Date(nanoseconds: status.change)
             files.append(QuarantinedFile(name: name, byteCount: status.byteCount, date: date))
         }
         return files
@@ -86,7 +86,7 @@ extension AssetLibrary {
             name: former?.name, fileExtension: former?.fileExtension ?? Asset.fileExtension(ofName: name),
             byteCount: original.snapshot.byteCount, sha256: sha256, blocks: blocks,
             media: MediaDescription(original.headerBytes),
-            modificationTime: former?.modifiedAt ?? original.snapshot.modification.inNanoseconds)
+            modificationTime: former?.modifiedAt ?? original.snapshot.modification)
     }
 
     /// Moves a damaged original to its place, from which a check set it aside; returns nil when there is no such place,

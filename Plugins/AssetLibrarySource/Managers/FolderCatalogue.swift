@@ -18,7 +18,7 @@ struct FolderCatalogue: AssetCatalogue {
         guard var parts = Self.components(id), let name = parts.popLast(), !Self.isSidecar(name) else { return nil }
         do throws(BlobError) {
             let folder = try self.folder(parts)
-            guard let status = folder.status(ofFile: name), status.isRegular else { return nil }
+            guard let status = folder.status(of: name), status.isRegular else { return nil }
             var found = self.asset(name, status, in: folder, prefix: parts, isThere: folder.hasFile(named:))
             found.sha256 = FileDigests.known(found.path, status)?.sha256
             return found
@@ -80,7 +80,7 @@ struct FolderCatalogue: AssetCatalogue {
                 continue
             }
             try body(parts) { Listing(of: folder, names, parts, self) }
-            let folders = names.filter { !Self.isHidden($0) && folder.hasFolder(named: $0) }
+            let folders = names.filter { !Self.isHidden($0) && folder.status(of: $0)?.isFolder == true }
             guard parts.count < Self.depthLimit || folders.isEmpty else {
                 failure = BlobError(.limitExceeded, "More than \(Self.depthLimit) folders are within each other.")
                 continue
@@ -112,7 +112,7 @@ struct FolderCatalogue: AssetCatalogue {
 
         mutating func next() -> CataloguedAsset? {
             while let name = self.waiting.popLast() {
-                guard let status = self.folder.status(ofFile: name), status.isRegular else { continue }
+                guard let status = self.folder.status(of: name), status.isRegular else { continue }
                 let (names, folder) = (self.names, self.folder)
                 return self.catalogue.asset(name, status, in: folder, prefix: self.prefix) {
                     names.contains($0) && folder.hasFile(named: $0)
@@ -128,7 +128,7 @@ struct FolderCatalogue: AssetCatalogue {
         let base = ([self.path] + prefix).joined(separator: "/")
         var asset = CataloguedAsset(
             id: Self.id(prefix + [name]), path: "\(base)/\(name)", byteCount: status.byteCount)
-        asset.modificationDate = Date(nanoseconds: status.modification.inNanoseconds)
+        asset.modificationDate = Date(nanoseconds: status.modification)
         asset.media = MediaDescription(fileName: name)
         asset.pairID = LivePhotoNames.pair(of: name, where: isThere).map { Self.id(prefix + [$0]) }
         var sidecars = Sidecar.names(beside: name, where: isThere)

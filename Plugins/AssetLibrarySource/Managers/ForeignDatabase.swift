@@ -46,8 +46,8 @@ struct ForeignDatabase: Sendable {
         for status in [try FileSnapshot(path: self.path), try? FileSnapshot(path: "\(self.path)-wal")] {
             hasher.combine(status?.inode)
             hasher.combine(status?.byteCount)
-            hasher.combine(status?.modification.inNanoseconds)
-            hasher.combine(status?.change.inNanoseconds)
+            hasher.combine(status?.modification)
+            hasher.combine(status?.change)
         }
         return Int64(hasher.finalize())
     }

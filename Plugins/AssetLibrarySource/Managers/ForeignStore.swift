@@ -117,7 +117,7 @@ extension Asset {
     fileprivate init(_ found: CataloguedAsset, _ file: OriginalFile, sha256: [UInt8]) {
         var id = CryptoDigest.sha256.makeHasher()
         Array(found.id.utf8).withUnsafeBytes { id.update($0) }
-        let seconds = file.snapshot.modification.inNanoseconds
+        let seconds = file.snapshot.modification
         self.init(
             id: UUID(bytes: id.finalize()), name: found.name, fileExtension: found.fileExtension,
             byteCount: file.snapshot.byteCount, sha256: sha256,

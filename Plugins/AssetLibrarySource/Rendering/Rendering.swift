@@ -126,11 +126,9 @@ final class RenderingPass {
             }
             job.lossless = (turn.orientation.number, crop.map { [RenderPlan.Step.crop($0).exchanged] } ?? [])
         }
-        self.output = try file.withDescriptor { descriptor throws(BlobError) in
-            let helper: MediaProcess
-            if let process { helper = process } else { helper = try MediaProcess(for: .pictures, context) }
-            return try RenderingOutput(helper, descriptor, job)
-        }
+        let helper: MediaProcess
+        if let process { helper = process } else { helper = try MediaProcess(for: .pictures, context) }
+        self.output = try RenderingOutput(helper, file.descriptor, job)
     }
 
     deinit { self.buffer.deallocate() }
