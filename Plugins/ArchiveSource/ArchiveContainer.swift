@@ -70,14 +70,9 @@ package import BlobIndex
 /// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
 ///   look-up, plus one seek if the archive has random access and is a tar or zip.
 public struct ArchiveContainer: BlobContainer {
-    let base: any BlobInputStreamDataSource
-    private let format: ArchiveFormat
-    private let tables: TableHolder
+    private let archive: Archive
+    private let catalogue: any ArchiveCatalogue
     private let pass: ArchivePass?
-    /// The state shared by the members of a zip in a pass; nil for another format, and outside a pass.
-    private let zipPass: ZipPass?
-    /// The facts known about a 7z; nil for another format.
-    private let sevenZip: SevenZipArchive?
 
     /// Creates a container without reading anything.
     ///
@@ -93,37 +88,31 @@ public struct ArchiveContainer: BlobContainer {
     ) {
         let needsCopy = format.needsRandomAccess
         let whole = needsCopy ? SpooledSource(base) : base
-        let archive =
-            format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
-            ? EmbeddedSource(whole, format) : whole
-        self.base =
-            ArchiveFormat.isolated.contains(format) && isolation != .helper
-            ? IsolatedSource(archive, isolation) : archive
-        self.format = format
-        self.tables = TableHolder(base, format, index)
+        let canSkip = format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
+        self.archive = Archive(
+            base: canSkip ? EmbeddedSource(whole, format) : whole, format: format, isolation: isolation,
+            tables: TableHolder(base, format, index))
         self.pass = nil
-        self.zipPass = nil
-        self.sevenZip = format == .sevenzip ? SevenZipArchive(self.base) : nil
+        let walked = WalkedCatalogue(archive: self.archive)
+        self.catalogue =
+            switch format {
+            case .zip: ZipCatalogue(archive: self.archive)
+            case .sevenzip:
+                SevenZipCatalogue(archive: SevenZipArchive(self.archive.base, isolation), walked: walked)
+            default: walked
+            }
     }
 
-    private var catalogue: any ArchiveCatalogue {
-        self.format.catalogue(of: self.base, self.tables, self.pass, self.zipPass, self.sevenZip)
-    }
-
-    private init(_ container: ArchiveContainer, _ base: any BlobInputStreamDataSource, _ pass: ArchivePass) {
-        self.base = base
-        self.format = container.format
-        self.tables = container.tables
-        self.pass = pass
-        self.zipPass = container.format == .zip ? ZipPass() : nil
-        self.sevenZip = container.sevenZip
+    private init(_ container: ArchiveContainer, _ archive: Archive, _ pass: ArchivePass) {
+        (self.archive, self.pass) = (archive, pass)
+        self.catalogue = container.catalogue.inPass(pass, over: archive)
     }
 
     /// Returns a source of the member with this name or index; a missing member throws when the source is opened.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
-        MemberSource(self.base, self.format, selector, self.tables, self.catalogue, self.pass)
+        MemberSource(self.archive, selector, self.catalogue, self.pass)
     }
 
     /// Calls `body` with each member, in the order of the archive (in a zip, of its directory), until it returns false.
@@ -134,14 +123,14 @@ public struct ArchiveContainer: BlobContainer {
     /// - Throws: Any error of reading, after the members before it; any error of `body`.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
         // For a listing, a directory of the archive's own serves as well as a table.
-        if !self.format.hasDirectory, let table = try self.tables.table(context) {
+        if !self.archive.format.hasDirectory, let table = try self.archive.tables.table(context) {
             return try table.forEach { record in
                 try context.check()
                 return try body(record.member)
             }
         }
-        let isKnown = try self.tables.table(context) != nil
-        let recording = isKnown ? nil : try self.tables.recording(isRequired: false, context)
+        let isKnown = try self.archive.tables.table(context) != nil
+        let recording = isKnown ? nil : try self.archive.tables.recording(isRequired: false, context)
         try self.catalogue.forEach(context, recording, body)
     }
 }
@@ -150,7 +139,7 @@ extension ArchiveContainer {
     /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
     /// none.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
-        try self.tables.searchedTable(self.catalogue, context)
+        try self.archive.tables.searchedTable(self.catalogue, context)
     }
 }
 
@@ -164,10 +153,10 @@ extension ArchiveContainer {
     private func inOnePass(
         isInOrder: Bool, isListed: Bool = false
     ) -> (container: ArchiveContainer, pass: ArchivePass) {
-        let base = isInOrder ? InOrderSource(underlying: self.base) : self.base
-        let pass = ArchivePass(
-            base, self.format, self.tables, readsDirectory: isListed && self.format.hasDirectory)
-        return (ArchiveContainer(self, base, pass), pass)
+        var archive = self.archive
+        if isInOrder { archive.base = InOrderSource(underlying: archive.base) }
+        let pass = ArchivePass(archive, readsDirectory: isListed && archive.format.hasDirectory)
+        return (ArchiveContainer(self, archive, pass), pass)
     }
 
     /// Calls `body` with each member and its source, in as few passes as possible, and makes the checks at the end.
@@ -176,7 +165,7 @@ extension ArchiveContainer {
     func forEachSource(
         isWhole: Bool, _ context: BlobContext, _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
     ) throws {
-        let isInOrder = try isWhole && !self.format.needsRandomAccess || self.isSequential(context)
+        let isInOrder = try isWhole && !self.archive.format.needsRandomAccess || self.isSequential(context)
         let (container, pass) = self.inOnePass(isInOrder: isInOrder, isListed: true)
         if isInOrder {
             var next = 0
@@ -196,10 +185,10 @@ extension ArchiveContainer {
     /// True when several members are best read from beginning to end: the source has no random access, or decodes
     /// blocks to reach a place, and the places of the members are not known.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
-        guard !self.format.needsRandomAccess else { return false }
-        if try !self.base.info(context.blocking).isRandomAccess { return true }
-        guard self.base is DecompressedSource else { return false }
-        return try self.tables.table(context) == nil
+        guard !self.archive.format.needsRandomAccess else { return false }
+        if try !self.archive.base.info(context.blocking).isRandomAccess { return true }
+        guard self.archive.base is DecompressedSource else { return false }
+        return try self.archive.tables.table(context) == nil
     }
 
     /// Reads members in the order of the archive, in as few passes as possible.
@@ -237,7 +226,7 @@ extension ArchiveContainer {
     ) throws(BlobError) -> [Int]? {
         let wanted = positions.map { selectors[$0] }
         let indices =
-            if let table = try self.tables.table(context) {
+            if let table = try self.archive.tables.table(context) {
                 wanted.map { (try? table.record(of: $0))?.member.index ?? .max }
             } else {
                 try self.catalogue.indices(of: wanted, context)
@@ -254,10 +243,10 @@ extension ArchiveContainer: BlobIndexing {
     /// - Returns: True when the members or the archive's source have an index now.
     /// - Throws: Any error of reading the archive or writing the index.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
-        let base = self.base as? any BlobIndexing
-        var hasIndex = try self.tables.table(context) != nil
+        let base = self.archive.base as? any BlobIndexing
+        var hasIndex = try self.archive.tables.table(context) != nil
         let baseHasIndex = Locked(false)
-        if !hasIndex, let recording = try self.tables.recording(isRequired: true, context) {
+        if !hasIndex, let recording = try self.archive.tables.recording(isRequired: true, context) {
             // The archive's decoder may build its own index during the listing.
             var context = context
             context.eventSink = { [sink = context.eventSink] event in
@@ -265,7 +254,7 @@ extension ArchiveContainer: BlobIndexing {
                 sink?(event)
             }
             try self.catalogue.forEach(context, recording) { _ in true }
-            hasIndex = try self.tables.table(context) != nil
+            hasIndex = try self.archive.tables.table(context) != nil
         }
         if baseHasIndex.withLock({ $0 }) { return true }
         let isBuilt = try base?.buildIndex(context) ?? false
@@ -276,33 +265,16 @@ extension ArchiveContainer: BlobIndexing {
 extension ArchiveContainer: IndexVerifying {
     /// Verifies the index of the archive's source; the table of members has one checksum, verified when it is read.
     package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
-        try (self.base as? any IndexVerifying)?.verifyIndex(context, report: report)
+        try (self.archive.base as? any IndexVerifying)?.verifyIndex(context, report: report)
     }
 }
 
 extension ArchiveContainer: ForeignIndexImporting {
     /// Makes an index of the archive's source, when that is a gzip.
     package func importIndex(_ index: ForeignIndex, _ context: BlobContext) throws -> Bool {
-        guard let base = self.base as? any ForeignIndexImporting else {
+        guard let base = self.archive.base as? any ForeignIndexImporting else {
             throw BlobError(.unsupported, "The index is one of gzip data, and the archive is not in a gzip.")
         }
         return try base.importIndex(index, context)
-    }
-}
-
-extension ArchiveFormat {
-    /// Returns the members of an archive of this format.
-    ///
-    /// - Parameters:
-    ///   - pass: The pass in which members are read; nil to read each on its own.
-    ///   - zip: What the members of a zip share in a pass; nil to read each on its own.
-    ///   - sevenZip: What is known about a 7z; nil for another format.
-    func catalogue(
-        of base: any BlobInputStreamDataSource, _ tables: TableHolder, _ pass: ArchivePass?,
-        _ zip: ZipPass?, _ sevenZip: SevenZipArchive?
-    ) -> any ArchiveCatalogue {
-        if self == .zip { return ZipCatalogue(base: base, tables: tables, pass: zip) }
-        let walked = WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
-        return sevenZip.map { SevenZipCatalogue(archive: $0, walked: walked) } ?? walked
     }
 }

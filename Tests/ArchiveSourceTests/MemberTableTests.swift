@@ -241,7 +241,7 @@ import Testing
         let found = try await onThread {
             var builder = MemberTableBuilder()
             var places: [String: Int64] = [:]
-            let walker = try ArchiveFormat.tar.walker(over: file, BlobContext())
+            let walker = try TarWalker(over: file, BlobContext())
             while let entry = try walker.next() {
                 places[String(decoding: entry.member.name, as: UTF8.self)] = walker.place
             }

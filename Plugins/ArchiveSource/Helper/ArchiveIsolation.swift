@@ -47,23 +47,25 @@ public struct ArchiveIsolation: Hashable, Sendable {
     static func helper(at path: String, fault: String) -> Self {
         Self(place: .helper(path: path, arguments: [fault]))
     }
-}
 
-/// The source of an archive of a foreign format, and the place where the archive is decoded.
-struct IsolatedSource: BlobLayer {
-    let underlying: any BlobInputStreamDataSource
-    let isolation: ArchiveIsolation
-
-    init(_ base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation) {
-        (self.underlying, self.isolation) = (base, isolation)
+    /// Returns a walker over an archive that is decoded at the place.
+    func walker(
+        of format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        switch self.place {
+        case .helper(let path, let arguments):
+            guard let found = HelperLocation.archives.find(path) else {
+                throw HelperLocation.archives.isMissing(path, format)
+            }
+            return try HelperWalker(format, over: base, context, found, arguments, needsConfinement: true)
+        case .helperIfFound:
+            if let found = HelperLocation.archives.find() {
+                return try HelperWalker(format, over: base, context, found, needsConfinement: false)
+            }
+            return try ForeignWalker(format, over: base, context)
+        case .inProcess: return try ForeignWalker(format, over: base, context)
+        }
     }
-
-    var traits: BlobTraits { self.underlying.traits }
-    var locator: BlobLocator? { self.underlying.locator }
-
-    func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.describe(context) }
-
-    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.underlying.makeBody(opening) }
 }
 
 extension ArchiveFormat {
@@ -82,47 +84,6 @@ extension ArchiveFormat {
     package static func helperConfinement(missing: Int64) -> String {
         HelperConfinement.all.subtracting(HelperConfinement(rawValue: missing)).missing
             .map { "not confined by the system: \($0)" } ?? "confined"
-    }
-
-    /// Returns a walker over an archive of a foreign format, which is decoded where its source says.
-    func isolatedWalker(
-        over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any MemberWalker {
-        let (isolation, whole) = (base.archiveIsolation, (base as? IsolatedSource)?.underlying ?? base)
-        if self == .iso {
-            return try ISOWalker.walker(over: whole, context) { whole throws(BlobError) in
-                try self.walker(over: whole, isolation, context)
-            }
-        }
-        let walker = try self.walker(over: whole, isolation, context)
-        return self == .rar ? try RARWalker(walker, over: base, context) : walker
-    }
-
-    /// Returns a walker over an archive that is decoded at a place.
-    func walker(
-        over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation, _ context: BlobContext
-    ) throws(BlobError) -> any MemberWalker {
-        switch isolation.place {
-        case .helper(let path, let arguments):
-            guard let found = HelperLocation.archives.find(path) else {
-                throw HelperLocation.archives.isMissing(path, self)
-            }
-            return try HelperWalker(self, over: base, context, found, arguments, needsConfinement: true)
-        case .helperIfFound:
-            if let found = HelperLocation.archives.find() {
-                return try HelperWalker(self, over: base, context, found, needsConfinement: false)
-            }
-            return try ForeignWalker(self, over: base, context)
-        case .inProcess: return try ForeignWalker(self, over: base, context)
-        }
-    }
-}
-
-extension BlobInputStreamDataSource {
-    /// The place where an archive in this source is decoded.
-    var archiveIsolation: ArchiveIsolation {
-        if let inOrder = self as? InOrderSource { return inOrder.underlying.archiveIsolation }
-        return (self as? IsolatedSource)?.isolation ?? .helper
     }
 }
 

@@ -1,6 +1,36 @@
 import BlobCore
 internal import BlobIndex
 
+/// An archive: its source, its format, the place where it is decoded, and the table of its members.
+struct Archive: Sendable {
+    var base: any BlobInputStreamDataSource
+    let format: ArchiveFormat
+    let isolation: ArchiveIsolation
+    let tables: TableHolder
+
+    /// True when the source can be read again, or is copied.
+    var isRepeatable: Bool { self.base.traits.contains(.repeatable) || self.format.needsRandomAccess }
+
+    /// Returns a walker over the members.
+    func walker(_ context: BlobContext) throws(BlobError) -> any MemberWalker {
+        switch self.format {
+        case .tar: return try TarWalker(over: self.base, context)
+        case .sevenzip: return try SevenZipWalker(over: self.base, context, isolation: self.isolation)
+        case .cpio: return try CpioWalker(over: self.base, context)
+        case .ar, .zip: return try ArchiveWalker(self.format, over: self.base, context)
+        case .iso:
+            return try ISOWalker.walker(over: self.base, context) { whole throws(BlobError) in
+                try self.isolation.walker(of: .iso, over: whole, context)
+            }
+        case .rar:
+            let walker = try self.isolation.walker(of: .rar, over: self.base, context)
+            return try RARWalker(walker, over: self.base, context)
+        case .cab, .xar, .lha, .warc:
+            return try self.isolation.walker(of: self.format, over: self.base, context)
+        }
+    }
+}
+
 /// The members of one archive: how they are listed, found and opened without a table of them, or with its help.
 protocol ArchiveCatalogue: Sendable {
     /// Calls `body` with each member in turn, until it returns false.
@@ -22,6 +52,9 @@ protocol ArchiveCatalogue: Sendable {
     /// Returns the indices of members, `Int.max` for those that are not found or not unique; nil when finding them
     /// costs more than their order saves.
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
+
+    /// Returns the members of the same archive as they are read in a pass, from another source of the same bytes.
+    func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue
 }
 
 extension ArchiveCatalogue {
@@ -51,16 +84,6 @@ struct FoundMember {
     var makeCheckedBody: MakeCheckedBody?
 }
 
-extension TableHolder {
-    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
-    /// none.
-    func searchedTable(
-        _ catalogue: any ArchiveCatalogue, _ context: BlobContext
-    ) throws(BlobError) -> MemberTable? {
-        try self.searchedTable(context) { recording in try catalogue.forEach(context, recording) { _ in true } }
-    }
-}
-
 /// A member that is decoded with an index of its own.
 protocol IndexedMember: Sendable {
     /// Returns true when there is an index, so that any offset is reached at once.
@@ -81,16 +104,18 @@ protocol IndexedMember: Sendable {
 
 /// The members of an archive that is walked from member to member, which are of any format but zip.
 struct WalkedCatalogue: ArchiveCatalogue {
-    let base: any BlobInputStreamDataSource
-    let format: ArchiveFormat
-    let tables: TableHolder
+    let archive: Archive
     /// The pass in which members are read; nil when each is read on its own.
     var pass: ArchivePass?
+
+    func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {
+        WalkedCatalogue(archive: archive, pass: pass)
+    }
 
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
     ) throws {
-        let walker = try self.format.walker(over: self.base, context)
+        let walker = try self.archive.walker(context)
         while let entry = try walker.next() {
             recording?.append(entry.member, at: walker.place)
             guard try body(entry.member) else { return }
@@ -104,14 +129,14 @@ struct WalkedCatalogue: ArchiveCatalogue {
         _ context: BlobContext
     ) throws(BlobError) -> FoundMember {
         let search = MemberSearch(
-            base: self.base, format: self.format, selector: selector, context: context, table: known?.table,
-            tables: self.tables, pass: isAlone ? nil : self.pass)
+            archive: self.archive, selector: selector, context: context, table: known?.table,
+            pass: isAlone ? nil : self.pass)
         let found = try search.open(known?.record)
         return FoundMember(
             member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,
             storedRange: found.walker.storedRange,
             makeBody: { info, _ throws(BlobError) in
-                .stream(MemberStream(found, info: info, format: self.format, context), startingAt: 0)
+                .stream(MemberStream(found, info: info, format: self.archive.format, context), startingAt: 0)
             })
     }
 }

@@ -27,21 +27,14 @@ package final class ArchivePass: Sendable {
         var uniqueNames: Set<[UInt8]> = []
     }
 
-    private let base: any BlobInputStreamDataSource
-    private let format: ArchiveFormat
-    private let tables: TableHolder
+    private let archive: Archive
     private let readsDirectory: Bool
     private let state = Locked(State())
 
     /// - Parameter readsDirectory: True when the archive's own directory is read as a whole in any case: then members
     ///   are found in it by their indices, which costs less than a look-up in a table for each.
-    init(
-        _ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ tables: TableHolder, readsDirectory: Bool
-    ) {
-        self.base = base
-        self.format = format
-        self.tables = tables
-        self.readsDirectory = readsDirectory
+    init(_ archive: Archive, readsDirectory: Bool) {
+        (self.archive, self.readsDirectory) = (archive, readsDirectory)
     }
 
     /// Returns true when the member may lie behind the reader that is kept, so that reading it begins another pass.
@@ -119,11 +112,11 @@ package final class ArchivePass: Sendable {
         let isIdle = self.state.withLock { state in
             if case .beginning = state.position { !state.isUnchecked } else { false }
         }
-        if isIdle { return try self.tables.searchedTable(catalogue, context) }
-        if let table = try self.tables.table(context) { return table }
+        if isIdle { return try self.archive.tables.searchedTable(catalogue, context) }
+        if let table = try self.archive.tables.table(context) { return table }
         guard self.mayHavePassed(selector) else { return nil }
         try self.finish(context)
-        return try self.tables.table(context)
+        return try self.archive.tables.table(context)
     }
 
     /// Lends a walker for a member: the one that stands before it, if the archive is read from beginning to end.
@@ -156,9 +149,11 @@ package final class ArchivePass: Sendable {
 
     /// - Throws: The error that ended the reader that was kept, when the archive can be read only once.
     private func makeWalker(_ context: BlobContext) throws(BlobError) -> RecordingWalker {
-        if !self.base.traits.contains(.repeatable), let failure = self.state.withLock({ $0.failure }) { throw failure }
+        if !self.archive.base.traits.contains(.repeatable), let failure = self.state.withLock({ $0.failure }) {
+            throw failure
+        }
         return try RecordingWalker(
-            self.format.walker(over: self.base, context), self.tables, context, remembersNames: true)
+            self.archive.walker(context), self.archive.tables, context, remembersNames: true)
     }
 
     fileprivate func take(_ lease: WalkerLease) {

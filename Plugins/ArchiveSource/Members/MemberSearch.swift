@@ -10,33 +10,28 @@ struct MemberSearch {
         /// The selected member, which differs from ``entry`` if it is a hard link.
         let member: BlobMember
         /// The name that no later member may have; nil when that needs no check.
-        let uniqueName: [UInt8]?
+        var uniqueName: [UInt8]?
         /// The expected CRC-32 of the bytes, if libarchive does not check it itself; nil otherwise.
-        let checksum: UInt32?
+        var checksum: UInt32?
         /// The use of a pass's walker, which ends with the last reference; nil when there is no pass.
-        let lease: WalkerLease?
+        var lease: WalkerLease?
     }
 
     /// The maximum number of hard links in a chain; each takes two passes over the archive. Writers make chains of one.
     private static let maximumLinkCount = 8
 
-    let base: any BlobInputStreamDataSource
-    let format: ArchiveFormat
+    let archive: Archive
     let selector: BlobLocator.Selector
     let context: BlobContext
     /// The table of the members, if there is one.
     var table: MemberTable?
-    /// The holder that keeps what the search passes over; nil when that is of no use.
-    var tables: TableHolder?
     /// The pass in which the member is read; nil when it is read on its own.
     var pass: ArchivePass?
 
     /// Opens the archive at the member.
     ///
-    /// - Parameters:
-    ///   - known: The record of the member in the table; nil to search.
-    ///   - checksum: The expected CRC-32 of the bytes.
-    func open(_ known: MemberTable.Record? = nil, checksum: UInt32? = nil) throws(BlobError) -> Found {
+    /// - Parameter known: The record of the member in the table; nil to search.
+    func open(_ known: MemberTable.Record?) throws(BlobError) -> Found {
         let lease = try self.pass?.lend(for: known?.member.index, self.context)
         var walker: any MemberWalker
         if let lease { walker = lease.walker } else { walker = try self.makeRecordingWalker() }
@@ -59,24 +54,25 @@ struct MemberSearch {
             (walker, entry) = try self.follow(entry, unique: uniqueName)
             uniqueName = nil
         }
-        if self.format == .cpio, entry.hasBytes, entry.member.byteCount == 0, entry.linkCount > 1 {
+        if self.archive.format == .cpio, entry.hasBytes, entry.member.byteCount == 0, entry.linkCount > 1 {
             (walker, entry) = try self.bytesBehindLinks(of: entry, walker)
         }
         try self.checkReadable(entry)
         lease?.uniqueName = uniqueName
         return Found(
-            walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum,
+            walker: walker, entry: entry, member: member, uniqueName: uniqueName,
             lease: lease?.walker === walker ? lease : nil)
     }
 
     /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
     private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
         if !walker.isSequential { return walker }
-        guard self.format.endsWithData else { return nil }
-        guard self.base.traits.contains(.repeatable) else {
+        guard self.archive.format.endsWithData else { return nil }
+        guard self.archive.base.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported,
-                "Of a \(self.format.rawValue) that can be read only once, a member is read by its index, as in '@0'.")
+                "Of a \(self.archive.format.rawValue) that can be read only once, a member is read by its index, as in '@0'."
+            )
         }
         return try self.makeWalker()
     }
@@ -90,11 +86,11 @@ struct MemberSearch {
     }
 
     private func makeWalker() throws(BlobError) -> any MemberWalker {
-        try self.format.walker(over: self.base, self.context)
+        try self.archive.walker(self.context)
     }
 
     private func makeRecordingWalker() throws(BlobError) -> any MemberWalker {
-        try RecordingWalker(self.makeWalker(), self.tables, self.context)
+        try RecordingWalker(self.makeWalker(), self.archive.tables, self.context)
     }
 
     /// Advances to the member with this index, or to the first one with the selected name when `index` is nil.
@@ -139,7 +135,7 @@ struct MemberSearch {
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
-        guard self.base.traits.contains(.repeatable) else {
+        guard self.archive.base.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
         }
@@ -189,7 +185,7 @@ struct MemberSearch {
                 return (walker, later)
             }
         }
-        guard self.base.traits.contains(.repeatable) else {
+        guard self.archive.base.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This member has several names and no bytes, and the archive can be read only once.")
         }
@@ -205,7 +201,8 @@ struct MemberSearch {
         guard !member.isEncrypted else {
             throw BlobError(
                 .encrypted,
-                "This member is encrypted, and the encryption of \(self.format.rawValue) archives is not supported.")
+                "This member is encrypted, and the encryption of \(self.archive.format.rawValue) archives is not supported."
+            )
         }
         try entry.checkKind()
         try member.checkHeader()

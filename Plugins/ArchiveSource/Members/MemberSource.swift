@@ -3,39 +3,31 @@ internal import BlobIndex
 
 /// A source of the bytes of one member of an archive.
 struct MemberSource: BlobLayer {
-    private let base: any BlobInputStreamDataSource
-    private let format: ArchiveFormat
+    private let archive: Archive
     private let selector: BlobLocator.Selector
-    private let tables: TableHolder
-    private let pass: ArchivePass?
     private let catalogue: any ArchiveCatalogue
+    private let pass: ArchivePass?
     /// The member where it was found last, if its bytes lie in the archive as they are.
     private let stored = Locked<StoredMember?>(nil)
     private let isEncrypted = Locked(false)
 
     init(
-        _ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ selector: BlobLocator.Selector,
-        _ tables: TableHolder, _ catalogue: any ArchiveCatalogue, _ pass: ArchivePass?
+        _ archive: Archive, _ selector: BlobLocator.Selector, _ catalogue: any ArchiveCatalogue, _ pass: ArchivePass?
     ) {
-        self.pass = pass
-        self.catalogue = catalogue
-        self.tables = tables
-        self.base = base
-        self.format = format
-        self.selector = selector
+        (self.archive, self.selector, self.catalogue, self.pass) = (archive, selector, catalogue, pass)
     }
 
-    var underlying: any BlobInputStreamDataSource { self.base }
+    var underlying: any BlobInputStreamDataSource { self.archive.base }
 
-    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
+    var traits: BlobTraits { self.archive.base.traits.subtracting(.neverBlocks) }
 
     var locator: BlobLocator? {
-        (try? self.base.locator?.wrapped(in: self.format.rawValue))?.selecting(self.selector)
+        (try? self.archive.base.locator?.wrapped(in: self.archive.format.rawValue))?.selecting(self.selector)
     }
 
     func describe(_ context: BlobContext) throws -> BlobInfo {
         // A search would use up a base that can be read only once.
-        guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return BlobInfo() }
+        guard self.archive.isRepeatable else { return BlobInfo() }
         return try self.known(context)?.info ?? self.find(context, isAlone: true).info
     }
 
@@ -43,7 +35,7 @@ struct MemberSource: BlobLayer {
     private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
         guard let stored = self.stored.withLock({ $0 }) else { return nil }
         // Members block, so the base may, too.
-        return stored.isIn(try self.base.info(context.blocking)) ? stored : nil
+        return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 
     /// Returns the bytes of a member from the offset on where that costs less than to decode all before it.
@@ -51,12 +43,12 @@ struct MemberSource: BlobLayer {
         let (byteOffset, context) = (opening.byteOffset, opening.context)
         if let known = try self.known(context) {
             try known.info.check(byteOffset: byteOffset, matching: opening.validator)
-            return try known.makeBody(at: byteOffset, over: self.base, context)
+            return try known.makeBody(at: byteOffset, over: self.archive.base, context)
         }
         let member = try self.find(context)
         try member.info.check(byteOffset: byteOffset, matching: opening.validator)
         if byteOffset > 0, let stored = member.stored {
-            return try stored.makeBody(at: byteOffset, over: self.base, context)
+            return try stored.makeBody(at: byteOffset, over: self.archive.base, context)
         }
         // Without its index, the member is decoded from its beginning, which checks all of it.
         if let indexed = member.found.indexed, byteOffset == 0 || member.info.isRandomAccess {
@@ -80,7 +72,7 @@ struct MemberSource: BlobLayer {
             if let pass {
                 try pass.table(for: self.selector, self.catalogue, context)
             } else {
-                try self.tables.searchedTable(self.catalogue, context)
+                try self.archive.tables.searchedTable(self.catalogue, context)
             }
         guard let table else { return try self.search(nil, isAlone: isAlone, context) }
         let known: MemberTable.Record
@@ -91,7 +83,7 @@ struct MemberSource: BlobLayer {
         }
         do {
             return try self.search((table, known), isAlone: isAlone, context)
-        } catch  where error.mayBeCausedByTable && !self.tables.isBeyondDoubt {
+        } catch  where error.mayBeCausedByTable && !self.archive.tables.isBeyondDoubt {
             return try self.searchAgain(after: error, context)
         }
     }
@@ -102,10 +94,10 @@ struct MemberSource: BlobLayer {
     private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Opening {
         do throws(BlobError) {
             let opening = try self.search(nil, isAlone: true, context)
-            self.tables.discard()
+            self.archive.tables.discard()
             return opening
         } catch let again {
-            if again.code == error.code { self.tables.trust() } else { self.tables.discard() }
+            if again.code == error.code { self.archive.tables.trust() } else { self.archive.tables.discard() }
             throw again
         }
     }
@@ -113,16 +105,16 @@ struct MemberSource: BlobLayer {
     /// Searches without the table for a member that is not in it, or is in it several times, because the archive may
     /// have been rewritten since.
     private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
-        guard error.mayBeCausedByTable, !self.tables.isConfirmed else { throw error }
+        guard error.mayBeCausedByTable, !self.archive.tables.isConfirmed else { throw error }
         do {
             let opening = try self.search(nil, isAlone: true, context)
             // A table does not have names in other encodings.
             if case .name(let name) = self.selector, opening.found.member.name != name { return opening }
-            self.tables.discard()
+            self.archive.tables.discard()
             return opening
         } catch {
             // One search is enough to confirm the table.
-            if error.code == .notFound { self.tables.confirm() }
+            if error.code == .notFound { self.archive.tables.confirm() }
             throw error
         }
     }
@@ -140,10 +132,10 @@ struct MemberSource: BlobLayer {
         let name = String(decoding: path[start..<end], as: UTF8.self)
         let info = BlobInfo(
             byteCount: found.byteCount, name: name.isEmpty ? nil : name,
-            validator: base.validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) },
+            validator: base.validator.map { .combined("\(self.archive.format.rawValue)#\(self.selector.text)", [$0]) },
             isRandomAccess: (found.storedRange != nil || hasIndex) && base.isRandomAccess && base.validator != nil)
         self.isEncrypted.withLock { $0 = found.member.isEncrypted }
-        let stored = StoredMember(found, info: info, self.format)
+        let stored = StoredMember(found, info: info, self.archive.format)
         self.stored.withLock { $0 = stored }
         return Opening(found: found, info: info, stored: stored)
     }
@@ -157,7 +149,7 @@ extension MemberSource: BlobDescribing {
     /// Returns the facts about the member: index, time, permissions, target of a hard link, checksum and, for a zip,
     /// compressed size.
     func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
-        guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
+        guard self.archive.isRepeatable else { return [] }
         let found = try self.find(context, isAlone: true).found
         let member = found.member
         var facts: [(name: String, value: any Encodable & Sendable)] = [("member index", Int64(member.index))]
@@ -168,7 +160,7 @@ extension MemberSource: BlobDescribing {
         if let target = member.linkTarget {
             facts.append(("hard link to", BlobMember.printable(target)))
         }
-        let checksum = member.checksum ?? (self.format.hasChecksums ? nil : "none in this format")
+        let checksum = member.checksum ?? (self.archive.format.hasChecksums ? nil : "none in this format")
         if let checksum { facts.append(("checksum", checksum)) }
         return facts + found.facts
     }

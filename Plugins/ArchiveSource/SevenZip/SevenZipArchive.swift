@@ -9,15 +9,18 @@ final class SevenZipArchive: Sendable {
         var parked: HandedOver<SevenZipCursor>?
     }
 
-    let base: any BlobInputStreamDataSource
+    private let base: any BlobInputStreamDataSource
+    private let isolation: ArchiveIsolation
     private let keys = SevenZipKeys()
     private let state = Locked(State())
 
-    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+    init(_ base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation) {
+        (self.base, self.isolation) = (base, isolation)
+    }
 
     /// Returns the division of the archive and the info of the base; nil where only libarchive can read the header.
     ///
-    /// - Throws: The errors of ``SevenZipHeader/check(_:_:_:)``.
+    /// - Throws: The errors of ``SevenZipHeader/check(_:_:_:isolation:)``.
     func layout(_ context: BlobContext) throws(BlobError) -> (layout: SevenZipLayout, info: BlobInfo)? {
         let info = try self.base.info(context)
         let known = self.state.withLock { state in
@@ -30,7 +33,7 @@ final class SevenZipArchive: Sendable {
             let secret = try self.keys.key(protection.encryption, of: self.base.locator, context).secret
             if secret == protection.secret { return (layout, info) }
         }
-        let layout = try SevenZipHeader.check(self.base, context, self.keys)
+        let layout = try SevenZipHeader.check(self.base, context, self.keys, isolation: self.isolation)
         guard Self.isSame(info, try self.base.info(context)) || info.validator == nil else { throw .archiveHasChanged }
         let old = self.state.exchange(State(info: info, layout: layout))
         withExtendedLifetime(old) {}
@@ -75,12 +78,12 @@ final class SevenZipArchive: Sendable {
             cursor.begin(context)
             return cursor
         }
-        let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.keys, context)
+        let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
         // The parts of one pass belong together.
         guard try self.base.info(context).validator == info.validator else { throw .archiveHasChanged }
         guard try self.mustProve(cursor, layout, stream) else { return cursor }
         try self.prove(cursor, layout)
-        return try SevenZipCursor(folder: folder, layout, in: self.base, self.keys, context)
+        return try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
     }
 
     /// Keeps a decoder for the next reader.
@@ -130,6 +133,10 @@ struct SevenZipCatalogue: ArchiveCatalogue {
     let archive: SevenZipArchive
     /// The members as libarchive walks over them.
     let walked: any ArchiveCatalogue
+
+    func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {
+        SevenZipCatalogue(archive: self.archive, walked: self.walked.inPass(pass, over: archive))
+    }
 
     /// The facts known about the archive, if they are enough.
     private struct Directory {

@@ -23,8 +23,8 @@ final class SevenZipCursor {
     /// - Throws: ``BlobError/Code/corrupted`` when the folder does not lie within the archive; the errors of
     ///   ``SevenZipKeys/key(_:of:_:)``.
     init(
-        folder: Int, _ layout: SevenZipLayout, in base: any BlobInputStreamDataSource, _ keys: SevenZipKeys,
-        _ context: BlobContext
+        folder: Int, _ layout: SevenZipLayout, in base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation,
+        _ keys: SevenZipKeys, _ context: BlobContext
     ) throws(BlobError) {
         self.folder = folder
         // Its own cancellation, which the owners of different jobs may trigger one after the other.
@@ -34,7 +34,7 @@ final class SevenZipCursor {
         self.context = own
         var secrets: [SevenZipEncryption.Secret] = []
         let walker = try layout.walker(
-            ofFolder: folder, in: base, byteCount: try base.info(context).byteCount, base.archiveIsolation, own
+            ofFolder: folder, in: base, byteCount: try base.info(context).byteCount, isolation, own
         ) { encryption throws(BlobError) in
             let (key, secret) = try keys.key(encryption, of: base.locator, context)
             secrets.append(secret)

@@ -61,6 +61,7 @@ struct SevenZipHeader {
     private static let maximumByteCount: UInt64 = 128 << 20
 
     private let base: any BlobInputStreamDataSource
+    private let isolation: ArchiveIsolation
     private let context: BlobContext
     private let keys: SevenZipKeys
     var bytes: Bytes
@@ -82,7 +83,8 @@ struct SevenZipHeader {
     ///   writer writes; ``BlobError/Code/corrupted`` when the signature is missing; ``BlobError/Code/encrypted`` when
     ///   the header is encrypted and the password is missing or wrong; any error of reading the base.
     static func check(
-        _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys()
+        _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys(),
+        isolation: ArchiveIsolation = .helper
     ) throws(BlobError) -> SevenZipLayout? {
         let start = try base.beginning(Int(self.startByteCount), context)
         // Otherwise libarchive would search for an archive behind a program by itself.
@@ -108,7 +110,8 @@ struct SevenZipHeader {
             // The declared length is not used, because libarchive reads as much as there is.
             let place = offset + self.startByteCount
             var header = SevenZipHeader(
-                base: base, context: context, keys: keys, bytes: try Bytes(base.slice(place...), context))
+                base: base, isolation: isolation, context: context, keys: keys,
+                bytes: try Bytes(base.slice(place...), context))
             defer { layout = header.layout }
             if let layout = try header.readSound(at: place, Extent(byteCount: count, checksum: checksum)) {
                 return layout
@@ -228,7 +231,7 @@ struct SevenZipHeader {
         }
         guard let archive else { throw Malformed() }
         let extent = Extent(byteCount: self.layout.streamByteCounts.first, checksum: folder.checksum)
-        let isolation = self.layout.hasRareCoders ? self.base.archiveIsolation : nil
+        let isolation = self.layout.hasRareCoders ? self.isolation : nil
         let walker = try SevenZipWalker.decoder(over: archive, isolation, self.context)
         guard try walker.advance() else { throw Malformed() }
         guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }

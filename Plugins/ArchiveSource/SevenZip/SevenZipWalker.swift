@@ -19,19 +19,22 @@ final class SevenZipWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let layout: SevenZipLayout?
+    /// The place where the archive is decoded; nil when it has only common coders.
+    private let isolation: ArchiveIsolation?
     private let headers: HeaderWalker
     private var opened: Opened?
     /// True when ``opened`` is at the bytes of the current member, or the member has none.
     private var isAtBytes = false
 
-    init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
-        self.source = base
-        self.context = context
-        self.layout = try SevenZipHeader.check(base, context)
+    init(
+        over source: any BlobInputStreamDataSource, _ context: BlobContext, isolation: ArchiveIsolation = .helper
+    ) throws(BlobError) {
+        let layout = try SevenZipHeader.check(source, context, isolation: isolation)
         // libarchive decodes the targets of links while it reads headers.
-        if self.layout?.members?.haveLinks != false { try self.layout?.checkMemory(context) }
-        let isRare = self.layout?.hasRareCoders ?? false
-        self.headers = try HeaderWalker(over: base, isRare ? base.archiveIsolation : nil, context)
+        if layout?.members?.haveLinks != false { try layout?.checkMemory(context) }
+        (self.source, self.context, self.layout) = (source, context, layout)
+        self.isolation = layout?.hasRareCoders ?? false ? isolation : nil
+        self.headers = try HeaderWalker(over: source, self.isolation, context)
     }
 
     /// Returns a walker of libarchive.
@@ -41,12 +44,7 @@ final class SevenZipWalker: WalkerLayer {
         over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation?, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
         guard let isolation else { return try ArchiveWalker(.sevenzip, over: base, context) }
-        return try ArchiveFormat.sevenzip.walker(over: base, isolation, context)
-    }
-
-    /// The place where the archive is decoded; nil when it has only common coders.
-    private var isolation: ArchiveIsolation? {
-        self.layout?.hasRareCoders ?? false ? self.source.archiveIsolation : nil
+        return try isolation.walker(of: .sevenzip, over: base, context)
     }
 
     var base: any MemberWalker { self.headers }
@@ -104,7 +102,7 @@ final class SevenZipWalker: WalkerLayer {
             return try Self.decoder(over: self.source, self.isolation, self.context)
         }
         return try self.layout?.walker(
-            ofFolder: folder, in: self.source, byteCount: self.baseInfo.byteCount, self.source.archiveIsolation,
+            ofFolder: folder, in: self.source, byteCount: self.baseInfo.byteCount, self.isolation,
             self.context)
     }
 }

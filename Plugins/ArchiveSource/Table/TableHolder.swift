@@ -134,15 +134,13 @@ final class TableHolder: Sendable {
 
     /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
     /// none.
-    ///
-    /// - Parameter list: Lists all members into a recording.
     func searchedTable(
-        _ context: BlobContext, _ list: (TableRecording) throws -> Void
+        _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
         if let table = try self.table(context) { return table }
         guard self.shouldBuild() else { return nil }
         do {
-            try list(self.ownRecording(context))
+            try catalogue.forEach(context, self.ownRecording(context)) { _ in true }
         } catch {
             try context.check()
             // Damage elsewhere does not prevent reading a member, and is not looked for again.

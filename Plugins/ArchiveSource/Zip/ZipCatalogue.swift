@@ -9,11 +9,13 @@ struct ZipCatalogue: ArchiveCatalogue {
     /// byte, and many links can share them.
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
-    let base: any BlobInputStreamDataSource
-    /// The holder of the table; its policy names the place where indexes of large members are kept.
-    let tables: TableHolder
-    /// The pass in which several members are read; nil to read each on its own.
-    let pass: ZipPass?
+    let archive: Archive
+    /// The state that members share when several are read in a pass; nil to read each on its own.
+    var pass: ZipPass?
+
+    func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {
+        ZipCatalogue(archive: archive, pass: ZipPass())
+    }
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
@@ -22,7 +24,7 @@ struct ZipCatalogue: ArchiveCatalogue {
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
     ) throws {
-        let directory = try ZipDirectory(self.base, context)
+        let directory = try ZipDirectory(self.archive.base, context)
         var records = directory.records()
         var links: ArchiveScanner?
         var clock = DOSClock()
@@ -32,7 +34,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             var member = record.member(index: index, &clock)
             if member.kind == .symbolicLink {
                 // A separate scanner, because the directory still uses the buffer of the other.
-                let scanner = try links ?? ArchiveScanner(self.base, context)
+                let scanner = try links ?? ArchiveScanner(self.archive.base, context)
                 links = scanner
                 member.linkTarget = self.target(
                     of: ZipEntry(record, index: index), scanner, before: directory.range.lowerBound, context)
@@ -58,8 +60,8 @@ struct ZipCatalogue: ArchiveCatalogue {
         _ context: BlobContext
     ) throws(BlobError) -> FoundMember {
         let pass = isAlone ? nil : self.pass
-        let found = try ZipSearch(base: self.base, selector: selector, context: context, pass: pass)
-            .open(known?.record, overlapping: known == nil ? nil : self.tables.extents)
+        let found = try ZipSearch(base: self.archive.base, selector: selector, context: context, pass: pass)
+            .open(known?.record, overlapping: known == nil ? nil : self.archive.tables.extents)
         let entry = found.entry
         let isWrapped = try WrappedLength.isLikely(of: found)
         let isStored =
@@ -70,8 +72,8 @@ struct ZipCatalogue: ArchiveCatalogue {
             storedRange: isStored ? found.data : nil,
             facts: [("compressed size in bytes", entry.compressedByteCount)]
                 + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
-            makeBody: { info, _ throws(BlobError) in try found.makeBody(info, over: self.base, context) },
-            indexed: isWrapped ? nil : DeflatedMember(found, over: self.base, self.tables.policy),
+            makeBody: { info, _ throws(BlobError) in try found.makeBody(info, over: self.archive.base, context) },
+            indexed: isWrapped ? nil : DeflatedMember(found, over: self.archive.base, self.archive.tables.policy),
             makeCheckedBody: { [data = found.data] info, scanner, context throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
                 return .stream(try ZipStream(again, .stored, info: info, context), startingAt: 0)

@@ -199,8 +199,8 @@ extension ZipSearch.Found {
         var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector(context)) }
         let source = self.entry.alone(over: data)
-        let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
-        let found = try search.open(checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
+        let found = try MemberSearch.Found(
+            onlyMemberOf: source, context, checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
         return .stream(MemberStream(found, info: info, format: .zip, context), startingAt: 0)
     }
 
@@ -324,6 +324,18 @@ extension BlobError {
     }
 }
 
+extension MemberSearch.Found {
+    /// Finds the member of a zip that was made for it alone.
+    fileprivate init(
+        onlyMemberOf zip: any BlobInputStreamDataSource, _ context: BlobContext, checksum: UInt32? = nil,
+        password: String? = nil
+    ) throws(BlobError) {
+        let walker = try ArchiveWalker(.zip, over: zip, context, password: password)
+        guard try walker.advance() else { throw BlobError(.corrupted, "The member was not found.") }
+        self.init(walker: walker, entry: walker.entry, member: walker.entry.member, checksum: checksum)
+    }
+}
+
 /// The decrypted bytes of a member of a zip, which may still be compressed.
 private struct DecryptedBytes: BlobInputStreamDataSource {
     /// A zip with the encrypted bytes as its only member, declared as stored.
@@ -336,11 +348,7 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: self.byteCount) }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        let walker = try ArchiveWalker(.zip, over: self.sealed, opening.context, password: self.password)
-        guard try walker.advance() else { throw BlobError(.corrupted, "The encrypted member was not found.") }
-        let (entry, member) = (walker.entry, walker.entry.member)
-        let found = MemberSearch.Found(
-            walker: walker, entry: entry, member: member, uniqueName: nil, checksum: nil, lease: nil)
+        let found = try MemberSearch.Found(onlyMemberOf: self.sealed, opening.context, password: self.password)
         let info = self.describe(opening.context)
         return .stream(MemberStream(found, info: info, format: .zip), startingAt: 0)
     }
