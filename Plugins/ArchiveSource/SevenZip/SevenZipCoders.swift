@@ -8,9 +8,28 @@ struct SevenZipCoders {
         var inputCount = 1
         var outputCount = 1
         var properties: [UInt8] = []
+
+        /// The identifier of the method as a number.
+        var number: UInt64 { self.method.reduce(0) { $0 << 8 | UInt64($1) } }
+
+        /// The number of bytes that the coder takes, of those that take memory of their own.
+        var memoryByteCount: UInt64 {
+            switch self.number {
+            case SevenZipMethod.lzma2: self.properties.first.map { CompressionFormat.lzma2Window($0) } ?? 0
+            // A byte of other parameters, then the size of the window or the model.
+            case SevenZipMethod.lzma, SevenZipMethod.ppmd:
+                self.properties.count < 5 ? 0 : CompressionFormat.number(self.properties[1..<5])
+            default: 0
+            }
+        }
     }
 
-    private static let (copy, aes): ([UInt8], [UInt8]) = ([0], [0x06, 0xF1, 0x07, 0x01])
+    /// The maximum number of coders, of which libarchive takes four, apart from those that decrypt.
+    private static let (maximumCount, maximumPlainCount) = (8, 4)
+    /// The maximum number of streams, as in 7-Zip.
+    private static let maximumStreamCount = 32
+    /// The maximum length of the properties of a coder in bytes; those of 7-Zip have 34 at most.
+    private static let maximumPropertyByteCount: UInt64 = 1 << 16
 
     private var coders: [Coder] = []
     /// The inputs that are the output of another coder.
@@ -18,37 +37,79 @@ struct SevenZipCoders {
     /// The inputs that are packed streams, in the order of these.
     private var packed: [Int] = []
     /// The unpacked size of each output in bytes.
-    private(set) var byteCounts: [UInt64]
+    var byteCounts: [UInt64] = []
     /// The size of each packed stream in bytes.
-    private(set) var packedByteCounts: [UInt64]
+    var packedByteCounts: [UInt64] = []
 
-    /// - Throws: ``SevenZipHeader/Malformed``.
-    init(
-        _ description: ArraySlice<UInt8>, byteCounts: ArraySlice<UInt64>, packedByteCounts: ArraySlice<UInt64>
-    ) throws {
-        (self.byteCounts, self.packedByteCounts) = (Array(byteCounts), Array(packedByteCounts))
-        var bytes = SevenZipHeader.Bytes(description)
-        for _ in 0..<(try bytes.number()) {
+    /// Reads the coders as libarchive does.
+    ///
+    /// - Throws: ``SevenZipHeader/Malformed``; ``BlobError/Code/unsupported`` for more streams than a writer makes.
+    init(_ bytes: inout SevenZipHeader.Bytes) throws {
+        let count = try bytes.number()
+        guard count <= Self.maximumCount else { throw SevenZipHeader.Malformed() }
+        for _ in 0..<count {
             let flags = try bytes.byte()
             var coder = Coder()
             try bytes.parts(UInt64(flags & 0x0F)) { coder.method += $0 }
             if flags & 0x10 != 0 {
-                coder.inputCount = Int(clamping: try bytes.number())
-                coder.outputCount = Int(clamping: try bytes.number())
+                coder.inputCount = try Self.streamCount(&bytes)
+                coder.outputCount = try Self.streamCount(&bytes)
             }
-            if flags & 0x20 != 0 { try bytes.parts(try bytes.number()) { coder.properties += $0 } }
+            if flags & 0x20 != 0 {
+                let byteCount = try bytes.number()
+                guard byteCount <= Self.maximumPropertyByteCount else { throw SevenZipHeader.Malformed() }
+                try bytes.parts(byteCount) { coder.properties += $0 }
+            }
             self.coders.append(coder)
         }
+        let plainCount = self.coders.count { !SevenZipMethod.encrypting.contains($0.number) }
+        guard plainCount <= Self.maximumPlainCount else { throw SevenZipHeader.Malformed() }
         let inputCount = self.coders.reduce(0) { $0 + $1.inputCount }
-        for _ in 1..<max(1, self.byteCounts.count) {
+        guard max(inputCount, self.outputCount) <= Self.maximumStreamCount else { throw SevenZipHeader.isOdd }
+        let packedCount = inputCount + 1 - self.outputCount
+        guard self.outputCount > 0, packedCount >= 0 else { throw SevenZipHeader.Malformed() }
+        for _ in 1..<self.outputCount {
             self.pairs.append((Int(clamping: try bytes.number()), Int(clamping: try bytes.number())))
         }
-        if self.packedByteCounts.count == 1 {
+        if packedCount == 1 {
             self.packed = [Int](
                 (0..<inputCount).filter { input in !self.pairs.contains { $0.input == input } }.prefix(1))
         } else {
-            for _ in self.packedByteCounts { self.packed.append(Int(clamping: try bytes.number())) }
+            for _ in 0..<packedCount { self.packed.append(Int(clamping: try bytes.number())) }
         }
+    }
+
+    private static func streamCount(_ bytes: inout SevenZipHeader.Bytes) throws -> Int {
+        let count = try bytes.number()
+        guard count <= Self.maximumStreamCount else { throw SevenZipHeader.isOdd }
+        return Int(count)
+    }
+
+    var outputCount: Int { self.coders.reduce(0) { $0 + $1.outputCount } }
+
+    var packedCount: Int { self.coders.reduce(1) { $0 + $1.inputCount - $1.outputCount } }
+
+    /// The output that no other coder reads: the content.
+    var mainOutput: Int {
+        (0..<self.outputCount).last { output in !self.pairs.contains { $0.output == output } } ?? 0
+    }
+
+    var isEncrypted: Bool { self.coders.contains { SevenZipMethod.encrypting.contains($0.number) } }
+    var hasBranch: Bool { self.coders.contains { SevenZipMethod.branches.contains($0.number) } }
+    var hasBCJ2: Bool { self.coders.contains { $0.number == SevenZipMethod.bcj2 } }
+    /// True when a coder is not one of those that nearly all archives have.
+    var areRare: Bool { self.coders.contains { !SevenZipMethod.common.contains($0.number) } }
+    /// The first method that is not read; nil when all are.
+    var unreadMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
+    /// The largest number of bytes that a coder takes.
+    var memoryByteCount: UInt64 { self.coders.reduce(0) { max($0, $1.memoryByteCount) } }
+
+    /// The number of bytes that libarchive holds for BCJ2: all streams but the main one, as far as their sizes are known.
+    var sideByteCount: UInt64 {
+        guard self.hasBCJ2 else { return 0 }
+        // The first two outputs are the ones besides the main stream when that is the first pair's.
+        let side = self.packedByteCounts.dropFirst() + (self.pairs.first?.input == 5 ? self.byteCounts.prefix(2) : [])
+        return side.reduce(0) { max($0, $0 &+ min($1, 1 << 62)) }
     }
 
     func write(to header: inout SevenZipHeaderWriter) {
@@ -66,14 +127,8 @@ struct SevenZipCoders {
         if self.packed.count > 1 { header.append(self.packed.map(UInt64.init)) }
     }
 
-    /// True when a coder reads what was decrypted and refuses nearly all bytes that were encrypted with another key, so
-    /// that none of them come out: each but those that copy, and the models of PPMd.
-    private static let checkingMethods: [[UInt8]] = [
-        [0x21], [0x03, 0x01, 0x01], [0x04, 0x01, 0x08], [0x04, 0x02, 0x02],
-    ]
-
     /// True when decoding shows at once that bytes were decrypted with another key.
-    var refuseOtherBytes: Bool { self.coders.contains { Self.checkingMethods.contains($0.method) } }
+    var refuseOtherBytes: Bool { self.coders.contains { SevenZipMethod.refusing.contains($0.number) } }
 
     /// Removes the coders that decrypt: their outputs become packed streams.
     ///
@@ -85,7 +140,7 @@ struct SevenZipCoders {
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
-            guard coder.method == Self.aes else { continue }
+            guard coder.number == SevenZipMethod.aes else { continue }
             guard (coder.inputCount, coder.outputCount) == (1, 1), output < self.byteCounts.count,
                 let place = self.packed.firstIndex(of: input), encryptions[place] == nil,
                 let encryption = SevenZipEncryption(coder.properties)
@@ -97,7 +152,7 @@ struct SevenZipCoders {
                 removed.insert(index)
             } else {
                 // The decrypted bytes are the content itself.
-                self.coders[index] = Coder(method: Self.copy)
+                self.coders[index] = Coder(method: [SevenZipMethod.copy])
             }
         }
         return self.remove(removed) ? encryptions : nil
@@ -116,8 +171,7 @@ struct SevenZipCoders {
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
-            let method = coder.method.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            guard coder.method.count == 1, SevenZipMethod.branches.contains(method) else { continue }
+            guard coder.method.count == 1, SevenZipMethod.branches.contains(coder.number) else { continue }
             // The properties are nothing, or the address of the first byte.
             guard (coder.inputCount, coder.outputCount) == (1, 1), [0, 4].contains(coder.properties.count),
                 !self.pairs.contains(where: { $0.output == output })
@@ -127,9 +181,9 @@ struct SevenZipCoders {
                 self.pairs.remove(at: pair)
                 guard self.remove([index]) else { return nil }
             } else {
-                self.coders[index] = Coder(method: Self.copy)
+                self.coders[index] = Coder(method: [SevenZipMethod.copy])
             }
-            return Branch(method: method, startOffset: start)
+            return Branch(method: coder.number, startOffset: start)
         }
         return nil
     }
@@ -162,6 +216,24 @@ struct SevenZipCoders {
 enum SevenZipMethod {
     /// The branch filters that liblzma decodes, which have the same identifiers there.
     static let branches: Set<UInt64> = [0x0A, 0x0B]
+
+    static let copy: UInt8 = 0
+    /// The coders that take memory of their own, and the one that decrypts.
+    static let (lzma2, lzma, bcj2, ppmd, aes): (UInt64, UInt64, UInt64, UInt64, UInt64) =
+        (0x21, 0x03_01_01, 0x03_03_01_1B, 0x03_04_01, 0x06_F1_07_01)
+
+    /// The methods of encryption that libarchive knows: of old zips, of RAR, and AES.
+    static let encrypting: Set<UInt64> = [0x06_F1_01_01, 0x06_F1_03_03, aes]
+
+    /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2,
+    /// LZMA, deflate, bzip2, the branch filters of liblzma, and AES, which is not left to libarchive.
+    static let common: Set<UInt64> = [
+        0x00, 0x03, 0x04, 0x0A, 0x0B, lzma2, lzma, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, aes,
+    ]
+
+    /// The methods that refuse nearly all bytes that were encrypted with another key, so that none of them come out: each
+    /// but those that copy, and the models of PPMd.
+    static let refusing: Set<UInt64> = [lzma2, lzma, 0x04_01_08, 0x04_02_02]
 
     /// The methods that libarchive reads, in a version or another, and encryption.
     private static let read: Set<UInt64> = [

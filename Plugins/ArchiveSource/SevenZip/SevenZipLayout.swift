@@ -18,13 +18,15 @@ struct SevenZipLayout {
         fileprivate let description: Range<Int>
         /// The range of its packed streams.
         fileprivate let packed: Range<Int>
-        /// The index of the coders' stream that nothing else reads.
+        /// The number of streams that its coders produce, and the index of the one that nothing else reads.
+        let outputCount: Int
         fileprivate let mainStream: Int
         let isEncrypted: Bool
-        /// The first method that is not read; nil when all are.
-        fileprivate let unreadMethod: UInt64?
+        fileprivate let hasBCJ2: Bool
         /// True when a coder is a branch filter that liblzma decodes.
         fileprivate let hasBranch: Bool
+        /// The first method that is not read; nil when all are.
+        fileprivate let unreadMethod: UInt64?
         /// The largest number of bytes that a coder takes.
         fileprivate var memoryByteCount: UInt64
         /// The range of the unpacked sizes of its coders' streams.
@@ -41,10 +43,10 @@ struct SevenZipLayout {
     static let maximumCount = 1 << 20
 
     /// True when a coder is not one of those that nearly all archives have.
-    var hasRareCoders = false
+    private(set) var hasRareCoders = false
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
-    private(set) var folders: [Folder] = []
+    var folders: [Folder] = []
     /// The checksums of the streams, as far as they have one.
     private(set) var checksums: [UInt32?] = []
     /// The lengths of the streams in bytes.
@@ -59,18 +61,27 @@ struct SevenZipLayout {
     private var streams: [Int32?]?
     private var memberCount = 0
 
-    mutating func beginFolder(_ description: ArraySlice<UInt8>, packedCount: Int, _ folder: SevenZipHeader.Folder) {
+    /// Appends a folder with these coders, which are described by bytes of the header.
+    mutating func appendFolder(_ coders: SevenZipCoders, _ description: ArraySlice<UInt8>) {
         let (start, packed) = (self.descriptions.count, self.folders.last?.packed.upperBound ?? 0)
         self.descriptions += description
+        self.hasRareCoders = self.hasRareCoders || coders.areRare
         self.folders.append(
             Folder(
-                description: start..<self.descriptions.count, packed: packed..<(packed + packedCount),
-                mainStream: folder.mainStream, isEncrypted: folder.isEncrypted, unreadMethod: folder.unreadMethod,
-                hasBranch: folder.hasBranch, memoryByteCount: folder.memoryByteCount))
+                description: start..<self.descriptions.count, packed: packed..<(packed + coders.packedCount),
+                outputCount: coders.outputCount, mainStream: coders.mainOutput, isEncrypted: coders.isEncrypted,
+                hasBCJ2: coders.hasBCJ2, hasBranch: coders.hasBranch, unreadMethod: coders.unreadMethod,
+                memoryByteCount: coders.memoryByteCount))
     }
 
-    mutating func needMemory(_ byteCount: UInt64, ofFolder index: Int) {
-        self.folders[index].memoryByteCount = max(self.folders[index].memoryByteCount, byteCount)
+    /// Stores the unpacked sizes of the streams of a folder's coders.
+    mutating func setByteCounts(_ byteCounts: [UInt64], ofFolder index: Int) throws {
+        let start = self.byteCounts.count
+        self.byteCounts += byteCounts
+        self.folders[index].byteCounts = start..<self.byteCounts.count
+        guard self.folders[index].hasBCJ2 else { return }
+        let side = try self.coders(ofFolder: index).sideByteCount
+        self.folders[index].memoryByteCount = max(self.folders[index].memoryByteCount, side)
     }
 
     /// Checks before a folder is decoded.
@@ -123,14 +134,6 @@ struct SevenZipLayout {
         guard let branch = coders.removeBranch() else { throw SevenZipHeader.Malformed() }
         return (coders, branch)
     }
-
-    mutating func setByteCounts(_ byteCounts: [UInt64], ofFolder index: Int) {
-        let start = self.byteCounts.count
-        self.byteCounts += byteCounts
-        self.folders[index].byteCounts = start..<self.byteCounts.count
-    }
-
-    mutating func setChecksum(_ checksum: UInt32?, ofFolder index: Int) { self.folders[index].checksum = checksum }
 
     /// Divides the folders into streams.
     ///
@@ -213,10 +216,12 @@ struct SevenZipLayout {
     ///
     /// - Throws: ``SevenZipHeader/Malformed``.
     func coders(ofFolder index: Int) throws -> SevenZipCoders {
-        try SevenZipCoders(
-            self.descriptions[self.folders[index].description],
-            byteCounts: self.byteCounts[self.folders[index].byteCounts],
-            packedByteCounts: self.packedByteCounts[self.folders[index].packed])
+        let folder = self.folders[index]
+        var bytes = SevenZipHeader.Bytes(self.descriptions[folder.description])
+        var coders = try SevenZipCoders(&bytes)
+        coders.byteCounts = Array(self.byteCounts[folder.byteCounts])
+        coders.packedByteCounts = Array(self.packedByteCounts[folder.packed.clamped(to: self.packedByteCounts.indices)])
+        return coders
     }
 
     /// Returns an archive of one folder alone, whose members have the names "m" and no other properties; nil when its
