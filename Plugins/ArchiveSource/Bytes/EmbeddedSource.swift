@@ -15,18 +15,15 @@ final class EmbeddedSource: BlobLayer {
     ]
     private static let bufferByteCount = 256 * 1024
 
-    private let base: any BlobInputStreamDataSource
+    let underlying: any BlobInputStreamDataSource
     private let format: ArchiveFormat
     private let known = Locked<(validator: BlobValidator, byteOffset: Int64)?>(nil)
 
     init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat) {
-        self.base = base
-        self.format = format
+        (self.underlying, self.format) = (base, format)
     }
 
-    var underlying: any BlobInputStreamDataSource { self.base }
-    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
-    var locator: BlobLocator? { self.base.locator }
+    var traits: BlobTraits { self.underlying.traits.subtracting(.neverBlocks) }
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).info(context) }
 
@@ -35,19 +32,19 @@ final class EmbeddedSource: BlobLayer {
     }
 
     private func archive(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
-        let info = try self.base.info(context)
-        guard info.isRandomAccess else { return self.base }
+        let info = try self.underlying.info(context)
+        guard info.isRandomAccess else { return self.underlying }
         let validator = info.validator
         var byteOffset = self.known.withLock { $0?.validator == validator ? $0?.byteOffset : nil }
         if byteOffset == nil {
-            byteOffset = try Self.byteOffset(of: self.format, in: self.base, context) ?? 0
+            byteOffset = try Self.byteOffset(of: self.format, in: self.underlying, context) ?? 0
             self.known.withLock { known in
                 guard let validator, let byteOffset else { return }
                 known = (validator, byteOffset)
             }
         }
-        guard let byteOffset, byteOffset > 0 else { return self.base }
-        return self.base.slice(byteOffset...)
+        guard let byteOffset, byteOffset > 0 else { return self.underlying }
+        return self.underlying.slice(byteOffset...)
     }
 
     /// True when the archive, which was opened, follows a program.
@@ -109,7 +106,7 @@ extension BlobInputStreamDataSource {
     /// True when the archive, which was opened, follows the program that unpacks it: then a signature of both may be
     /// at the end.
     var isBehindProgram: Bool {
-        (self as? EmbeddedSource)?.hasProgram ?? (self as? any BlobLayer)?.underlying.isBehindProgram ?? false
+        self.first(ofType: EmbeddedSource.self)?.hasProgram ?? false
     }
 }
 

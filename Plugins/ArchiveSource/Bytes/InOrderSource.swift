@@ -4,9 +4,6 @@ import BlobCore
 struct InOrderSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
 
-    var traits: BlobTraits { self.underlying.traits }
-    var locator: BlobLocator? { self.underlying.locator }
-
     func describe(_ context: BlobContext) throws -> BlobInfo {
         try self.underlying.info(context).inOrder
     }

@@ -6,19 +6,17 @@ import BlobCore
 /// it has no validator to tell. A copy lasts as long as this source or a reader uses it. A copy of decrypted bytes
 /// serves only contexts with the same limits and password, and has no validator, so that no index is made of it.
 final class SpooledSource: BlobLayer {
-    private let base: any BlobInputStreamDataSource
+    let underlying: any BlobInputStreamDataSource
     private let copy = Locked<Spool?>(nil)
     private let isBusy = BlobObservable(false)
 
-    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+    init(_ base: any BlobInputStreamDataSource) { self.underlying = base }
 
-    var underlying: any BlobInputStreamDataSource { self.base }
     // Any number of readers can read a copy; a base that is not copied has its own traits.
     var traits: BlobTraits {
-        let mayBeRead = self.base.traits.contains(.repeatable)
-        return mayBeRead ? self.base.traits.subtracting(.neverBlocks) : [.repeatable, .concurrentReaders]
+        let mayBeRead = self.underlying.traits.contains(.repeatable)
+        return mayBeRead ? self.underlying.traits.subtracting(.neverBlocks) : [.repeatable, .concurrentReaders]
     }
-    var locator: BlobLocator? { self.base.locator }
 
     func describe(_ context: BlobContext) throws -> BlobInfo {
         try self.infoOfRandomAccess(context) ?? self.spool(context).info
@@ -26,7 +24,7 @@ final class SpooledSource: BlobLayer {
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         guard try self.infoOfRandomAccess(opening.context) == nil else {
-            return .inspected(try self.base.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
+            return .inspected(try self.underlying.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
         }
         let spool = try self.spool(opening.context)
         return .positional(spool.info) { byteOffset, output in try spool.read(into: &output, at: byteOffset) }
@@ -34,8 +32,8 @@ final class SpooledSource: BlobLayer {
 
     /// Returns the info of a base that needs no copy; nil for one that does.
     private func infoOfRandomAccess(_ context: BlobContext) throws -> BlobInfo? {
-        guard self.base.traits.contains(.repeatable) else { return nil }
-        let info = try self.base.info(context)
+        guard self.underlying.traits.contains(.repeatable) else { return nil }
+        let info = try self.underlying.info(context)
         // The end, where the directory of an archive is, has to be known, too.
         return info.isRandomAccess && info.byteCount != nil ? info : nil
     }
@@ -50,11 +48,11 @@ final class SpooledSource: BlobLayer {
         }
         defer { self.isBusy.update { $0 = false } }
         if let spool = self.copy.withLock({ $0 }) {
-            guard self.base.traits.contains(.repeatable) else { return spool }
-            let validator = try self.base.info(context).validator
+            guard self.underlying.traits.contains(.repeatable) else { return spool }
+            let validator = try self.underlying.info(context).validator
             if validator != nil, validator == spool.validator, spool.serves(context) { return spool }
         }
-        let spool = try Spool(self.base, context)
+        let spool = try Spool(self.underlying, context)
         self.copy.withLock { $0 = spool }
         return spool
     }
@@ -108,17 +106,8 @@ private final class Spool: Sendable {
     }
 }
 
-/// A layer whose bytes may have been encrypted in the layer below.
-protocol DecryptingLayer: BlobLayer {
-    /// True once the bytes turned out to be encrypted.
-    var isDecrypting: Bool { get }
-}
-
 extension BlobInputStreamDataSource {
     /// True when the bytes were encrypted in this or a lower layer, so that nothing about them may be kept for readers
     /// without their password, nor in a file. Known once the source was opened.
-    var isDecrypted: Bool {
-        (self as? any DecryptingLayer)?.isDecrypting == true
-            || (self as? any BlobLayer)?.underlying.isDecrypted ?? false
-    }
+    var isDecrypted: Bool { layerChain(of: self).contains { ($0 as? MemberSource)?.isDecrypting == true } }
 }

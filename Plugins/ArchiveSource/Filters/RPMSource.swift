@@ -25,17 +25,17 @@ struct RPMSource: BlobLayer {
 
 /// Drops the lead and the two headers of a package.
 private struct RPMPayload: BlobInspector {
-    private enum Part { case lead, signatureHeader, header, payload }
+    private enum Section { case lead, signatureHeader, header, payload }
 
     private static let leadByteCount: Int64 = 96
     private static let introByteCount = 16
     /// The limits of rpm itself for a header: 65,535 tags and 256 MiB of data.
     private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
 
-    private var part = Part.lead
-    /// The offset at which the part begins; the bytes before it are dropped.
+    private var section = Section.lead
+    /// The offset at which the section begins; the bytes before it are dropped.
     private var start: Int64 = 0
-    /// The first bytes of the part, as far as they came.
+    /// The first bytes of the section, as far as they came.
     private var beginning: [UInt8] = []
 
     func info(of base: BlobInfo) -> BlobInfo {
@@ -48,8 +48,9 @@ private struct RPMPayload: BlobInspector {
         while true {
             place += Int(clamping: min(max(self.start - byteOffset - Int64(place), 0), Int64(bytes.byteCount - place)))
             guard byteOffset + Int64(place) >= self.start else { break }
-            if self.part == .payload { return place..<bytes.byteCount }
-            let wanted = (self.part == .lead ? RPMSource.signature.count : Self.introByteCount) - self.beginning.count
+            if self.section == .payload { return place..<bytes.byteCount }
+            let wanted =
+                (self.section == .lead ? RPMSource.signature.count : Self.introByteCount) - self.beginning.count
             bytes.withUnsafeBytes { self.beginning += $0[place...].prefix(wanted) }
             guard bytes.byteCount - place >= wanted else { break }
             place += wanted
@@ -64,11 +65,11 @@ private struct RPMPayload: BlobInspector {
 
     /// Takes the first bytes of a part, which show where the next one begins.
     private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
-        guard self.part != .lead else {
+        guard self.section != .lead else {
             guard bytes == RPMSource.signature else {
                 throw BlobError(.corrupted, "This is no package of RPM: it begins with other bytes.", byteOffset: 0)
             }
-            (self.part, self.start) = (.signatureHeader, Self.leadByteCount)
+            (self.section, self.start) = (.signatureHeader, Self.leadByteCount)
             return
         }
         let (tagCount, dataCount) = (Self.number(bytes[8..<12]), Self.number(bytes[12..<16]))
@@ -77,7 +78,7 @@ private struct RPMPayload: BlobInspector {
         else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: self.start) }
         let end = self.start + Int64(Self.introByteCount + 16 * tagCount + dataCount)
         // Only the first header is padded, to a multiple of eight bytes.
-        (self.part, self.start) = self.part == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
+        (self.section, self.start) = self.section == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }

@@ -38,13 +38,13 @@ struct InspectedSource: BlobInputStreamDataSource {
 /// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes
 /// nothing, because the chunks of LZMA2 declare their lengths.
 struct XzInspector: StreamInspector {
-    private enum Part {
+    private enum Element {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
         /// Not an xz, or a malformed one, which libarchive does not decode either.
         case foreign
     }
 
-    private var part = Part.streamHeader
+    private var element = Element.streamHeader
     private var collected: [UInt8] = []
     private var wantedCount = 12
     /// The number of bytes to skip before more are collected.
@@ -63,7 +63,7 @@ struct XzInspector: StreamInspector {
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var rest = bytes[...]
-        while !rest.isEmpty, self.part != .foreign {
+        while !rest.isEmpty, self.element != .foreign {
             let skipped = min(self.skippedCount, rest.count)
             self.skippedCount -= skipped
             rest = rest.dropFirst(skipped)
@@ -77,14 +77,14 @@ struct XzInspector: StreamInspector {
         }
     }
 
-    private mutating func expect(_ part: Part, _ wantedCount: Int, behind skippedCount: Int = 0) {
-        (self.part, self.wantedCount, self.skippedCount) = (part, wantedCount, skippedCount)
+    private mutating func expect(_ element: Element, _ wantedCount: Int, behind skippedCount: Int = 0) {
+        (self.element, self.wantedCount, self.skippedCount) = (element, wantedCount, skippedCount)
     }
 
     private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
-        switch self.part {
+        switch self.element {
         case .streamHeader:
-            guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.part = .foreign }
+            guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.element = .foreign }
             // 2.1.1.2: the kinds of checks; those not in use have lengths, too.
             let kind = Int(bytes[7] & 0x0F)
             self.checkByteCount = kind == 0 ? 0 : 4 << ((kind - 1) / 3)
@@ -97,7 +97,7 @@ struct XzInspector: StreamInspector {
             if bytes[0] == 0 { return self.expect(.indexNumber, 1) }
             self.expect(.blockHeader, (Int(bytes[0]) + 1) * 4 - 1)
         case .blockHeader:
-            guard let window = CompressionFormat.xzWindow(bytes[...]) else { return self.part = .foreign }
+            guard let window = CompressionFormat.xzWindow(bytes[...]) else { return self.element = .foreign }
             try CompressionFormat.xz.check(windowByteCount: window, self.context)
             self.expect(.chunk, 1)
         case .chunk: self.takeChunk(bytes[0])
@@ -124,7 +124,7 @@ struct XzInspector: StreamInspector {
         case 0: self.expect(.blockBeginning, 1, behind: -self.byteCount & 3 + self.checkByteCount)
         case 1, 2: self.expect(.chunkLengths, 2)
         case 0x80...: self.expect(.chunkLengths, control >= 0xC0 ? 5 : 4)
-        default: self.part = .foreign
+        default: self.element = .foreign
         }
     }
 
@@ -132,7 +132,7 @@ struct XzInspector: StreamInspector {
     /// the footer.
     private mutating func takeIndexNumber(_ byte: UInt8) {
         self.byteCount = (self.byteCount + 1) & 3
-        guard self.number.shift < 63 else { return self.part = .foreign }
+        guard self.number.shift < 63 else { return self.element = .foreign }
         self.number.value |= UInt64(byte & 0x7F) << self.number.shift
         self.number.shift += 7
         guard byte & 0x80 == 0 else { return }
@@ -226,11 +226,11 @@ extension CompressionFormat {
 /// An inspector of the frames of Zstandard (RFC 8878, section 3.1) and LZ4 (lz4_Frame_format.md), which notes whether
 /// they have a checksum. Looks at headers only; all else is passed over by its length.
 struct FrameInspector: StreamInspector {
-    private enum Part { case frame, block, foreign }
+    private enum Element { case frame, block, foreign }
 
     private let format: CompressionFormat
     private let checks: StreamChecks
-    private var part = Part.frame
+    private var element = Element.frame
     private var collected: [UInt8] = []
     /// The number of bytes to pass over before more are collected.
     private var skippedCount: UInt64 = 0
@@ -241,13 +241,13 @@ struct FrameInspector: StreamInspector {
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes[...]
-        while !rest.isEmpty, self.part != .foreign {
+        while !rest.isEmpty, self.element != .foreign {
             let skipped = min(self.skippedCount, UInt64(rest.count))
             self.skippedCount -= skipped
             rest = rest.dropFirst(Int(skipped))
             guard let byte = rest.popFirst() else { return }
             self.collected.append(byte)
-            let isTaken = self.part == .frame ? self.takeHeader() : self.takeBlock()
+            let isTaken = self.element == .frame ? self.takeHeader() : self.takeBlock()
             if isTaken { self.collected.removeAll(keepingCapacity: true) }
         }
     }
@@ -279,10 +279,10 @@ struct FrameInspector: StreamInspector {
         default:
             // A legacy frame of LZ4 has no checksum; zeros may follow the last frame.
             if magic != 0 { self.checks.note(nil) }
-            self.part = .foreign
+            self.element = .foreign
             return true
         }
-        self.part = .block
+        self.element = .block
         return true
     }
 
@@ -299,7 +299,7 @@ struct FrameInspector: StreamInspector {
         self.skippedCount = isLast && self.format == .lz4 ? 0 : length + self.blockSumByteCount
         guard isLast else { return true }
         self.skippedCount += self.endByteCount
-        self.part = .frame
+        self.element = .frame
         return true
     }
 }

@@ -17,8 +17,8 @@ final class CpioWalker: MemberWalker {
     /// The bytes of the base. With random access, only needed between two archives.
     private var scanner: ArchiveScanner?
     /// The current archive, or the ones in a compressed stream.
-    private var part: any MemberWalker
-    private var partOffset: Int64 = 0
+    private var current: any MemberWalker
+    private var currentOffset: Int64 = 0
     /// The number of members of the archives before the current one.
     private var precedingCount = 0
     private var isAtEnd = false
@@ -35,36 +35,36 @@ final class CpioWalker: MemberWalker {
             info.byteCount != nil
         {
             self.hasRandomAccess = true
-            let part = try ArchiveWalker(.cpio, over: base, context)
-            (self.part, self.baseInfo) = (part, part.baseInfo)
+            let archive = try ArchiveWalker(.cpio, over: base, context)
+            (self.current, self.baseInfo) = (archive, archive.baseInfo)
         } else {
             self.hasRandomAccess = false
             let scanner = try ArchiveScanner(base, context)
             (self.scanner, self.baseInfo) = (scanner, scanner.info)
-            self.part = try ArchiveWalker(.cpio, over: scanner.source(from: 0), context)
+            self.current = try ArchiveWalker(.cpio, over: scanner.source(from: 0), context)
         }
     }
 
     /// True also within a compressed archive, whose checks are made at its end.
-    var isSequential: Bool { !self.hasRandomAccess || self.part is CpioWalker }
-    var index: Int { self.part.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.part.index }
-    func isNamed(_ name: [UInt8]) -> Bool { self.part.isNamed(name) }
+    var isSequential: Bool { !self.hasRandomAccess || self.current is CpioWalker }
+    var index: Int { self.current.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.current.index }
+    func isNamed(_ name: [UInt8]) -> Bool { self.current.isNamed(name) }
 
     var entry: ArchiveEntry {
-        var entry = self.part.entry
+        var entry = self.current.entry
         entry.member.index += self.precedingCount
         return entry
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        try self.part.nextBlock()
+        try self.current.nextBlock()
     }
 
     func advance() throws(BlobError) -> Bool {
         while !self.isAtEnd {
-            if try self.part.advance() { return true }
-            self.precedingCount += self.part.index + 1
-            if let next = try self.nextPart() { self.part = next } else { self.isAtEnd = true }
+            if try self.current.advance() { return true }
+            self.precedingCount += self.current.index + 1
+            if let next = try self.nextArchive() { self.current = next } else { self.isAtEnd = true }
         }
         return false
     }
@@ -76,20 +76,20 @@ final class CpioWalker: MemberWalker {
     /// Returns a walker over the archive after the current one; nil when only zeros follow.
     ///
     /// - Throws: ``BlobError/Code/trailingData`` when something else follows.
-    private func nextPart() throws(BlobError) -> (any MemberWalker)? {
-        guard let archive = self.part as? ArchiveWalker else {
+    private func nextArchive() throws(BlobError) -> (any MemberWalker)? {
+        guard let archive = self.current as? ArchiveWalker else {
             // The compressed stream ends with zeros at most, which its decoder checks.
-            try self.part.finish()
+            try self.current.finish()
             return nil
         }
         let scanner = if let scanner { scanner } else { try ArchiveScanner(self.base, self.context) }
         self.scanner = scanner
-        let end = self.partOffset + archive.consumedByteCount
+        let end = self.currentOffset + archive.consumedByteCount
         guard let start = try scanner.firstNonzero(from: end, self.context) else { return nil }
         let beginning = Array(try scanner.bytes(at: start, count: Self.signatureByteCount))
         let rest = self.hasRandomAccess ? self.base.slice(start...) : scanner.source(from: start)
         if ArchiveFormat.cpio.signatures.contains(where: { beginning.starts(with: $0.bytes) }) {
-            self.partOffset = start
+            self.currentOffset = start
             return try ArchiveWalker(.cpio, over: rest, self.context)
         }
         guard !self.isCompressed, let content = Self.content(of: rest, beginning) else {

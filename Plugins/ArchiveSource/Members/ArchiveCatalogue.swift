@@ -1,5 +1,4 @@
 import BlobCore
-internal import BlobIndex
 
 /// An archive: its source, its format, the place where it is decoded, and the table of its members.
 struct Archive: Sendable {
@@ -79,27 +78,9 @@ struct FoundMember {
     /// once.
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
     /// The member with an index of its own; nil when it has and needs none.
-    var indexed: (any IndexedMember)?
+    var indexed: DeflatedMember?
     /// Returns a body that verifies the checksum of a stored member; nil when it has none. To be called any number of times.
     var makeCheckedBody: MakeCheckedBody?
-}
-
-/// A member that is decoded with an index of its own.
-protocol IndexedMember: Sendable {
-    /// Returns true when there is an index, so that any offset is reached at once.
-    func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool
-
-    /// Returns the bytes of the member from an offset on.
-    func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody
-
-    /// Returns the restart points of the index; nil without one.
-    func restartPoints(_ context: BlobContext) throws -> RestartPoints?
-
-    /// Builds the index unless there is one; returns true when there is one now.
-    func buildIndex(_ context: BlobContext) throws -> Bool
-
-    /// Verifies the index as ``IndexVerifying`` does.
-    func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?
 }
 
 /// The members of an archive that is walked from member to member, which are of any format but zip.

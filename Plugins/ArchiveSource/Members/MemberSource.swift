@@ -17,6 +17,9 @@ struct MemberSource: BlobLayer {
         (self.archive, self.selector, self.catalogue, self.pass) = (archive, selector, catalogue, pass)
     }
 
+    /// True once the member turned out to be encrypted.
+    var isDecrypting: Bool { self.isEncrypted.withLock { $0 } }
+
     var underlying: any BlobInputStreamDataSource { self.archive.base }
 
     var traits: BlobTraits { self.archive.base.traits.subtracting(.neverBlocks) }
@@ -141,10 +144,6 @@ struct MemberSource: BlobLayer {
     }
 }
 
-extension MemberSource: DecryptingLayer {
-    var isDecrypting: Bool { self.isEncrypted.withLock { $0 } }
-}
-
 extension MemberSource: BlobDescribing {
     /// Returns the facts about the member: index, time, permissions, target of a hard link, checksum and, for a zip,
     /// compressed size.
@@ -223,17 +222,17 @@ struct StoredMember: Sendable {
             return try makeCheckedBody(self.info, scanner, context)
         }
         let start = self.range.lowerBound + byteOffset
-        let part = StoredPart(info: self.info, byteOffset: start, end: self.range.upperBound) {
+        let bytes = StoredBytes(info: self.info, byteOffset: start, end: self.range.upperBound) {
             guard byteOffset == 0 else { return }
             context.reportEnd(of: self.format.rawValue, byteCount: Int64(self.range.count), check: nil)
         }
         let base = try base.open(at: start, matching: self.validator, context: context)
-        return .inspected(base, part, startingAt: byteOffset)
+        return .inspected(base, bytes, startingAt: byteOffset)
     }
 }
 
 /// Ends the bytes of an archive at the end of a member.
-private struct StoredPart: BlobInspector {
+private struct StoredBytes: BlobInspector {
     let info: BlobInfo
     /// The offset in the archive of the next byte.
     var byteOffset: Int64

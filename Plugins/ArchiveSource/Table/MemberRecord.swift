@@ -2,20 +2,20 @@ import BlobCore
 internal import BlobIndex
 import BlobPlatform
 
-/// The parts of a record besides the name and the place, which all records have.
-private struct Parts: OptionSet {
+/// The fields of a record besides the name and the place, which all records have.
+private struct RecordFields: OptionSet {
     let rawValue: UInt8
 
-    static let kind = Parts(rawValue: 1 << 0)
+    static let kind = RecordFields(rawValue: 1 << 0)
     /// A time in seconds that differs from the previous record's.
-    static let time = Parts(rawValue: 1 << 1)
-    static let nanoseconds = Parts(rawValue: 1 << 2)
+    static let time = RecordFields(rawValue: 1 << 1)
+    static let nanoseconds = RecordFields(rawValue: 1 << 2)
     /// Permissions that differ from the previous record's.
-    static let permissions = Parts(rawValue: 1 << 3)
-    static let linkTarget = Parts(rawValue: 1 << 4)
-    static let checksum = Parts(rawValue: 1 << 5)
-    static let byteCount = Parts(rawValue: 1 << 6)
-    static let isEncrypted = Parts(rawValue: 1 << 7)
+    static let permissions = RecordFields(rawValue: 1 << 3)
+    static let linkTarget = RecordFields(rawValue: 1 << 4)
+    static let checksum = RecordFields(rawValue: 1 << 5)
+    static let byteCount = RecordFields(rawValue: 1 << 6)
+    static let isEncrypted = RecordFields(rawValue: 1 << 7)
 }
 
 /// The values of the previous record, against which the next one is encoded; empty at the beginning of a block.
@@ -47,33 +47,33 @@ struct MemberRecordWriter {
     mutating func append(_ record: MemberTable.Record) {
         let member = record.member
         let (seconds, nanoseconds) = member.modificationTime.map(Self.split) ?? (nil, 0)
-        var parts: Parts = []
-        if member.kind != .file { parts.insert(.kind) }
-        if seconds != self.previous.seconds { parts.insert(.time) }
-        if nanoseconds != 0 { parts.insert(.nanoseconds) }
-        if member.permissions != self.previous.permissions { parts.insert(.permissions) }
-        if member.linkTarget != nil { parts.insert(.linkTarget) }
+        var fields: RecordFields = []
+        if member.kind != .file { fields.insert(.kind) }
+        if seconds != self.previous.seconds { fields.insert(.time) }
+        if nanoseconds != 0 { fields.insert(.nanoseconds) }
+        if member.permissions != self.previous.permissions { fields.insert(.permissions) }
+        if member.linkTarget != nil { fields.insert(.linkTarget) }
         let checksum = member.checksum.flatMap(BlobMember.checksum)
-        if checksum != nil { parts.insert(.checksum) }
-        if member.byteCount != nil { parts.insert(.byteCount) }
-        if member.isEncrypted { parts.insert(.isEncrypted) }
-        self.output.append(fixed: parts.rawValue)
+        if checksum != nil { fields.insert(.checksum) }
+        if member.byteCount != nil { fields.insert(.byteCount) }
+        if member.isEncrypted { fields.insert(.isEncrypted) }
+        self.output.append(fixed: fields.rawValue)
         let shared = Self.sharedCount(member.name, self.previous.name)
         self.output.append(varint: UInt64(shared))
         self.output.append(counted: member.name[shared...])
         let place = record.place ?? -1
         self.output.append(varint: zigzag(place &- self.previous.place))
         if let byteCount = member.byteCount { self.output.append(varint: UInt64(bitPattern: byteCount)) }
-        if parts.contains(.kind) {
+        if fields.contains(.kind) {
             let kind = RecordedKind(kind: member.kind, special: member.specialKind)
             self.output.append(fixed: UInt8(RecordedKind.all.firstIndex(of: kind) ?? 0))
         }
-        if parts.contains(.time) {
+        if fields.contains(.time) {
             // Plus one, because 0 means no time; seconds are below 1e15, so that the sum does not overflow.
             self.output.append(varint: seconds.map { zigzag($0 &- (self.previous.seconds ?? 0)) &+ 1 } ?? 0)
         }
-        if parts.contains(.nanoseconds) { self.output.append(fixed: nanoseconds) }
-        if parts.contains(.permissions) { self.output.append(varint: member.permissions.map { UInt64($0) + 1 } ?? 0) }
+        if fields.contains(.nanoseconds) { self.output.append(fixed: nanoseconds) }
+        if fields.contains(.permissions) { self.output.append(varint: member.permissions.map { UInt64($0) + 1 } ?? 0) }
         if let target = member.linkTarget { self.output.append(counted: target) }
         if let checksum { self.output.append(fixed: checksum) }
         self.previous = Previous(
@@ -109,34 +109,34 @@ struct MemberRecordReader {
     mutating func skip() throws(BlobError) { _ = try self.next() }
 
     mutating func next() throws(BlobError) -> MemberTable.Record {
-        let parts = Parts(rawValue: try self.input.fixed())
+        let fields = RecordFields(rawValue: try self.input.fixed())
         let shared = try self.input.count(atMost: self.previous.name.count)
         let name = self.previous.name[..<shared] + (try self.input.counted(atMost: self.input.remaining))
         let place = self.previous.place &+ unzigzag(try self.input.varint())
-        var member = BlobMember(index: self.index, name: Array(name), isEncrypted: parts.contains(.isEncrypted))
-        if parts.contains(.byteCount) { member.byteCount = Int64(try self.input.count()) }
-        if parts.contains(.kind) {
+        var member = BlobMember(index: self.index, name: Array(name), isEncrypted: fields.contains(.isEncrypted))
+        if fields.contains(.byteCount) { member.byteCount = Int64(try self.input.count()) }
+        if fields.contains(.kind) {
             let kind = RecordedKind.all[try Int(self.input.fixed(UInt8.self)) % RecordedKind.all.count]
             (member.kind, member.specialKind) = (kind.kind, kind.special)
         }
         var seconds = self.previous.seconds
-        if parts.contains(.time) {
+        if fields.contains(.time) {
             let number = try self.input.varint()
             seconds = number == 0 ? nil : (self.previous.seconds ?? 0) &+ unzigzag(number - 1)
         }
-        let nanoseconds = parts.contains(.nanoseconds) ? try self.input.fixed(UInt32.self) : 0
+        let nanoseconds = fields.contains(.nanoseconds) ? try self.input.fixed(UInt32.self) : 0
         member.modificationTime = seconds.map {
             Date(timeIntervalSince1970: Double($0) + Double(nanoseconds) / 1_000_000_000)
         }
         member.permissions = self.previous.permissions
-        if parts.contains(.permissions) {
+        if fields.contains(.permissions) {
             let number = try self.input.varint()
             member.permissions = number == 0 ? nil : UInt16(truncatingIfNeeded: number - 1)
         }
-        if parts.contains(.linkTarget) {
+        if fields.contains(.linkTarget) {
             member.linkTarget = Array(try self.input.counted(atMost: self.input.remaining))
         }
-        if parts.contains(.checksum) { member.checksum = BlobMember.text(ofChecksum: try self.input.fixed()) }
+        if fields.contains(.checksum) { member.checksum = BlobMember.text(ofChecksum: try self.input.fixed()) }
         self.index += 1
         self.previous = Previous(
             name: member.name, place: place, seconds: seconds, permissions: member.permissions)

@@ -52,9 +52,7 @@ final class TableHolder: Sendable {
 
     /// The source below all layers, for whose content a table is valid.
     private var origin: any BlobInputStreamDataSource {
-        var origin = self.base
-        while let layer = origin as? any BlobLayer { origin = layer.underlying }
-        return origin
+        layerChain(of: self.base).reduce(self.base) { $1 }
     }
 
     /// Returns the identity of the archive's current content; nil when none is known, or a table would not help.
@@ -80,12 +78,7 @@ final class TableHolder: Sendable {
 
     /// True when a filter lies between the archive and the origin.
     private var isDecoded: Bool {
-        var source = self.base
-        while let layer = source as? any BlobLayer {
-            if layer is any RestartPointListing, !(layer is MemberSource) { return true }
-            source = layer.underlying
-        }
-        return false
+        layerChain(of: self.base).contains { $0 is any RestartPointListing && !($0 is MemberSource) }
     }
 
     /// Returns the table of the archive's current content; nil when there is none.

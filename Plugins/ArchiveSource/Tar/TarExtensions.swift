@@ -45,20 +45,20 @@ struct PaxRecords {
     /// The length of the member in bytes, holes included.
     private(set) var realSize: Int64?
     private(set) var modificationTime: Double?
-    /// The parts that are not holes, in formats 0.0 and 0.1 of GNU sparse files.
-    private(set) var sparseParts: [TarSparsePart]?
+    /// The regions that are not holes, in formats 0.0 and 0.1 of GNU sparse files.
+    private(set) var sparseRegions: [TarRegion]?
     /// The reason why the bytes cannot be trusted; nil when there is none.
     private(set) var warning: String?
     private var sparseVersion: (major: Int64, minor: Int64)?
-    private var partOffset: Int64?
-    private var partCount: Int64?
+    private var regionOffset: Int64?
+    private var regionCount: Int64?
 
     private static let globalKeys: Set = ["size", "mtime"]
 
     /// True when there is a record with this key of ``TarGlobals``, if only an empty one.
     func has(_ key: String) -> Bool { self.keys.contains(key) }
 
-    /// True for format 1.0 of GNU sparse files, in which the list of the parts precedes the bytes.
+    /// True for format 1.0 of GNU sparse files, in which the list of the regions precedes the bytes.
     var hasMapInData: Bool { self.sparseVersion.map { $0 == (1, 0) } ?? false }
 
     init(_ body: [UInt8]) {
@@ -73,7 +73,7 @@ struct PaxRecords {
             self.take(record.key, record.value)
             rest = rest.dropFirst(Int(length))
         }
-        if let partCount, partCount != Int64(self.sparseParts?.count ?? 0) {
+        if let regionCount, regionCount != Int64(self.sparseRegions?.count ?? 0) {
             self.warning = self.warning ?? "the map of the sparse file is not whole"
         }
         if let version = self.sparseVersion, version != (0, 0), version != (0, 1), version != (1, 0) {
@@ -104,16 +104,16 @@ struct PaxRecords {
         case "GNU.sparse.major": self.sparseVersion = (self.number(value) ?? -1, self.sparseVersion?.minor ?? 0)
         case "GNU.sparse.minor": self.sparseVersion = (self.sparseVersion?.major ?? 0, self.number(value) ?? -1)
         case "GNU.sparse.numblocks":
-            self.partCount = self.number(value)
-            self.sparseParts = []
-        case "GNU.sparse.offset": self.partOffset = self.number(value)
+            self.regionCount = self.number(value)
+            self.sparseRegions = []
+        case "GNU.sparse.offset": self.regionOffset = self.number(value)
         case "GNU.sparse.numbytes":
-            guard let offset = self.partOffset, let count = self.number(value), self.sparseParts != nil else {
+            guard let offset = self.regionOffset, let count = self.number(value), self.sparseRegions != nil else {
                 self.warning = self.warning ?? "the map of the sparse file is malformed"
                 return
             }
-            self.sparseParts?.append(TarSparsePart(byteOffset: offset, byteCount: count))
-            self.partOffset = nil
+            self.sparseRegions?.append(TarRegion(byteOffset: offset, byteCount: count))
+            self.regionOffset = nil
         case "GNU.sparse.map": self.takeMap(value)
         default: break
         }
@@ -132,15 +132,15 @@ struct PaxRecords {
             self.warning = "the map of the sparse file is malformed"
             return
         }
-        var parts: [TarSparsePart] = []
+        var regions: [TarRegion] = []
         for index in stride(from: 0, to: numbers.count, by: 2) {
             guard let offset = numbers[index], let count = numbers[index + 1] else {
                 self.warning = "the map of the sparse file is malformed"
                 return
             }
-            parts.append(TarSparsePart(byteOffset: offset, byteCount: count))
+            regions.append(TarRegion(byteOffset: offset, byteCount: count))
         }
-        (self.sparseParts, self.partCount) = (parts, nil)
+        (self.sparseRegions, self.regionCount) = (regions, nil)
     }
 
     private mutating func number(_ value: ArraySlice<UInt8>) -> Int64? {

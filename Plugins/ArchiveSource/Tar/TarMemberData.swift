@@ -2,32 +2,32 @@ import BlobCore
 
 /// A cursor over the stored bytes of a member and the places in the file that they belong to.
 struct TarMemberData {
-    /// The parts of a sparse file; nil for a file without holes.
-    var parts: [TarSparsePart]?
-    /// True while the list of the parts stands before the bytes.
+    /// The regions of a sparse file; nil for a file without holes.
+    var regions: [TarRegion]?
+    /// True while the list of the regions stands before the bytes.
     var hasMapInData = false
-    private var partIndex = 0
-    private var partPosition: Int64 = 0
+    private var regionIndex = 0
+    private var regionPosition: Int64 = 0
     /// The offset in the file after the last bytes.
     private(set) var byteOffset: Int64 = 0
 
-    var isSparse: Bool { self.parts != nil || self.hasMapInData }
+    var isSparse: Bool { self.regions != nil || self.hasMapInData }
 
     /// Returns the next bytes and their offset in the file; nil at the end.
     mutating func next(in blocks: TarBlocks) throws(BlobError) -> (UnsafeRawBufferPointer, byteOffset: Int64)? {
         if self.hasMapInData { try self.readMap(in: blocks) }
-        guard let part = self.currentPart(in: blocks) else {
-            guard blocks.data.isEmpty || self.parts == nil else { throw Self.lengthError(in: blocks) }
+        guard let region = self.currentRegion(in: blocks) else {
+            guard blocks.data.isEmpty || self.regions == nil else { throw Self.lengthError(in: blocks) }
             return nil
         }
         guard !blocks.data.isEmpty else { throw Self.lengthError(in: blocks) }
-        let (offset, overflows) = part.byteOffset.addingReportingOverflow(self.partPosition)
-        guard !overflows, part.byteOffset >= 0 else {
+        let (offset, overflows) = region.byteOffset.addingReportingOverflow(self.regionPosition)
+        guard !overflows, region.byteOffset >= 0 else {
             throw BlobError(
                 .corrupted, "A part of the sparse file is out of range.", byteOffset: blocks.data.lowerBound)
         }
-        let bytes = try blocks.read(atMost: part.byteCount - self.partPosition)
-        self.partPosition += Int64(bytes.count)
+        let bytes = try blocks.read(atMost: region.byteCount - self.regionPosition)
+        self.regionPosition += Int64(bytes.count)
         self.byteOffset = offset &+ Int64(bytes.count)
         return (bytes, offset)
     }
@@ -36,19 +36,19 @@ struct TarMemberData {
     mutating func readDirectly(_ blocks: TarBlocks, into output: inout OutputRawSpan) throws(BlobError) -> Int {
         guard !self.isSparse else { return 0 }
         let count = try blocks.readDirectly(into: &output)
-        self.partPosition += Int64(count)
+        self.regionPosition += Int64(count)
         self.byteOffset += Int64(count)
         return count
     }
 
-    /// Returns the part that the next bytes belong to; nil after the last one.
-    private mutating func currentPart(in blocks: TarBlocks) -> TarSparsePart? {
-        guard let parts else { return blocks.data.isEmpty ? nil : TarSparsePart(byteOffset: 0, byteCount: .max) }
-        while self.partIndex < parts.count {
-            let part = parts[self.partIndex]
-            if self.partPosition < part.byteCount { return part }
-            self.partIndex += 1
-            self.partPosition = 0
+    /// Returns the region that the next bytes belong to; nil after the last one.
+    private mutating func currentRegion(in blocks: TarBlocks) -> TarRegion? {
+        guard let regions else { return blocks.data.isEmpty ? nil : TarRegion(byteOffset: 0, byteCount: .max) }
+        while self.regionIndex < regions.count {
+            let region = regions[self.regionIndex]
+            if self.regionPosition < region.byteCount { return region }
+            self.regionIndex += 1
+            self.regionPosition = 0
         }
         return nil
     }
@@ -59,19 +59,19 @@ struct TarMemberData {
             byteOffset: blocks.data.lowerBound)
     }
 
-    /// Reads the blocks after a GNU header that continue its list of parts; returns their length in bytes.
+    /// Reads the blocks after a GNU header that continue its list of regions; returns their length in bytes.
     mutating func takeSparseBlocks(in blocks: TarBlocks) throws(BlobError) -> Int64 {
         var byteCount: Int64 = 0
         while true {
             let offset = Int64(TarHeader.byteCount) + byteCount
             guard let block = try blocks.block(at: offset) else { throw blocks.isTruncated }
-            self.parts?.append(contentsOf: TarSparsePart.parts(in: block, at: 0, count: 21))
+            self.regions?.append(contentsOf: TarRegion.regions(in: block, at: 0, count: 21))
             byteCount += Int64(TarHeader.byteCount)
-            guard self.parts?.count ?? 0 <= TarSparsePart.maximumCount,
-                byteCount <= Int64(TarSparsePart.maximumCount) * 24
+            guard self.regions?.count ?? 0 <= TarRegion.maximumCount,
+                byteCount <= Int64(TarRegion.maximumCount) * 24
             else {
                 throw BlobError(
-                    .limitExceeded, "The sparse file has more parts than the limit of \(TarSparsePart.maximumCount).",
+                    .limitExceeded, "The sparse file has more parts than the limit of \(TarRegion.maximumCount).",
                     byteOffset: blocks.nextOffset + offset)
             }
             if block.block[504] == 0 { return byteCount }
@@ -90,31 +90,31 @@ struct TarMemberData {
             let place = blocks.data.lowerBound
             for (position, byte) in try blocks.read().enumerated() where try map.take(byte) {
                 blocks.skipBlocks(place + Int64(position) + 1 - start, from: start)
-                self.parts = map.parts
+                self.regions = map.regions
                 return
             }
         }
     }
 }
 
-/// A part of a sparse file that is not a hole.
-struct TarSparsePart: Equatable {
-    /// The maximum number of parts in a file; each takes 16 bytes of memory.
+/// A region of a sparse file that is not a hole.
+struct TarRegion: Equatable {
+    /// The maximum number of regions in a file; each takes 16 bytes of memory.
     static let maximumCount = 500_000
 
     /// The offset from the beginning of the file.
     let byteOffset: Int64
     let byteCount: Int64
 
-    /// Returns the parts in a GNU header or a block that continues it: offset and length in 12 bytes each.
-    static func parts(in header: TarHeader, at start: Int, count: Int) -> [TarSparsePart] {
-        var parts: [TarSparsePart] = []
+    /// Returns the regions in a GNU header or a block that continues it: offset and length in 12 bytes each.
+    static func regions(in header: TarHeader, at start: Int, count: Int) -> [TarRegion] {
+        var regions: [TarRegion] = []
         for index in 0..<count where header.block[start + 24 * index] != 0 {
             let place = start + 24 * index
-            parts.append(
-                TarSparsePart(byteOffset: header.number(place, 12), byteCount: header.number(place + 12, 12)))
+            regions.append(
+                TarRegion(byteOffset: header.number(place, 12), byteCount: header.number(place + 12, 12)))
         }
-        return parts
+        return regions
     }
 }
 
@@ -127,7 +127,7 @@ struct TarSparseMap {
     private var line: [UInt8] = []
     private var pairCount: Int64?
     private var byteOffset: Int64?
-    private(set) var parts: [TarSparsePart] = []
+    private(set) var regions: [TarRegion] = []
 
     /// Takes the next byte; returns true when the list is complete.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
@@ -139,18 +139,18 @@ struct TarSparseMap {
         guard let number = decimal(self.line[...]) else { throw self.isMalformed }
         self.line.removeAll(keepingCapacity: true)
         if self.pairCount == nil {
-            guard number <= TarSparsePart.maximumCount else {
+            guard number <= TarRegion.maximumCount else {
                 throw BlobError(
-                    .limitExceeded, "The sparse file has more parts than the limit of \(TarSparsePart.maximumCount).")
+                    .limitExceeded, "The sparse file has more parts than the limit of \(TarRegion.maximumCount).")
             }
             self.pairCount = number
         } else if let offset = self.byteOffset {
-            self.parts.append(TarSparsePart(byteOffset: offset, byteCount: number))
+            self.regions.append(TarRegion(byteOffset: offset, byteCount: number))
             self.byteOffset = nil
         } else {
             self.byteOffset = number
         }
-        return Int64(self.parts.count) == self.pairCount
+        return Int64(self.regions.count) == self.pairCount
     }
 
     private var isMalformed: BlobError { BlobError(.corrupted, "The map of the sparse file is malformed.") }

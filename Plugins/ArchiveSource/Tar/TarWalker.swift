@@ -161,7 +161,7 @@ final class TarWalker: MemberWalker {
         let realSize = extensions.pax?.realSize ?? (dialect == .gnu ? header.realSize : nil)
         let isSparse = dialect == .gnu && header.block[386] != 0
         let isExtended = header.block[482] != 0
-        if isSparse { self.data.parts = TarSparsePart.parts(in: header, at: 386, count: 4) }
+        if isSparse { self.data.regions = TarRegion.regions(in: header, at: 386, count: 4) }
         // From here on the header may no longer be in the buffer.
         let type = header.type
         if let byteCount = own?.size {
@@ -178,7 +178,7 @@ final class TarWalker: MemberWalker {
             self.byteCount = 0
             self.warning = self.warning ?? "its length with its holes is negative"
         }
-        if let parts = extensions.pax?.sparseParts { self.data.parts = parts }
+        if let regions = extensions.pax?.sparseRegions { self.data.regions = regions }
         self.data.hasMapInData = extensions.pax?.hasMapInData ?? false
         self.blocks.advance()
     }

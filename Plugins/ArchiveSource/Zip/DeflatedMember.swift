@@ -5,7 +5,7 @@ internal import GzipSource
 
 /// A large deflated member of a zip, decoded with restart points of its own, which the first read of the whole member
 /// leaves in the index file of the archive.
-struct DeflatedMember: IndexedMember {
+struct DeflatedMember: Sendable {
     /// The compressed length in bytes from which an index is worth its space: 4 MiB, tens of milliseconds of decoding.
     private static let minimumByteCount: Int64 = 4 << 20
 
@@ -24,8 +24,10 @@ struct DeflatedMember: IndexedMember {
             DeflateData(underlying: base, range: found.data, index: found.entry.index), format: .deflate, index: index)
     }
 
+    /// Returns true when there is an index, so that any offset is reached at once.
     func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool { try self.source.info(context).isRandomAccess }
 
+    /// Returns the bytes of the member from an offset on.
     func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody {
         var own = context
         // The member has a checksum, whatever its deflate data have not.
@@ -38,10 +40,13 @@ struct DeflatedMember: IndexedMember {
         return .inspected(try self.source.open(at: byteOffset, context: own), inflated, startingAt: byteOffset)
     }
 
+    /// Returns the restart points of the index; nil without one.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? { try self.source.restartPoints(context) }
 
+    /// Builds the index unless there is one; returns true when there is one now.
     func buildIndex(_ context: BlobContext) throws -> Bool { try self.source.buildIndex(context) }
 
+    /// Verifies the index as ``IndexVerifying`` does.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
         try self.source.verifyIndex(context, report: report)
     }

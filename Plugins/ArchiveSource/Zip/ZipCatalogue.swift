@@ -75,7 +75,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             makeBody: { info, _ throws(BlobError) in try found.makeBody(info, over: self.archive.base, context) },
             indexed: isWrapped ? nil : DeflatedMember(found, over: self.archive.base, self.archive.tables.policy),
             makeCheckedBody: { [data = found.data] info, scanner, context throws(BlobError) in
-                let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
+                let again = ZipSearch.Found(entry: entry, data: data, scanner: scanner)
                 return .stream(try ZipStream(again, .stored, info: info, context), startingAt: 0)
             })
     }
@@ -92,7 +92,7 @@ struct ZipCatalogue: ArchiveCatalogue {
         let around = ZipMemberBounds(precedingEnd: 0, next: next)
         guard let data = try? entry.locate(scanner, within: around),
             let stream = try? ZipStream(
-                ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner), method,
+                ZipSearch.Found(entry: entry, data: data, scanner: scanner), method,
                 info: BlobInfo(byteCount: entry.byteCount), context)
         else { return nil }
         return try? stream.bytes(atMost: Int(entry.byteCount))

@@ -7,8 +7,6 @@ struct ZipSearch {
         let entry: ZipEntry
         /// The range of the compressed bytes in the base, after the check of the local header.
         let data: Range<Int64>
-        /// The offset of the next local header, or of the directory.
-        let next: Int64
         let scanner: ArchiveScanner
         /// The member's use of the state shared in a pass; nil for a member that is read on its own.
         var lease: ZipPass.Lease?
@@ -90,7 +88,7 @@ struct ZipSearch {
                 .corrupted, "The member is encrypted, and shorter than the bytes of its encryption.",
                 byteOffset: data.lowerBound)
         }
-        return Found(entry: entry, data: data, next: surroundings.next, scanner: scanner)
+        return Found(entry: entry, data: data, scanner: scanner)
     }
 
     private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipMemberBounds) {
@@ -283,7 +281,7 @@ extension ZipSearch.Found {
             let scanner = try ArchiveScanner(bytes, context)
             // A wrong password is shown by the first read.
             _ = try scanner.bytes(at: 0, count: 1)
-            let found = ZipSearch.Found(entry: decrypted, data: range, next: range.upperBound, scanner: scanner)
+            let found = ZipSearch.Found(entry: decrypted, data: range, scanner: scanner)
             let body = try found.makePlainBody(info, over: bytes, context)
             // A walker reads to the end itself.
             let isWalked = if case .stream(let stream, _) = body { stream is MemberStream } else { false }
