@@ -135,6 +135,14 @@ extension UnsafeRawBufferPointer {
         }
         return memcmp(start, otherStart, self.count) == 0
     }
+
+    /// Returns the place of the first byte with a value, from a place on; nil when there is none.
+    func place(of byte: UInt8, from start: Int) -> Int? {
+        guard let base = self.baseAddress, let found = memchr(base + start, CInt(byte), self.count - start) else {
+            return nil
+        }
+        return UnsafeRawPointer(found) - base
+    }
 }
 
 /// Little-endian numbers; 0, which is no signature, when they do not lie within the buffer.

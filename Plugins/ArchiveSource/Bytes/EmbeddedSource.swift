@@ -1,5 +1,4 @@
 import BlobCore
-import BlobPlatform
 
 /// The archive in a source that begins with a program to unpack it, or the whole source when there is no program.
 ///
@@ -13,7 +12,6 @@ final class EmbeddedSource: BlobLayer {
         Array("MZ".utf8), [0x7F, 0x45, 0x4C, 0x46], Array("#!".utf8), [0xCF, 0xFA, 0xED, 0xFE],
         [0xCA, 0xFE, 0xBA, 0xBE],
     ]
-    private static let bufferByteCount = 256 * 1024
 
     let underlying: any BlobInputStreamDataSource
     private let format: ArchiveFormat
@@ -60,45 +58,23 @@ final class EmbeddedSource: BlobLayer {
         of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> Int64? {
         let beginning = try base.beginning(4, context)
-        guard Self.isProgram(beginning),
-            let first = format.signatures.first?.bytes.first
+        guard Self.isProgram(beginning), let signature = format.signatures.first?.bytes, let first = signature.first
         else { return nil }
-        let reader = try base.open(context: context)
-        defer { reader.close() }
-        var buffer: [UInt8] = []
-        // The offset of the buffer in the base.
-        var start: Int64 = 0
-        do {
-            while start < Self.maximumOffset {
-                let more = try [UInt8](unsafeUninitializedCapacity: Self.bufferByteCount) { bytes, count in
-                    count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(bytes))
-                }
-                buffer += more
-                let isLast = more.isEmpty
-                // Bytes too near to the end of the buffer are examined with the bytes that follow.
-                let end = isLast ? buffer.count : max(0, buffer.count - ArchiveFormat.startByteCount)
-                var place = 0
-                while let found = Self.index(of: first, in: buffer, place..<end) {
-                    if format.begins(buffer[found...]) { return start + Int64(found) }
-                    place = found + 1
-                }
-                guard !isLast else { break }
-                buffer.removeFirst(end)
-                start += Int64(end)
+        let scanner = try ArchiveScanner(base, context)
+        var byteOffset: Int64 = 0
+        while byteOffset < Self.maximumOffset,
+            case let bytes = try scanner.some(at: byteOffset, atMost: .max), !bytes.isEmpty
+        {
+            guard let place = bytes.place(of: first, from: 0) else {
+                byteOffset += Int64(bytes.count)
+                continue
             }
-        } catch {
-            throw BlobError(wrapping: error)
+            byteOffset += Int64(place)
+            let start = try scanner.bytes(at: byteOffset, count: ArchiveFormat.startByteCount)
+            if start.starts(with: signature), format.isArchive(Array(start)) { return byteOffset }
+            byteOffset += 1
         }
         return nil
-    }
-
-    private static func index(of byte: UInt8, in buffer: [UInt8], _ range: Range<Int>) -> Int? {
-        buffer.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress,
-                let found = memchr(start + range.lowerBound, CInt(byte), range.count)
-            else { return nil }
-            return UnsafeRawPointer(found) - start
-        }
     }
 }
 
@@ -111,21 +87,18 @@ extension BlobInputStreamDataSource {
 }
 
 extension ArchiveFormat {
-    /// The maximum number of bytes that ``begins(_:)`` examines.
+    /// The number of bytes that ``isArchive(_:)`` examines.
     fileprivate static let startByteCount = 32
 
-    /// Returns true when an archive begins here, and the bytes are not just its signature within a program.
-    fileprivate func begins(_ bytes: ArraySlice<UInt8>) -> Bool {
-        guard let first = self.signatures.first?.bytes, bytes.first == first.first, bytes.starts(with: first) else {
-            return false
-        }
-        let start = Array(bytes.prefix(Self.startByteCount))
+    /// Returns true when an archive begins with these bytes, and not just its signature, which a program may contain.
+    fileprivate func isArchive(_ start: [UInt8]) -> Bool {
+        guard start.count == Self.startByteCount else { return false }
         switch self {
         // 7zFormat.txt, SignatureHeader: the version, and a checksum of the 20 bytes that follow it.
-        case .sevenzip: return start.count == Self.startByteCount && start[6] == 0 && SevenZipHeader.isStart(start)
+        case .sevenzip: return start[6] == 0 && SevenZipHeader.isStart(start)
         // The first block of a RAR is its header, or in version 5 its encryption header, after a checksum and a length.
-        case .rar where start.count == Self.startByteCount && start[6] == 0: return start[9] == 0x73
-        case .rar where start.count == Self.startByteCount && start[6] == 1:
+        case .rar where start[6] == 0: return start[9] == 0x73
+        case .rar where start[6] == 1:
             let type = start[12] & 0x80 == 0 ? start[13] : start[14]
             return start[7] == 0 && (type == 1 || type == 4)
         default: return false

@@ -1,6 +1,5 @@
 internal import BlobBlocks
 import BlobCore
-import BlobPlatform
 
 /// An inspector of compressed bytes before libarchive gets them, which rejects a window that is too large in any part
 /// of the stream. All bytes pass, and none may be skipped.
@@ -169,10 +168,8 @@ struct LzipInspector: StreamInspector {
         guard bytes.count >= Self.headerByteCount else { return [] }
         var windows: [UInt64] = []
         var place = 0
-        while place <= bytes.count - Self.headerByteCount, let start = bytes.baseAddress,
-            let found = memchr(start + place, CInt(UInt8(ascii: "L")), bytes.count - Self.headerByteCount + 1 - place)
-        {
-            place = UnsafeRawPointer(found) - start
+        while let found = bytes.place(of: UInt8(ascii: "L"), from: place), found <= bytes.count - Self.headerByteCount {
+            place = found
             let header = bytes[place..<place + Self.headerByteCount]
             if header.starts(with: "LZIP".utf8), header[place + 4] <= 1, 12...29 ~= header[place + 5] & 0x1F {
                 windows.append(CompressionFormat.lzipWindow(header[place + 5]))

@@ -20,16 +20,10 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
 
     /// Enables one decoder of this format in libarchive, and no detection of formats around it or within it.
     func enable(_ archive: OpaquePointer) -> CInt {
-        switch self {
-        case .bzip2: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_BZIP2)
-        case .xz: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_XZ)
-        case .lzma: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_LZMA)
-        case .zstd: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_ZSTD)
-        case .lz4: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_LZ4)
-        case .lzip: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_LZIP)
-        // An appended decoder of this format would start without input; one found by its signature does not.
-        case .compress: blob_archive_read_support_filter_compress(archive)
-        }
+        // An appended decoder of compress would start without input; one found by its signature does not.
+        self == .compress
+            ? blob_archive_read_support_filter_compress(archive)
+            : blob_archive_read_append_filter(archive, self.facts.filter)
     }
 
     /// The bytes that libarchive is given after the end, to find out whether it gets there.
@@ -47,8 +41,10 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// The file extensions, each with its replacement in the name of the content.
     var fileExtensions: [(suffix: String, replacement: String)] { self.facts.fileExtensions }
 
-    /// The facts by which a format is recognised.
+    /// The facts by which a format is recognised, and its decoder.
     private struct Facts {
+        /// The number of the filter in libarchive.
+        let filter: CInt
         let signatures: [[UInt8]]
         let mediaTypes: [String]
         let fileExtensions: [(suffix: String, replacement: String)]
@@ -58,35 +54,38 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         switch self {
         case .bzip2:
             Facts(
-                signatures: [Array("BZh".utf8)], mediaTypes: ["application/x-bzip2"],
+                filter: ARCHIVE_FILTER_BZIP2, signatures: [Array("BZh".utf8)], mediaTypes: ["application/x-bzip2"],
                 fileExtensions: [("bz2", ""), ("tbz2", ".tar"), ("tbz", ".tar")])
         // The .xz File Format, 2.1.1.1.
         case .xz:
             Facts(
-                signatures: [[0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]], mediaTypes: ["application/x-xz"],
+                filter: ARCHIVE_FILTER_XZ, signatures: [[0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]],
+                mediaTypes: ["application/x-xz"],
                 fileExtensions: [("xz", ""), ("txz", ".tar")])
         // lzma-file-format.txt has none; these are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as all writers use.
         case .lzma:
             Facts(
-                signatures: [[0x5D, 0x00, 0x00]], mediaTypes: ["application/x-lzma"],
+                filter: ARCHIVE_FILTER_LZMA, signatures: [[0x5D, 0x00, 0x00]], mediaTypes: ["application/x-lzma"],
                 fileExtensions: [("lzma", ""), ("tlz", ".tar")])
         // RFC 8878, section 3.1.1; see also `begins(_:)`.
         case .zstd:
             Facts(
-                signatures: [[0x28, 0xB5, 0x2F, 0xFD]], mediaTypes: ["application/zstd"],
+                filter: ARCHIVE_FILTER_ZSTD, signatures: [[0x28, 0xB5, 0x2F, 0xFD]], mediaTypes: ["application/zstd"],
                 fileExtensions: [("zst", ""), ("tzst", ".tar")])
         // lz4_Frame_format.md; the second is the legacy frame.
         case .lz4:
             Facts(
-                signatures: [[0x04, 0x22, 0x4D, 0x18], [0x02, 0x21, 0x4C, 0x18]], mediaTypes: ["application/x-lz4"],
+                filter: ARCHIVE_FILTER_LZ4, signatures: [[0x04, 0x22, 0x4D, 0x18], [0x02, 0x21, 0x4C, 0x18]],
+                mediaTypes: ["application/x-lz4"],
                 fileExtensions: [("lz4", "")])
         case .lzip:
             Facts(
-                signatures: [Array("LZIP".utf8)], mediaTypes: ["application/x-lzip", "application/lzip"],
+                filter: ARCHIVE_FILTER_LZIP, signatures: [Array("LZIP".utf8)],
+                mediaTypes: ["application/x-lzip", "application/lzip"],
                 fileExtensions: [("lz", "")])
         case .compress:
             Facts(
-                signatures: [[0x1F, 0x9D]], mediaTypes: ["application/x-compress"],
+                filter: ARCHIVE_FILTER_COMPRESS, signatures: [[0x1F, 0x9D]], mediaTypes: ["application/x-compress"],
                 fileExtensions: [("z", ""), ("taz", ".tar")])
         }
     }

@@ -126,14 +126,7 @@ extension ArchiveEntry {
         let index = previous.map { $0.member.index + 1 } ?? 0
         let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
         let kind: BlobMember.Kind =
-            // The values of AE_IFMT, AE_IFREG and so on in archive_entry.h, which may differ from the system's.
-            switch entry.mode & 0o170000 {
-            case _ where entry.facts.contains(.hardLink): .hardLink
-            case 0o100000, 0: .file
-            case 0o040000: .directory
-            case 0o120000: .symbolicLink
-            default: .special
-            }
+            entry.facts.contains(.hardLink) ? .hardLink : BlobMember.Kind(mode: entry.mode)
         let isSized = entry.facts.contains(.byteCount) && (kind == .file || kind == .hardLink)
         let isLink = !entry.facts.isDisjoint(with: [.hardLink, .symbolicLink])
         let member = BlobMember(

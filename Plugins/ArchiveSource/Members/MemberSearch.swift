@@ -50,11 +50,11 @@ struct MemberSearch {
         let member = entry.member
         var uniqueName: [UInt8]?
         if index == nil { uniqueName = member.name }
-        for _ in 0..<Self.maximumLinkCount where entry.member.kind == .hardLink && !entry.hasBytes {
+        for _ in 0..<Self.maximumLinkCount where entry.member.kind == .hardLink && !entry.member.hasBytes {
             (walker, entry) = try self.follow(entry, unique: uniqueName)
             uniqueName = nil
         }
-        if self.archive.format == .cpio, entry.hasBytes, entry.member.byteCount == 0, entry.linkCount > 1 {
+        if self.archive.format == .cpio, entry.member.hasBytes, entry.member.byteCount == 0, entry.linkCount > 1 {
             (walker, entry) = try self.bytesBehindLinks(of: entry, walker)
         }
         try self.checkReadable(entry)
@@ -181,7 +181,7 @@ struct MemberSearch {
         of entry: ArchiveEntry, _ walker: any MemberWalker
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         while let later = try walker.next() {
-            if later.member.linkTarget == entry.member.name, later.member.kind == .hardLink, later.hasBytes {
+            if later.member.linkTarget == entry.member.name, later.member.kind == .hardLink, later.member.hasBytes {
                 return (walker, later)
             }
         }
@@ -204,7 +204,7 @@ struct MemberSearch {
                 "This member is encrypted, and the encryption of \(self.archive.format.rawValue) archives is not supported."
             )
         }
-        try entry.checkKind()
+        try member.checkKind()
         try member.checkHeader()
     }
 }

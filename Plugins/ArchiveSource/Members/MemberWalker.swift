@@ -130,18 +130,37 @@ struct ArchiveEntry {
     var gap: BlobError?
 
     /// - Parameter warning: The warning about a header that was read in spite of it; nil when there is none.
-    init(member: BlobMember, warning: String?, linkCount: UInt32) {
-        var member = member
-        member.headerFault = warning.flatMap { $0.isHarmless ? nil : $0 }
+    init(member: BlobMember, warning: String? = nil, linkCount: UInt32 = 1) {
         (self.member, self.linkCount) = (member, linkCount)
+        self.member.headerFault = warning.flatMap { $0.isHarmless ? nil : $0 }
     }
+}
 
+extension BlobMember.Kind {
+    /// The mask of the type in a mode, and the types of `stat(2)` and of AE_IFMT in archive_entry.h, which are the same
+    /// everywhere, unlike those of some systems.
+    static let (typeMask, regular, directoryType, linkType): (UInt32, UInt32, UInt32, UInt32) =
+        (0o170000, 0o100000, 0o040000, 0o120000)
+
+    /// Creates the kind of a member with a mode; a mode without a type is that of a file.
+    init(mode: UInt32) {
+        self =
+            switch mode & Self.typeMask {
+            case Self.regular, 0: .file
+            case Self.directoryType: .directory
+            case Self.linkType: .symbolicLink
+            default: .special
+            }
+    }
+}
+
+extension BlobMember {
     /// True when the member has bytes of its own.
     var hasBytes: Bool {
-        switch self.member.kind {
+        switch self.kind {
         case .file: true
         // pax and cpio may repeat the bytes after a further name.
-        case .hardLink: self.member.byteCount ?? 0 > 0
+        case .hardLink: self.byteCount ?? 0 > 0
         case .directory, .symbolicLink, .special: false
         }
     }
@@ -150,17 +169,15 @@ struct ArchiveEntry {
     func checkKind() throws(BlobError) {
         guard !self.hasBytes else { return }
         let what =
-            switch self.member.kind {
+            switch self.kind {
             case .directory: "a directory"
-            case .symbolicLink: "a symbolic link to '\(BlobMember.printable(self.member.linkTarget ?? []))'"
+            case .symbolicLink: "a symbolic link" + (self.linkTarget.map { " to '\(BlobMember.printable($0))'" } ?? "")
             case .hardLink: "a hard link that leads through too many others"
             case .file, .special: "a device or another special file"
             }
         throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
     }
-}
 
-extension BlobMember {
     /// Throws when the header has a fault: ``BlobError/Code/inconsistent`` or ``BlobError/Code/corrupted``.
     package func checkHeader() throws(BlobError) {
         guard let headerFault else { return }

@@ -34,8 +34,7 @@ final class BranchWalker: WalkerLayer {
     var entry: ArchiveEntry {
         let byteCount = Int64(clamping: self.byteCounts[self.index])
         return ArchiveEntry(
-            member: BlobMember(index: self.index, name: [UInt8(ascii: "m")], byteCount: byteCount), warning: nil,
-            linkCount: 1)
+            member: BlobMember(index: self.index, name: [UInt8(ascii: "m")], byteCount: byteCount))
     }
 
     var check: String? { self.checksums[self.index] == nil ? nil : "CRC-32" }

@@ -210,7 +210,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         }
         if member.kind == .symbolicLink { member.linkTarget = try self.target(of: index, directory, context) }
         if member.isEncrypted, context.password == nil { throw .withoutPassword("This member") }
-        try ArchiveEntry(member: member, warning: nil, linkCount: 1).checkKind()
+        try member.checkKind()
         return FoundMember(
             member: member, byteCount: member.byteCount, baseInfo: directory.info, storedRange: nil,
             makeBody: { [archive] info, byteOffset throws(BlobError) in

@@ -77,7 +77,7 @@ final class SevenZipCursor {
     func go(to index: Int, _ byteOffset: Int64) throws(BlobError) {
         try self.noting { () throws(BlobError) in
             while self.index < index {
-                if self.index >= 0, self.walker.entry.hasBytes { try self.walker.dropData() }
+                if self.index >= 0, self.walker.entry.member.hasBytes { try self.walker.dropData() }
                 guard try self.walker.advance() else {
                     throw BlobError(.corrupted, "The archive has fewer members than its header says.")
                 }

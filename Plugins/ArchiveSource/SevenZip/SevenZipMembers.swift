@@ -6,8 +6,8 @@ import BlobPlatform
 ///
 /// Names, kinds and permissions come out as from libarchive.
 struct SevenZipMembers {
-    private static let (typeMask, directory, regular, link): (UInt32, UInt32, UInt32, UInt32) =
-        (0o170000, 0o040000, 0o100000, 0o120000)
+    private typealias Kind = BlobMember.Kind
+
     private static let slash: [UInt8] = [UInt8(ascii: "/"), 0]
     /// 1970 in the time of Windows: units of 100 nanoseconds since 1601.
     private static let epoch: UInt64 = 116_444_736_000_000_000
@@ -52,14 +52,14 @@ struct SevenZipMembers {
         for (index, attributes) in attributes.enumerated() {
             var mode = attributes >> 16
             if hasBytes?[index] ?? true {
-                if mode == 0 { mode = Self.regular | 0o666 }
+                if mode == 0 { mode = Kind.regular | 0o666 }
             } else {
                 let isFile = areEmptyFiles?[emptyCount] ?? false
                 emptyCount += 1
                 if mode == 0 {
-                    mode = isFile ? Self.regular | 0o666 : Self.directory | 0o777
+                    mode = isFile ? Kind.regular | 0o666 : Kind.directoryType | 0o777
                 } else if !isFile {
-                    mode = mode & ~Self.typeMask | Self.directory
+                    mode = mode & ~Kind.typeMask | Kind.directoryType
                 }
             }
             // FILE_ATTRIBUTE_READONLY.
@@ -94,9 +94,9 @@ struct SevenZipMembers {
     }
 
     /// True when a member is a symbolic link.
-    var haveLinks: Bool { self.modes.contains { $0 & Self.typeMask == Self.link } }
+    var haveLinks: Bool { self.modes.contains { Kind(mode: $0) == .symbolicLink } }
 
-    private func isDirectory(_ index: Int) -> Bool { self.modes[index] & Self.typeMask == Self.directory }
+    private func isDirectory(_ index: Int) -> Bool { Kind(mode: self.modes[index]) == .directory }
 
     /// Returns the indices of the members with a name, in ascending order.
     ///
@@ -137,13 +137,11 @@ struct SevenZipMembers {
             return Array(String(decoding: units, as: UTF16.self).utf8)
         }
         if self.isDirectory(index), !name.isEmpty, name.last != Self.slash[0] { name.append(Self.slash[0]) }
-        let kind: BlobMember.Kind =
-            switch self.modes[index] & Self.typeMask {
-            case Self.regular, 0: .file
-            case Self.directory: .directory
+        let kind: Kind =
+            switch Kind(mode: self.modes[index]) {
             // A link without a target is a file to libarchive.
-            case Self.link: byteCount > 0 ? .symbolicLink : .file
-            default: .special
+            case .symbolicLink where byteCount == 0: .file
+            case let kind: kind
             }
         let time = self.times[index].flatMap { time in
             let units = time < Self.epoch ? 0 : time - Self.epoch

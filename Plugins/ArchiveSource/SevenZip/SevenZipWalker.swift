@@ -90,7 +90,7 @@ final class SevenZipWalker: WalkerLayer {
         }
         guard let walker = self.opened?.walker else { return false }
         while true {
-            if walker.index >= 0, walker.entry.hasBytes { try walker.dropData() }
+            if walker.index >= 0, walker.entry.member.hasBytes { try walker.dropData() }
             guard try walker.advance() else { return false }
             if walker.index == index { return true }
         }
@@ -147,7 +147,7 @@ final class HeaderWalker: WalkerLayer {
 
     /// Reads the member and advances; damaged bytes of members do not affect their headers.
     private func readOn() throws(BlobError) -> Bool {
-        if self.index >= 0, self.entry.hasBytes, !self.entry.member.isEncrypted { try? self.base.dropData() }
+        if self.index >= 0, self.entry.member.hasBytes, !self.entry.member.isEncrypted { try? self.base.dropData() }
         return try self.base.advance()
     }
 }

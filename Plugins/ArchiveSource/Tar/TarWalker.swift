@@ -60,7 +60,7 @@ final class TarWalker: MemberWalker {
                 byteCount: hasLength ? self.byteCount : nil,
                 modificationTime: Date(memberTime: self.modificationTime),
                 permissions: UInt16(truncatingIfNeeded: self.mode & 0o7777), linkTarget: isLink ? self.linkName : nil),
-            warning: self.warning, linkCount: 1)
+            warning: self.warning)
     }
 
     func finish() throws(BlobError) {

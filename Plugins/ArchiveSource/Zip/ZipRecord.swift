@@ -202,13 +202,11 @@ extension ZipRecord {
     var kind: BlobMember.Kind {
         let isFolder = self.endsWithSlash
         if let mode {
-            switch mode & 0o170000 {
-            case 0o040000: return .directory
-            case 0o120000: return .symbolicLink
-            case 0, 0o100000: return isFolder ? .directory : .file
+            switch BlobMember.Kind(mode: mode) {
+            case .file: return isFolder ? .directory : .file
             // Info-ZIP gives a member that came through a pipe the mode of the pipe.
-            case 0o010000: return .file
-            default: return self.byteCount > 0 ? .file : .special
+            case .special: return mode & 0o170000 == 0o010000 || self.byteCount > 0 ? .file : .special
+            case let kind: return kind
             }
         }
         // MS-DOS: attribute bit 4 marks a folder.

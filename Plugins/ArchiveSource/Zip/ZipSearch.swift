@@ -74,15 +74,7 @@ struct ZipSearch {
         }
         var entry = entry
         let data = try entry.locate(scanner, within: surroundings)
-        guard entry.kind == .file else {
-            let what =
-                switch entry.kind {
-                case .directory: "a directory"
-                case .symbolicLink: "a symbolic link"
-                case .file, .hardLink, .special: "a device or another special file"
-                }
-            throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
-        }
+        try entry.member.checkKind()
         guard entry.decrypted.compressedByteCount >= 0 else {
             throw BlobError(
                 .corrupted, "The member is encrypted, and shorter than the bytes of its encryption.",
