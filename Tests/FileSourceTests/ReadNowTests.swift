@@ -71,12 +71,4 @@ import Testing
         try writer.write([1], at: Int64(self.content.count))
         #expect(try read(10, at: 110) == Array(self.content[110..<120]))
     }
-
-    @Test func aClosedDescriptorIsClosed() throws {
-        try self.folder.write(self.content, to: "x")
-        let file = try self.descriptor(of: self.folder.path("x"))
-        file.close()
-        let error = try #require(throws: BlobError.self) { try self.readNow(file, 10, at: 0) }
-        #expect(error.code == .closed)
-    }
 }
