@@ -269,10 +269,10 @@ extension ArchiveContainer: IndexVerifying {
     }
 }
 
-extension ArchiveContainer: ForeignIndexImporting {
+extension ArchiveContainer: ToolIndexImporting {
     /// Makes an index of the archive's source, when that is a gzip.
-    package func importIndex(_ index: ForeignIndex, _ context: BlobContext) throws -> Bool {
-        guard let base = self.archive.base as? any ForeignIndexImporting else {
+    package func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool {
+        guard let base = self.archive.base as? any ToolIndexImporting else {
             throw BlobError(.unsupported, "The index is one of gzip data, and the archive is not in a gzip.")
         }
         return try base.importIndex(index, context)

@@ -51,3 +51,75 @@ public struct GzipEncodedSource: BlobLayer {
             validator: base.validator.map { .combined("gzip-\(self.level)-zlib-\(Deflater.version)", [$0]) })
     }
 }
+
+/// An encoder of one gzip member (RFC 1952).
+///
+/// The output depends only on the bytes and the level, because zlib always gets 64 KiB of input, except for the last
+/// ones, and an empty output buffer of its own.
+final class GzipEncoder: BlobTransform {
+    /// The number of bytes that are encoded at once, all that the framework collects, and the size of the output buffer.
+    private static let bufferByteCount = 64 * 1024
+
+    /// The length of the trailer, CRC-32 and ISIZE, in bytes.
+    private static let trailerByteCount = 8
+
+    private let encodedInfo: (BlobInfo) -> BlobInfo
+    private var deflater: Deflater
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 64)
+    /// The part of the buffer to deliver.
+    private var encoded: UnsafeRawBufferPointer
+    /// The number of bytes left of those that are being encoded; nil before more are collected.
+    private var restByteCount: Int?
+    private var isDone = false
+    private var sum = CRC32()
+    private var byteCount: UInt32 = 0
+
+    /// - Parameter info: Derives the info of the encoded bytes from the info of the base.
+    init(level: Int, info: @escaping (BlobInfo) -> BlobInfo) throws(BlobError) {
+        self.encodedInfo = info
+        self.deflater = try Deflater(level: level)
+        // Without name, time and system (section 2.3), so that it is always the same. XFL as zlib sets it: 2 for the
+        // smallest, 4 for the fastest.
+        let header = GzipHeader.identification + [8, 0, 0, 0, 0, 0, level == 9 ? 2 : level < 2 ? 4 : 0, 255]
+        self.buffer.copyBytes(from: header)
+        self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<header.count])
+    }
+
+    deinit { self.buffer.deallocate() }
+
+    func info(of base: BlobInfo) -> BlobInfo { self.encodedInfo(base) }
+
+    func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
+        while self.encoded.isEmpty, !self.isDone {
+            let rest = self.restByteCount ?? input.byteCount
+            if self.restByteCount == nil {
+                guard isLast || rest == Self.bufferByteCount else { return .needsInput }
+                input.withUnsafeBytes { self.sum.update($0) }
+                self.byteCount &+= UInt32(rest)
+            }
+            let count = try input.extracting(first: rest).withUnsafeBytes { bytes throws(BlobError) in
+                try self.encode(bytes, isLast: isLast && rest == input.byteCount)
+            }
+            input = input.extracting(droppingFirst: count)
+        }
+        let count = output.append(contentsOf: self.encoded)
+        self.encoded = UnsafeRawBufferPointer(rebasing: self.encoded[count...])
+        return self.isDone && self.encoded.isEmpty ? .end : .full
+    }
+
+    /// Encodes more bytes, and returns the number of those that were consumed.
+    private func encode(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(BlobError) -> Int {
+        var rest = bytes
+        var output = OutputRawSpan(buffer: self.buffer, initializedCount: 0)
+        let isAtEnd = try self.deflater.encode(&rest, isLast: isLast, into: &output)
+        if isAtEnd, output.freeCapacity >= Self.trailerByteCount {
+            output.append(self.sum.value.littleEndian, as: UInt32.self)
+            output.append(self.byteCount.littleEndian, as: UInt32.self)
+            self.isDone = true
+        }
+        // At the end without room for the trailer, the next call appends it: zlib reports the end again then.
+        self.restByteCount = isAtEnd || output.freeCapacity == 0 ? rest.count : nil
+        self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<output.finalize(for: self.buffer)])
+        return bytes.count - rest.count
+    }
+}

@@ -1,6 +1,6 @@
 public import BlobCore
 package import BlobDeflate
-internal import BlobIndex
+package import BlobIndex
 import BlobPlatform
 
 /// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.
@@ -41,6 +41,35 @@ public struct GzipSource: BlobLayer {
         case zlib
         /// RFC 1951: no header and no checksum, so that a damaged byte may go unnoticed.
         case deflate
+
+        /// The checksum in the trailers of the format; nil when it has none.
+        fileprivate var checksumName: String? {
+            switch self {
+            case .gzip: "CRC-32"
+            case .zlib: "Adler-32"
+            case .deflate: nil
+            }
+        }
+
+        /// The file name extensions of this format, in lower case and without the dot.
+        ///
+        /// `pigz -z` writes `zz`; RFC 6713 registers `gz`.
+        var fileExtensions: [String] {
+            switch self {
+            case .gzip: ["gz"]
+            case .zlib: ["zlib", "zz"]
+            case .deflate: ["deflate"]
+            }
+        }
+
+        /// Returns the name of the decoded content: `a.txt` for `a.txt.gz`, `a.tar` for `a.tgz`, otherwise the same name.
+        func decodedName(_ name: String) -> String {
+            let lowercased = name.lowercased()
+            if self == .gzip, lowercased.hasSuffix(".tgz"), name.count > 4 { return String(name.dropLast(3)) + "tar" }
+            let suffix = self.fileExtensions.map { ".\($0)" }.first { lowercased.hasSuffix($0) }
+            guard let suffix, name.count > suffix.count else { return name }
+            return String(name.dropLast(suffix.count))
+        }
     }
 
     /// The source of the compressed bytes.
@@ -51,7 +80,7 @@ public struct GzipSource: BlobLayer {
     let library: InflateLibrary
     let tuning: GzipTuning
     let holder: IndexHolder<GzipIndex>
-    private let members: MemberStarts
+    private let reached = LearnedFacts<ReachedPoints>()
 
     /// The number of compressed bytes from which an index is worth its space: about ten milliseconds of decoding.
     private static let worthwhileByteCount: Int64 = 4 << 20
@@ -82,7 +111,6 @@ public struct GzipSource: BlobLayer {
         ) { file, layer, content throws(BlobError) in
             try GzipIndex(file, layer: layer, content: content, tuning: tuning)
         }
-        self.members = MemberStarts()
     }
 
     /// The traits of the base, without ``BlobTraits/neverBlocks`` when an index file is looked for.
@@ -113,12 +141,13 @@ public struct GzipSource: BlobLayer {
         if let index = try self.holder.index(of: baseInfo, context) {
             let info = self.decoded(baseInfo, index)
             let stream = IndexedStream(
-                index, self.indexedOpening(baseInfo, context), info: info, at: opening.byteOffset
+                index, IndexedOpening(source: self, baseValidator: baseInfo.validator, context: context), info: info,
+                at: opening.byteOffset
             ) { self.body(try openBase(), $0, info: info) }
             return .stream(stream, startingAt: opening.byteOffset)
         }
-        let recording = opening.byteOffset == 0 ? try self.recording(isRequired: false, context) : nil
-        return self.body(try openBase(), opening, recording)
+        let recorder = opening.byteOffset == 0 ? try self.recorder(isRequired: false, context) : nil
+        return self.body(try openBase(), opening, recorder)
     }
 
     /// Returns a body that uses no index, and that makes one while it is read from the start.
@@ -127,52 +156,50 @@ public struct GzipSource: BlobLayer {
     ///   - base: A reader of the base from its start.
     ///   - info: The info of the decoded bytes; nil derives it from the info of the base.
     private func body(
-        _ base: BlobReader, _ opening: BlobOpening, _ recording: IndexRecording? = nil, info: BlobInfo? = nil
+        _ base: BlobReader, _ opening: BlobOpening, _ recorder: PointRecorder? = nil, info: BlobInfo? = nil
     ) -> BlobBody {
-        let job = DecodingJob(source: self, recording: recording, context: opening.context)
+        let job = DecodingJob(source: self, recorder: recorder, context: opening.context)
         return .deferred(base) { baseInfo, _ in
             let info = info ?? self.decoded(baseInfo, nil)
             try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
-            let content = MemberStarts.Content(baseInfo)
-            guard let start = content.flatMap({ self.members.last(before: opening.byteOffset, in: $0)?.point }) else {
-                return try self.body(base, job, at: .start, info: info, of: content)
-            }
+            let reached = self.reached.facts(of: baseInfo) { ReachedPoints() }
+            let start = reached?.last(before: opening.byteOffset) ?? .start
+            guard start.byteOffset > 0 else { return try self.body(base, job, at: start, info: info, reached) }
             base.close()
             let base = try self.base.open(
-                at: start.bitOffset / 8, matching: baseInfo.validator, context: opening.context)
-            return try self.body(base, job, at: start, info: info, of: content)
+                at: start.compressedByteOffset, matching: baseInfo.validator, context: opening.context)
+            return try self.body(base, job, at: start, info: info, reached)
         }
     }
 
     /// Returns a body of the bytes from a position between members on, of which several threads decode blocked gzip.
     private func body(
-        _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
-        of content: MemberStarts.Content?
+        _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo, _ reached: ReachedPoints?
     ) throws -> BlobBody {
         let makeTransform = {
             BlobBody.transform(base, try GzipDecoder(job, at: start, info: info), startingAt: start.byteOffset)
         }
-        guard self.format == .gzip, job.recording?.isRequired != true else { return try makeTransform() }
+        guard self.format == .gzip, job.recorder?.isRequired != true else { return try makeTransform() }
         return .deferred(base, peeking: BlockHeader.usualByteCount) { _, beginning in
-            let header = beginning.withUnsafeBytes { BlockHeader($0) }
-            guard let header, header.byteCount > 0 else { return try makeTransform() }
-            let stream = BlockedStream(base, job, at: start, info: info) { starts in
-                if let content { self.members.append(starts, in: content) }
-            }
+            guard beginning.withUnsafeBytes({ BlockHeader($0) }) != nil else { return try makeTransform() }
+            let stream = BlockedStream(base, job, at: start, info: info) { reached?.append($0) }
             return .stream(stream, startingAt: start.byteOffset)
         }
     }
 
-    /// Returns the parameters with which decoders that use an index open the base.
-    func indexedOpening(_ baseInfo: BlobInfo, _ context: BlobContext) -> IndexedOpening {
-        IndexedOpening(
-            base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
-            tuning: self.tuning, context: context)
+    /// Creates a decoder before the first byte.
+    func makeDecoder(_ recorder: PointRecorder? = nil) throws(BlobError) -> FrameDecoder {
+        try FrameDecoder(self.format, library: self.library, recorder: recorder)
     }
 
-    /// Returns a recording of an index for a read from the start; nil when no index is to be made.
-    private func recording(isRequired: Bool, _ context: BlobContext) throws -> IndexRecording? {
-        try self.holder.newIndexPlace(isRequired: isRequired, context).map { IndexRecording($0, self.tuning) }
+    /// Reports the checks that were made, at the end of the decoded bytes.
+    func reportEnd(byteCount: Int64, _ context: BlobContext) {
+        context.reportEnd(of: self.format.rawValue, byteCount: byteCount, check: self.format.checksumName)
+    }
+
+    /// Returns a recorder of an index for a read from the start; nil when no index is to be made.
+    private func recorder(isRequired: Bool, _ context: BlobContext) throws -> PointRecorder? {
+        try self.holder.newIndexPlace(isRequired: isRequired, context).map { PointRecorder($0, self.tuning) }
     }
 
     /// Returns the info of the decoded bytes, from the info of the base.
@@ -191,16 +218,16 @@ extension GzipSource: BlobIndexing {
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         let baseInfo = try self.base.info(context)
         if try self.holder.index(of: baseInfo, context)?.isWhole() == true { return true }
-        guard let recording = try self.recording(isRequired: true, context) else { return false }
-        try self.record(recording, context)
+        guard let recorder = try self.recorder(isRequired: true, context) else { return false }
+        try self.record(recorder, context)
         return try self.describe(context).byteCount != nil
     }
 
-    /// Decodes everything once for a recording, and reports the compressed bytes that are read.
-    func record(_ recording: IndexRecording, _ context: BlobContext) throws {
+    /// Decodes everything once for a recorder, and reports the compressed bytes that are read.
+    private func record(_ recorder: PointRecorder, _ context: BlobContext) throws {
         let base = try self.base.open(context: context)
         defer { base.close() }
-        let job = DecodingJob(source: self, recording: recording, context: context)
+        let job = DecodingJob(source: self, recorder: recorder, context: context)
         let pass = DecodingPass(base, waits: true, try job.makeDecoder())
         var reported: Int64 = 0
         let byteCount = try pass.drain(context) {
@@ -208,6 +235,63 @@ extension GzipSource: BlobIndexing {
             reported = base.byteOffset
         }
         try job.end(compressedByteCount: pass.compressedByteOffset, byteCount: byteCount)
+    }
+}
+
+extension GzipSource: ToolIndexImporting {
+    package func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool {
+        guard let place = try self.holder.newIndexPlace(isRequired: true, context) else { return false }
+        let comparison = try self.comparison(with: index, place, context)
+        if let fault = comparison.faults.first {
+            throw BlobError(
+                .inconsistent,
+                "The \(index.format.rawValue) index is not that of these data (faults: \(comparison.faults.count), "
+                    + "points: \(index.points.count)). \(fault)")
+        }
+        return try self.describe(context).byteCount != nil
+    }
+
+    /// Decodes everything once, and compares the index of another tool with it.
+    ///
+    /// - Parameter place: The place of the index that is made if the other one is right; nil for none.
+    private func comparison(
+        with index: ToolIndex, _ place: NewIndexPlace?, _ context: BlobContext
+    ) throws -> ToolIndexComparison {
+        let info = try self.base.info(context)
+        if let stated = index.compressedByteCount, let byteCount = info.byteCount, stated != byteCount {
+            throw BlobError(
+                .inconsistent,
+                "The \(index.format.rawValue) index is that of \(stated) compressed bytes, and there are \(byteCount).")
+        }
+        let comparison = ToolIndexComparison(index)
+        try self.record(PointRecorder(place, self.tuning, comparison), context)
+        return comparison
+    }
+}
+
+extension GzipSource: IndexVerifying {
+    package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
+        let baseInfo = try self.base.info(context)
+        guard let index = try self.holder.index(of: baseInfo, context) else {
+            guard let other = try self.holder.toolIndex() else { return nil }
+            for fault in try self.comparison(with: other, nil, context).faults { try report(fault) }
+            return other.points.count
+        }
+        let unindexed = GzipSource(
+            self.base, format: self.format, index: .none, library: self.library, tuning: self.tuning)
+        let reader = try unindexed.open(matching: self.decoded(baseInfo, nil).validator, context: context)
+        defer { reader.close() }
+        var verification = IndexVerification(
+            index, IndexedOpening(source: self, baseValidator: baseInfo.validator, context: context))
+        try verification.run(reader, report: report)
+        return index.layout.points.count
+    }
+}
+
+extension GzipSource: RestartPointListing {
+    /// Returns the restart points of the index; nil without one.
+    package func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
+        try self.holder.index(of: self.base.info(context), context)?.layout.points
     }
 }
 
@@ -229,7 +313,7 @@ extension GzipSource: BlobDescribing {
         let baseInfo = try self.base.info(context)
         guard let layout = try self.holder.index(of: baseInfo, context)?.layout else { return facts }
         facts.append(("members", Int64(layout.memberCount)))
-        facts.append(("compressed size in bytes", layout.compressedByteCount))
+        facts.append(("compressed size in bytes", layout.points.compressedByteCount))
         facts.append(("restart points", Int64(layout.points.count)))
         facts.append(("largest restart point spacing in bytes", layout.maximumSliceByteCount))
         return facts
@@ -239,4 +323,34 @@ extension GzipSource: BlobDescribing {
 /// Decodes a name as UTF-8, as most are today, or else as ISO 8859-1 (RFC 1952, section 2.3).
 private func latin1(_ bytes: [UInt8]) -> String {
     String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+}
+
+extension BlobProvider {
+    /// A provider of the wrapper `gzip`: RFC 1952, all members.
+    public static let gzip = filter(
+        .gzip, mediaTypes: ["application/gzip", "application/x-gzip"],
+        // The identification of RFC 1952 and its only compression method.
+        signatures: [BlobSignature([0x1F, 0x8B, 8])])
+
+    /// A provider of the wrapper `zlib`: RFC 1950.
+    ///
+    /// Recognised by name and media type only, because its header of two bytes proves too little.
+    public static let zlib = filter(.zlib, mediaTypes: ["application/zlib"])
+
+    /// A provider of the wrapper `deflate`: RFC 1951, raw.
+    public static let deflate = filter(.deflate)
+
+    private static func filter(
+        _ format: GzipSource.Format, mediaTypes: [String] = [], signatures: [BlobSignature] = []
+    ) -> BlobProvider {
+        BlobProvider(
+            .filter { base, context in
+                let source = GzipSource(base, format: format, index: context.index)
+                // With an index the source has random access, on which outer layers depend. Errors show when it is
+                // read.
+                if context.index != .none { _ = try? source.info(context) }
+                return source
+            }, schemes: [format.rawValue],
+            mediaTypes: mediaTypes, fileExtensions: format.fileExtensions, signatures: signatures)
+    }
 }

@@ -1,22 +1,23 @@
 package import BlobCore
+import BlobIndex
 
 /// Access to the decoded bytes of one source by its blocks, and the facts learned about them.
 ///
 /// The facts are those of one content: they are dropped when the source has another one.
 package final class BlockAccess: Sendable {
     /// The facts learned about one content.
-    private struct Facts: Sendable {
-        let validator: BlobValidator
-        let statusChangeTime: Int64?
+    private final class Facts: Sendable {
         /// The table of the blocks; nil when there is none.
         let table: BlockTable?
-        let starts = BlockStarts()
+        let reached = ReachedPoints()
         /// The block that the last reader left.
         let parked = Locked<ParkedBlock?>(nil)
+
+        init(table: BlockTable?) { self.table = table }
     }
 
     private let scheme: String
-    private let facts = Locked<Facts?>(nil)
+    private let learned = LearnedFacts<Facts>()
 
     /// Creates access by the blocks of a format.
     ///
@@ -50,27 +51,28 @@ package final class BlockAccess: Sendable {
         var parked: ParkedBlock?
         var expected: ExpectedBlocks?
         // Starts that depend on an index are not kept as those that were found.
-        let found: @Sendable (BlockStart) -> Void = { if index == nil { facts?.starts.append($0) } }
+        let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts?.reached.append($0) } }
         if let table = facts?.table {
-            guard table.entries.count > 1 else { return nil }
-            let index = table.index(of: byteOffset)
+            guard table.count > 1 else { return nil }
+            let number = table.index(of: byteOffset)
             parked = facts?.parked.take()
-            if let found = parked,
-                index == table.entries.count || table.entries[index].byteOffset != found.startOffset
-                    || found.byteOffset > byteOffset
+            if let rest = parked,
+                number == table.count || table.points[number].byteOffset != rest.startOffset
+                    || rest.byteOffset > byteOffset
             {
                 parked = nil
             }
             finder = try TableFinder(
-                base, table, from: parked == nil ? index : index + 1, makeBlock: format.makeBlock)
-        } else if let index {
-            let number = index.index(of: byteOffset)
-            expected = ExpectedBlocks(index, from: number)
-            let start = index.entries[number].start
-            finder = try format.scan?(base, BlockScan(start: start, byteOffset: start.byteOffset, found: found))
+                base, table, from: parked == nil ? number : number + 1, makeBlock: format.makeBlock)
         } else {
-            let start = facts?.starts.last(before: byteOffset) ?? .beginning
-            finder = try format.scan?(base, BlockScan(start: start, byteOffset: byteOffset, found: found))
+            var start = facts?.reached.last(before: byteOffset) ?? .start
+            if let index {
+                let number = index.points.index(of: byteOffset)
+                expected = ExpectedBlocks(index, from: number)
+                start = index.points[number]
+            }
+            finder = try format.scan?(
+                base, BlockScan(start: start, byteOffset: index == nil ? byteOffset : start.byteOffset, found: found))
         }
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
@@ -86,18 +88,88 @@ package final class BlockAccess: Sendable {
     /// Returns the facts known about the content of the base.
     private func facts(_ base: BlockBase) throws -> Facts? {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
-        guard let validator = base.info.validator else {
-            return try format.table(base).map {
-                Facts(validator: .weak(""), statusChangeTime: nil, table: $0)
-            }
+        let makeFacts = { Facts(table: try format.table(base)) }
+        if let facts = try self.learned.facts(of: base.info, make: makeFacts) { return facts }
+        // Without a validator nothing is kept, and only a table is of use.
+        let facts = try makeFacts()
+        return facts.table == nil ? nil : facts
+    }
+}
+
+/// The compressed bytes of a base with random access.
+package struct BlockBase: Sendable {
+    let source: any BlobInputStreamDataSource
+    package let info: BlobInfo
+    let byteCount: Int64
+    let context: BlobContext
+
+    /// Creates the compressed bytes of `source`; nil when that has no random access or an unknown length.
+    ///
+    /// - Parameter info: The current info of `source`, whose content all readers must have.
+    package init?(_ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ context: BlobContext) {
+        guard source.traits.contains(.repeatable), info.isRandomAccess, let byteCount = info.byteCount,
+            // The number of its bits is a number, too.
+            byteCount <= .max / 8
+        else { return nil }
+        (self.source, self.info, self.byteCount, self.context) = (source, info, byteCount, context)
+    }
+
+    /// Opens a reader from an offset on.
+    func open(at byteOffset: Int64) throws(BlobError) -> BlobReader {
+        try self.source.open(at: byteOffset, matching: self.info.validator, context: self.context)
+    }
+
+    /// Returns bytes from an offset on; fewer only at the end.
+    func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
+        let reader = try self.open(at: byteOffset)
+        defer { reader.close() }
+        return try reader.bytes(atMost: count)
+    }
+}
+
+extension BlobReader {
+    /// Reads up to the end, for the checks that the base makes there; returns true when all bytes are zeros.
+    func drain() throws -> Bool {
+        var areZeros = true
+        while case let bytes = try self.bytes(atMost: 64 * 1024), !bytes.isEmpty {
+            areZeros = areZeros && bytes.allSatisfy { $0 == 0 }
         }
-        let known = self.facts.withLock { $0 }
-        if let known, known.validator == validator, known.statusChangeTime == base.info.statusChangeTime {
-            return known
+        return areZeros
+    }
+}
+
+extension Collection<UInt8> {
+    /// The little-endian number in these bytes, at most eight.
+    var littleEndian: UInt64 { self.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+/// The compressed bytes that a finder has read, and not passed over yet.
+struct FinderInput {
+    /// The number of bytes that the base is read at once.
+    private static let pieceByteCount = 256 * 1024
+
+    let base: BlobReader
+    private(set) var bytes: [UInt8] = []
+    /// The offset of the first of ``bytes`` in the compressed data.
+    private(set) var byteOffset: Int64
+
+    init(_ base: BlockBase, at byteOffset: Int64) throws(BlobError) {
+        self.base = try base.open(at: byteOffset)
+        self.byteOffset = byteOffset
+    }
+
+    /// Reads until there are `count` bytes; returns false when the base has fewer.
+    mutating func fill(_ count: Int) throws(BlobError) -> Bool {
+        while self.bytes.count < count {
+            let more = try self.base.bytes(atMost: max(Self.pieceByteCount, count - self.bytes.count))
+            guard !more.isEmpty else { return false }
+            self.bytes += more
         }
-        let facts = Facts(
-            validator: validator, statusChangeTime: base.info.statusChangeTime, table: try format.table(base))
-        self.facts.withLock { $0 = facts }
-        return facts
+        return true
+    }
+
+    mutating func drop(_ count: Int) {
+        self.bytes.removeFirst(count)
+        self.byteOffset += Int64(count)
     }
 }

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobIndex
 
 /// A format whose blocks can be decoded apart from each other.
 struct BlockFormat: Sendable {
@@ -28,11 +29,11 @@ struct BlockFormat: Sendable {
 
 /// A place to begin a search for blocks, and the way to report the blocks behind it.
 struct BlockScan: Sendable {
-    let start: BlockStart
+    let start: RestartPoint
     /// The decoded offset that is wanted: blocks that end before it need not be decoded.
     let byteOffset: Int64
     /// Called with the start of each block that is passed over.
-    let found: @Sendable (BlockStart) -> Void
+    let found: @Sendable (RestartPoint) -> Void
 }
 
 /// Returns the name of a kind of check in the header of an xz stream (The .xz File Format, 2.1.1.2); nil for none, and

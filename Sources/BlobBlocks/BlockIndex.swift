@@ -1,43 +1,25 @@
-import BlobCore
-import BlobIndex
+package import BlobCore
+package import BlobIndex
 
 /// The blocks of compressed data that do not list them themselves, as decoding from the beginning has found them.
 ///
 /// Where decoding begins at a block of the index, every block from there on must have the length and the checksum that
 /// it has here: the bytes at an offset are those from which the index was made.
 package final class BlockIndex: HeldIndex, BlockList {
-    struct Entry: Equatable, Sendable {
-        /// The place at which the search for the block begins.
-        var start: BlockStart
-        /// The CRC-32 of its decoded bytes.
-        var checksum: UInt32
-    }
-
     /// The largest number of blocks in an index; its section takes 16 MB then.
     static let maximumCount = 1 << 20
 
-    /// The length of the compressed data in bytes.
-    package let compressedByteCount: Int64
-    /// The blocks in order; at least one, and the first at the beginning.
-    let entries: [Entry]
-    package let byteCount: Int64
+    /// The places at which the search for the blocks begins; at least one, and the first at the start.
+    package let points: RestartPoints
+    /// The CRC-32 of the decoded bytes of each block.
+    let checksums: [UInt32]
     package let isRandomAccess: Bool
     private let disproof = Locked(false)
 
-    init(compressedByteCount: Int64, entries: [Entry], byteCount: Int64) {
-        self.compressedByteCount = compressedByteCount
-        self.entries = entries
-        self.byteCount = byteCount
-        var (largest, end) = (Int64(0), byteCount)
-        for entry in entries.reversed() {
-            largest = max(largest, end - entry.start.byteOffset)
-            end = entry.start.byteOffset
-        }
-        self.isRandomAccess = BlockTable.isRandomAccess(count: entries.count, largestByteCount: largest)
-    }
-
-    package var starts: [(decoded: Int64, compressed: Int64)] {
-        self.entries.map { ($0.start.byteOffset, $0.start.bitOffset / 8) }
+    init(_ points: RestartPoints, checksums: [UInt32]) {
+        (self.points, self.checksums) = (points, checksums)
+        self.isRandomAccess = BlockTable.isRandomAccess(
+            count: points.count, largestByteCount: points.maximumSliceByteCount)
     }
 
     /// True when the index turned out to be made from other bytes than its content has.
@@ -46,62 +28,160 @@ package final class BlockIndex: HeldIndex, BlockList {
     /// Marks the index as made from other bytes than its content has, in spite of matching validators.
     package func disprove() { self.disproof.withLock { $0 = true } }
 
-    /// The number of blocks.
-    package var blockCount: Int { self.entries.count }
-
-    /// The number of decoded bytes of a block.
-    func byteCount(of index: Int) -> Int64 {
-        let end = index + 1 < self.entries.count ? self.entries[index + 1].start.byteOffset : self.byteCount
-        return end - self.entries[index].start.byteOffset
-    }
-
-    /// Returns the last block that begins at or before a decoded byte.
-    func index(of byteOffset: Int64) -> Int {
-        var (low, high) = (0, self.entries.count)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if self.entries[middle].start.byteOffset <= byteOffset { low = middle } else { high = middle }
-        }
-        return low
+    /// The length and the checksum of a block; nil after the last one.
+    func block(_ index: Int) -> Block.Content? {
+        guard index < self.points.count else { return nil }
+        return Block.Content(byteCount: Int64(self.points.slice(index).count), checksum: self.checksums[index])
     }
 
     /// Calls `report` with a sentence on each block that another index of the same data has otherwise.
     ///
     /// - Returns: The number of blocks.
     package func compare(with other: BlockIndex, report: (String) throws -> Void) rethrows -> Int {
-        for (number, entry) in self.entries.enumerated() {
-            let isRight =
-                number < other.entries.count && other.entries[number] == entry
-                && other.byteCount(of: number) == self.byteCount(of: number)
+        let count = self.points.count
+        for (number, place) in self.points.places.enumerated() {
+            let isRight = other.block(number) == self.block(number) && other.points[number] == place
             guard !isRight else { continue }
-            let start = entry.start
             try report(
-                "Block \(number), at bit \(start.bitOffset) and byte \(start.byteOffset): the data have another one.")
+                "Block \(number), at bit \(place.bitOffset) and byte \(place.byteOffset): the data have another one.")
         }
-        if other.entries.count > self.entries.count {
-            try report("The data have \(other.entries.count) blocks, the index has \(self.entries.count).")
+        if other.points.count > count {
+            try report("The data have \(other.points.count) blocks, the index has \(count).")
         }
-        return self.entries.count
+        return count
+    }
+
+    // MARK: The section
+
+    /// The version of the format of the section; other versions are not read.
+    private static let version: UInt64 = 1
+
+    /// The length of the shortest block in bytes: a Zstandard frame without bytes has nine.
+    private static let minimumBlockByteCount: Int64 = 8
+
+    /// The largest encoded length of a block in bytes: three varints and a checksum.
+    private static let maximumEntryByteCount: Int64 = 3 * 10 + 4
+
+    /// The largest encoded length of the fields before the blocks, in bytes: four varints.
+    private static let maximumHeadByteCount: Int64 = 4 * 10
+
+    /// Loads the index of some content from a file; returns nil when there is none, or it is damaged.
+    ///
+    /// - Throws: Errors of reading the file.
+    package static func load(
+        _ file: IndexFile, layer: String, content: IndexedContent
+    ) throws(BlobError) -> BlockIndex? {
+        let limit = Self.maximumHeadByteCount + Self.maximumCount(content.byteCount) * Self.maximumEntryByteCount
+        guard let section = try file.section(.blocks(layer), for: content, atMost: limit) else { return nil }
+        guard let index = try? BlockIndex(decoding: try section.bytes()),
+            index.points.compressedByteCount == content.byteCount
+        else {
+            file.noteRefusal(IndexFile.isDamaged)
+            return nil
+        }
+        file.noteUse()
+        return index
+    }
+
+    /// Returns the section of the index, and its length in bytes.
+    package func sections(layer: String) -> (sections: [NewIndexSection], byteCount: Int64) {
+        let bytes = self.encoded
+        return ([NewIndexSection(.blocks(layer), bytes: bytes)], Int64(bytes.count))
+    }
+
+    private static func maximumCount(_ compressedByteCount: Int64) -> Int64 {
+        min(Int64(Self.maximumCount), compressedByteCount / Self.minimumBlockByteCount)
+    }
+
+    /// The encoded section. The places of blocks are relative to those of the previous one.
+    var encoded: [UInt8] {
+        var writer = IndexWriter()
+        writer.append(varint: Self.version)
+        for number in [self.points.compressedByteCount, self.byteCount, Int64(self.points.count)] {
+            writer.append(varint: UInt64(number))
+        }
+        var bitOffset: Int64 = 0
+        for (number, place) in self.points.places.enumerated() {
+            writer.append(varint: UInt64(place.bitOffset - bitOffset))
+            writer.append(varint: UInt64(self.points.slice(number).count))
+            writer.append(varint: place.detail)
+            writer.append(fixed: self.checksums[number])
+            bitOffset = place.bitOffset
+        }
+        return writer.bytes
+    }
+
+    /// Decodes a section.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording writes, before memory is taken for more
+    ///   blocks than the compressed data can hold.
+    convenience init(decoding bytes: [UInt8]) throws(BlobError) {
+        var reader = IndexReader(bytes)
+        guard try reader.varint() == Self.version else { throw reader.failure("has another version") }
+        let compressedByteCount = Int64(try reader.count())
+        let byteCount = Int64(try reader.count())
+        let count = try reader.count()
+        // The bound keeps the number of bits, and sums of offsets, from overflowing.
+        guard max(compressedByteCount, byteCount) <= .max / 8, count > 0,
+            Int64(count) <= Self.maximumCount(compressedByteCount)
+        else { throw reader.failure("has no blocks, more than its content can have, or sizes that no content has") }
+        var (places, checksums, place) = ([RestartPoint](), [UInt32](), RestartPoint.start)
+        for number in 0..<count {
+            let bits = Int64(try reader.count())
+            let blockByteCount = Int64(try reader.count())
+            guard number == 0 ? bits == 0 : bits > 0, bits <= compressedByteCount * 8 - place.bitOffset,
+                blockByteCount <= byteCount - place.byteOffset
+            else { throw reader.failure("has a block out of order") }
+            place.bitOffset += bits
+            place.detail = try reader.varint()
+            places.append(place)
+            checksums.append(try reader.fixed())
+            place.byteOffset += blockByteCount
+        }
+        guard place.byteOffset == byteCount, reader.isAtEnd else { throw reader.failure("has other blocks than bytes") }
+        self.init(
+            RestartPoints(places, compressedByteCount: compressedByteCount, byteCount: byteCount), checksums: checksums)
     }
 }
 
-/// The blocks of an index that a reader meets, one after another.
-struct ExpectedBlocks {
-    private let index: BlockIndex
-    private var number: Int
+extension IndexSection.Key {
+    fileprivate static func blocks(_ layer: String) -> Self { Self(layer: layer, kind: IndexSection.Kind("BLKS")) }
+}
 
-    /// Creates the blocks from a number on.
-    init(_ index: BlockIndex, from number: Int) { (self.index, self.number) = (index, number) }
+/// A recording of the blocks while compressed data are decoded from their beginning by their blocks.
+package final class BlockRecording {
+    private let compressedByteCount: Int64
+    private let finish: (BlockIndex) throws -> Void
+    private var (places, checksums) = ([RestartPoint](), [UInt32]())
+    private var next = RestartPoint.start
+    private var isTooLong = false
 
-    /// Returns the content of the next block.
+    /// - Parameters:
+    ///   - base: The compressed data.
+    ///   - finish: Called once, at the end, unless there are fewer than two blocks, or too many; its error is that of
+    ///     the read.
+    package init(of base: BlockBase, finish: @escaping (BlockIndex) throws -> Void) {
+        self.compressedByteCount = base.byteCount
+        self.finish = finish
+    }
+
+    /// Records a verified block.
     ///
-    /// - Throws: ``BlobError/Code/sizeMismatch`` after the last one.
-    mutating func next() throws(BlobError) -> Block.Content {
-        guard self.number < self.index.entries.count else {
-            throw BlobError(.sizeMismatch, "There are more blocks than the \(self.number) of the index.")
+    /// - Parameter next: The start of the next block.
+    func append(checksum: UInt32, next: RestartPoint) {
+        self.isTooLong = self.isTooLong || self.places.count == BlockIndex.maximumCount
+        if !self.isTooLong {
+            self.places.append(self.next)
+            self.checksums.append(checksum)
         }
-        defer { self.number += 1 }
-        return Block.Content(
-            byteCount: self.index.byteCount(of: self.number), checksum: self.index.entries[self.number].checksum)
+        self.next = next
+    }
+
+    /// Completes the index after the last block.
+    func end() throws {
+        guard !self.isTooLong, self.places.count > 1 else { return }
+        let points = RestartPoints(
+            self.places, compressedByteCount: self.compressedByteCount, byteCount: self.next.byteOffset)
+        try self.finish(BlockIndex(points, checksums: self.checksums))
     }
 }

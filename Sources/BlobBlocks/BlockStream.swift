@@ -1,4 +1,25 @@
 import BlobCore
+import BlobIndex
+
+/// The blocks of an index that a reader meets, one after another.
+struct ExpectedBlocks {
+    private let index: BlockIndex
+    private var number: Int
+
+    /// Creates the blocks from a number on.
+    init(_ index: BlockIndex, from number: Int) { (self.index, self.number) = (index, number) }
+
+    /// Returns the content of the next block.
+    ///
+    /// - Throws: ``BlobError/Code/sizeMismatch`` after the last one.
+    mutating func next() throws(BlobError) -> Block.Content {
+        guard let content = self.index.block(self.number) else {
+            throw BlobError(.sizeMismatch, "There are more blocks than the \(self.number) of the index.")
+        }
+        self.number += 1
+        return content
+    }
+}
 
 /// The bytes of blocks that are decoded on several threads, in order.
 ///
@@ -39,7 +60,7 @@ final class BlockStream: LateStream {
     private let streamsFirst: Bool
     private var expected: ExpectedBlocks?
     private var recording: BlockRecording?
-    private let found: (BlockStart) -> Void
+    private let found: (RestartPoint) -> Void
     private let park: (ParkedBlock) -> Void
     private let pipeline: OrderedPipeline<Block, Part>
     private let buffers = WindowPool(byteCount: BlockStream.chunkByteCount)
@@ -80,7 +101,7 @@ final class BlockStream: LateStream {
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
         countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil,
         recording: BlockRecording? = nil,
-        _ context: BlobContext, found: @escaping (BlockStart) -> Void = { _ in }, after parked: ParkedBlock? = nil,
+        _ context: BlobContext, found: @escaping (RestartPoint) -> Void = { _ in }, after parked: ParkedBlock? = nil,
         park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> BlobBody
     ) {
         self.finder = finder
@@ -273,13 +294,5 @@ final class BlockStream: LateStream {
         return Part(
             chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount, checksum: open.checksum,
             check: open.check)
-    }
-}
-
-extension BlobError {
-    /// True when the cause is the bytes, and not the access to them.
-    fileprivate var isAboutContent: Bool {
-        [.corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .limitExceeded]
-            .contains(self.code)
     }
 }

@@ -1,42 +1,37 @@
-/// The facts that a list of the blocks of compressed data tells about the decoded bytes.
+import BlobCore
+package import BlobIndex
+
+/// The blocks of compressed data, as the data themselves or an index list them.
 package protocol BlockList: Sendable {
-    /// The length of all decoded bytes.
-    var byteCount: Int64 { get }
+    /// The places at which the blocks begin.
+    var points: RestartPoints { get }
     /// True when opening at an offset costs about as much as opening at the start.
     var isRandomAccess: Bool { get }
-    /// The offsets of the blocks' first bytes, in ascending order.
-    var starts: [(decoded: Int64, compressed: Int64)] { get }
+}
+
+extension BlockList {
+    /// The length of all decoded bytes.
+    package var byteCount: Int64 { self.points.byteCount }
 }
 
 /// The blocks that a table in the compressed data lists.
+///
+/// The details of their points are the numbers that the format needs: the kind of the check, or the checksum.
 package struct BlockTable: BlockList {
-    /// One block, which ends where the next one begins, or where something else than a block does.
-    struct Entry: Sendable {
-        /// The range of its compressed bytes.
-        var compressed: Range<Int64>
-        /// The offset of its first decoded byte.
-        var byteOffset: Int64
-        /// A number that the format needs to decode the block: the kind of its check, or its checksum.
-        var detail: UInt64
-    }
-
     /// The number of blocks up to which a table is used: with a million, it takes 32 MB.
     static let maximumCount = 1 << 20
 
-    /// The largest block, in decoded bytes, whose length still makes it worth to be looked for: 32 MiB.
-    private static let maximumRandomAccessByteCount: Int64 = 32 << 20
-
-    private(set) var entries: [Entry] = []
-    package private(set) var byteCount: Int64 = 0
+    package private(set) var points = RestartPoints()
+    /// The ends of the blocks in the compressed data, behind which there may be something else than a block.
+    private var ends: [Int64] = []
     private var largestByteCount: Int64 = 0
 
-    package var starts: [(decoded: Int64, compressed: Int64)] {
-        self.entries.map { ($0.byteOffset, $0.compressed.lowerBound) }
+    package var isRandomAccess: Bool {
+        Self.isRandomAccess(count: self.points.count, largestByteCount: self.largestByteCount)
     }
 
-    package var isRandomAccess: Bool {
-        Self.isRandomAccess(count: self.entries.count, largestByteCount: self.largestByteCount)
-    }
+    /// The largest block, in decoded bytes, whose length still makes it worth to be looked for: 32 MiB.
+    private static let maximumRandomAccessByteCount: Int64 = 32 << 20
 
     /// Returns true when blocks are short enough to be found and decoded from their start.
     static func isRandomAccess(count: Int, largestByteCount: Int64) -> Bool {
@@ -45,28 +40,85 @@ package struct BlockTable: BlockList {
 
     /// Appends a block; returns false when it makes the table larger than a blob or than the limit.
     mutating func append(_ compressed: Range<Int64>, byteCount: Int64, detail: UInt64) -> Bool {
-        let (end, overflows) = self.byteCount.addingReportingOverflow(byteCount)
-        guard byteCount >= 0, !overflows, self.entries.count < Self.maximumCount else { return false }
-        self.entries.append(Entry(compressed: compressed, byteOffset: self.byteCount, detail: detail))
-        self.byteCount = end
+        guard self.ends.count < Self.maximumCount,
+            self.points.append(byteCount, compressed: compressed, detail: detail)
+        else { return false }
+        self.ends.append(compressed.upperBound)
         self.largestByteCount = max(self.largestByteCount, byteCount)
         return true
     }
 
-    /// The number of decoded bytes of a block.
-    func byteCount(of index: Int) -> Int64 {
-        let next = index + 1 < self.entries.count ? self.entries[index + 1].byteOffset : self.byteCount
-        return next - self.entries[index].byteOffset
+    var count: Int { self.ends.count }
+
+    /// Returns the range of the compressed bytes of a block.
+    func compressed(_ index: Int) -> Range<Int64> { self.points[index].compressedByteOffset..<self.ends[index] }
+
+    /// Returns the number of decoded bytes of a block.
+    func byteCount(of index: Int) -> Int64 { Int64(self.points.slice(index).count) }
+
+    /// Returns the block that contains a decoded byte; the number of blocks for the offset at the end.
+    func index(of byteOffset: Int64) -> Int {
+        byteOffset < self.byteCount ? self.points.index(of: byteOffset) : self.count
+    }
+}
+
+/// A finder of the blocks that a table lists.
+final class TableFinder: BlockFinder {
+    /// The largest compressed block that is kept in memory, in bytes; larger ones are streamed.
+    private static let maximumKeptByteCount: Int64 = 32 << 20
+    /// The largest decoded block that is kept in memory, in bytes.
+    private static let maximumDecodedByteCount: Int64 = 40 << 20
+    private static let pieceByteCount: Int64 = 256 * 1024
+
+    typealias MakeBlock = (_ bytes: [UInt8], _ table: BlockTable, _ index: Int, _ context: BlobContext) throws -> Block
+
+    private let table: BlockTable
+    private let makeBlock: MakeBlock
+    private let context: BlobContext
+    private let base: BlobReader
+    private(set) var byteOffset: Int64
+    private var index: Int
+    /// The end of the block that is being streamed.
+    private var end: Int64 = 0
+
+    /// - Parameters:
+    ///   - index: The first block to return.
+    ///   - makeBlock: Makes a block from its compressed bytes; from the first ones when it is to be streamed.
+    init(_ base: BlockBase, _ table: BlockTable, from index: Int, makeBlock: @escaping MakeBlock) throws {
+        self.table = table
+        self.index = index
+        self.makeBlock = makeBlock
+        self.context = base.context
+        self.byteOffset = index < table.count ? table.points[index].byteOffset : table.byteCount
+        let start = index < table.count ? table.points[index].compressedByteOffset : base.byteCount
+        self.base = try base.open(at: index == 0 ? 0 : start)
     }
 
-    /// The block that contains a decoded byte; the number of blocks for the offset at the end.
-    func index(of byteOffset: Int64) -> Int {
-        guard byteOffset < self.byteCount else { return self.entries.count }
-        var (low, high) = (0, self.entries.count)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if self.entries[middle].byteOffset <= byteOffset { low = middle } else { high = middle }
+    func next() throws -> Block? {
+        guard self.index < self.table.count else {
+            _ = try self.base.drain()
+            return nil
         }
-        return low
+        let range = self.table.compressed(self.index)
+        self.base.skip(range.lowerBound - self.base.byteOffset)
+        let isStreamed =
+            Int64(range.count) > Self.maximumKeptByteCount
+            || self.table.byteCount(of: self.index) > Self.maximumDecodedByteCount
+        self.end = range.upperBound
+        let bytes = try isStreamed ? self.nextBytes() : self.base.bytes(atMost: range.count)
+        guard isStreamed || bytes.count == range.count else {
+            throw BlobError(.truncated, "The compressed data end within a block.", byteOffset: self.base.byteOffset)
+        }
+        var block = try self.makeBlock(bytes, self.table, self.index, self.context)
+        block.isStreamed = isStreamed
+        self.byteOffset += table.byteCount(of: self.index)
+        self.index += 1
+        return block
     }
+
+    func nextBytes() throws -> [UInt8] {
+        try self.base.bytes(atMost: Int(min(self.end - self.base.byteOffset, Self.pieceByteCount)))
+    }
+
+    func close() { self.base.close() }
 }

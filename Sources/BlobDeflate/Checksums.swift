@@ -9,6 +9,15 @@ package struct CRC32: Equatable, Sendable {
     /// Creates the checksum of no bytes.
     package init() {}
 
+    /// Creates the checksum of `bytes`.
+    package init(of bytes: UnsafeRawBufferPointer) { self.update(bytes) }
+
+    /// Creates the checksum of `bytes`.
+    package init(of bytes: ArraySlice<UInt8>) { bytes.withUnsafeBytes { self.update($0) } }
+
+    /// Creates the checksum of `bytes`.
+    package init(of bytes: [UInt8]) { self.init(of: bytes[...]) }
+
     /// Updates the checksum with `bytes`.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         // zlib starts over when the pointer is null, as that of an empty buffer may be.

@@ -1,4 +1,5 @@
 internal import BlobCore
+import BlobDeflate
 import BlobPlatform
 
 /// An index file that is open for reading.
@@ -7,7 +8,6 @@ import BlobPlatform
 /// mapping of a truncated file ends the process.
 final class IndexDescriptor: Sendable {
     private let descriptor: CInt
-    private let isOwned: Bool
     let status: stat
 
     /// Opens a file that the user named, following links.
@@ -26,34 +26,16 @@ final class IndexDescriptor: Sendable {
 
     private init(opened descriptor: CInt, _ path: String) throws(BlobError) {
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the index \(path)") }
-        do throws(BlobError) {
-            self.status = try Self.status(of: descriptor)
-        } catch {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            let error = BlobError(systemError: errno, doing: "Could not look at the index")
             close(descriptor)
             throw error
         }
-        self.descriptor = descriptor
-        self.isOwned = true
+        (self.descriptor, self.status) = (descriptor, status)
     }
 
-    /// Borrows a descriptor, which its owner closes.
-    init(borrowing descriptor: CInt) throws(BlobError) {
-        self.status = try Self.status(of: descriptor)
-        self.descriptor = descriptor
-        self.isOwned = false
-    }
-
-    deinit {
-        if self.isOwned { close(self.descriptor) }
-    }
-
-    private static func status(of descriptor: CInt) throws(BlobError) -> stat {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not look at the index")
-        }
-        return status
-    }
+    deinit { close(self.descriptor) }
 
     var isRegular: Bool { self.status.st_mode & S_IFMT == S_IFREG }
     var byteCount: Int64 { Int64(self.status.st_size) }
@@ -89,14 +71,21 @@ final class IndexDescriptor: Sendable {
 
     private static let chunkByteCount: Int64 = 256 * 1024
 
+    /// Returns the CRC-32 of the bytes of `range`.
+    func checksum(of range: Range<Int64>) throws(BlobError) -> UInt32 {
+        var sum = CRC32()
+        try self.forEachChunk(in: range) { chunk throws(BlobError) in chunk.withUnsafeBytes { sum.update($0) } }
+        return sum.value
+    }
+
     /// Sets the times of the file to now, at most once an hour.
     ///
     /// Surplus files are removed in the order of their last use, which many file systems do not record.
     func markUsed() {
-        guard time(nil) - self.status.lastUse.tv_sec > Self.useInterval else { return }
+        guard Int64(time(nil)) - self.status.lastUse / 1_000_000_000 > Self.useInterval else { return }
         _ = futimens(self.descriptor, nil)
     }
 
     /// The shortest time between two updates, in seconds.
-    private static let useInterval = 3600
+    private static let useInterval: Int64 = 3600
 }

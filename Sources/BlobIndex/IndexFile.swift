@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobDeflate
 import BlobPlatform
 
 /// A file with the indexes of all layers over one origin, in sections: restart points, member tables.
@@ -10,8 +11,8 @@ package struct IndexFile: Sendable {
     package let path: String
 
     let folder: IndexFolder?  // Nil for a file that the user named.
-    let name: String
-    let origin: String
+    private let name: String
+    private let origin: String
 
     /// Determines the index file of an origin.
     ///
@@ -23,20 +24,20 @@ package struct IndexFile: Sendable {
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
         // The description, because it hides secrets, which must not be stored; the name of the file has a hash of them.
         self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
-        switch policy.place {
-        case .none: return nil
-        case .file(let path):
-            self.folder = nil
-            self.name = path
-            self.path = path
+        if case .file(let path) = policy.place {
+            (self.folder, self.name, self.path) = (nil, path, path)
             return
-        case .folder, .automatic: break
         }
         guard let locator, let folder = IndexFolder(policy) else { return nil }
         self.folder = folder
         self.name = IndexFolder.fileName(origin: locator.origin.identity)
         self.path = "\(folder.path)/\(self.name)"
     }
+
+    /// True when anything exists at ``path``.
+    package var exists: Bool { access(self.path, F_OK) == 0 }
+
+    // MARK: Reading
 
     /// Returns the section with a key, if it is intact and was made from exactly this content.
     ///
@@ -53,7 +54,7 @@ package struct IndexFile: Sendable {
         switch self.state() {
         case .nothing: return nil
         case .useless: return self.refuse("it is damaged, or of another version or source")
-        case .foreignFile: return self.refuse(self.reasonOfForeignFile())
+        case .otherFile: return self.refuse(self.reasonOfOtherFile())
         case .unreadable(let error): throw error
         case .index(let foundFile, let foundTable): (file, table) = (foundFile, foundTable)
         }
@@ -61,7 +62,7 @@ package struct IndexFile: Sendable {
         guard entry.content == content else { return self.refuse("it was made from other content") }
         guard entry.byteCount <= maximumByteCount else { return self.refuse(Self.isDamaged) }
         let section = IndexSection(file, entry)
-        if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return self.refuse(Self.isDamaged) }
+        if !entry.flags.contains(.hasOwnChecks), try section.wholeBytes() == nil { return self.refuse(Self.isDamaged) }
         if self.folder != nil { file.markUsed() }
         return section
     }
@@ -82,67 +83,46 @@ package struct IndexFile: Sendable {
     /// - Parameter reason: The end of a sentence, as in ``IndexNotice/refused(path:reason:)``.
     package func noteRefusal(_ reason: String) { IndexNotice.refused(path: self.path, reason: reason).send() }
 
-    private func reasonOfForeignFile() -> String {
+    private func reasonOfOtherFile() -> String {
         guard let file = try? IndexDescriptor(path: self.path), file.isRegular, file.isOwn else {
             return "it is not a file of this user"
         }
-        guard let format = (try? ForeignIndex(file))?.format else { return "it is not an index" }
+        guard let format = (try? ToolIndex(file))?.format else { return "it is not an index" }
         return "it is one of \(format.rawValue), which 'blob index build --from' compares with the data"
     }
-
-    /// True when anything exists at ``path``.
-    package var exists: Bool { access(self.path, F_OK) == 0 }
 
     /// Returns all sections, whatever content they were made from; none when the file is missing, damaged or
     /// unreadable.
     package func sections() -> [IndexSection.Summary] {
-        guard case .index(_, let table) = self.state() else { return [] }
-        return table.entries.map {
-            IndexSection.Summary(key: $0.key, byteCount: $0.byteCount, content: $0.content)
-        }
+        self.entries.map { IndexSection.Summary(key: $0.key, byteCount: $0.byteCount, content: $0.content) }
     }
 
-    /// Removes the file.
-    ///
-    /// - Returns: True when the file existed.
-    /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user, and errors of removing it.
-    @discardableResult
-    package func remove() throws(BlobError) -> Bool {
-        if let folder { return try folder.open()?.remove(self.name) ?? false }
-        if case .foreignFile = self.state() { throw self.foreignFile }
-        if unlink(self.path) == 0 { return true }
-        guard errno != ENOENT, errno != ENOTDIR else { return false }
-        throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
+    /// The sections of the file; none unless it is an index.
+    private var entries: [IndexTable.Entry] {
+        if case .index(_, let table) = self.state() { table.entries } else { [] }
     }
 
-    /// Removes a file that turned out to be useless, unless the user named it. Ignores errors.
-    package func discard() {
-        if self.folder != nil { _ = try? self.remove() }
-    }
-}
-
-extension IndexFile {
     /// The state of ``path``.
-    enum State {
+    private enum State {
         case nothing
         case index(IndexDescriptor, IndexTable)
         /// An unusable index: damaged, truncated, of another version or of another origin.
         case useless
         /// A file that the user named, and that is not an index of this user.
-        case foreignFile
+        case otherFile
         case unreadable(BlobError)
     }
 
-    func state() -> State {
+    private func state() -> State {
         do throws(BlobError) {
             if let folder {
                 guard let file = try folder.open()?.file(self.name) else { return .nothing }
                 let state = try self.state(of: file)
-                if case .foreignFile = state { return .useless }
+                if case .otherFile = state { return .useless }
                 return state
             }
             let file = try IndexDescriptor(path: self.path)
-            return file.isRegular && file.isOwn ? try self.state(of: file) : .foreignFile
+            return file.isRegular && file.isOwn ? try self.state(of: file) : .otherFile
         } catch {
             return error.code == .notFound ? .nothing : .unreadable(error)
         }
@@ -152,9 +132,9 @@ extension IndexFile {
         guard file.byteCount > 0 else { return .nothing }
         do throws(BlobError) {
             let beginning = try file.read(at: 0, count: Int(min(file.byteCount, Int64(IndexTable.headByteCount))))
-            guard beginning.starts(with: IndexTable.magic) else { return .foreignFile }
+            guard beginning.starts(with: IndexTable.magic) else { return .otherFile }
             guard beginning == IndexTable.head else { return .useless }
-            let table = try Self.table(of: file)
+            let table = try IndexTable(of: file)
             return self.folder == nil || table.origin == self.origin ? .index(file, table) : .useless
         } catch {
             guard error.code == .corrupted else { throw error }
@@ -162,24 +142,227 @@ extension IndexFile {
         }
     }
 
-    static func table(of file: IndexDescriptor) throws(BlobError) -> IndexTable {
-        let byteCount = file.byteCount
-        // Most tables are short enough to be fetched by this one read.
-        let guess = Int(min(byteCount, Self.usualTailByteCount))
-        var tail = try file.read(at: byteCount - Int64(guess), count: guess)
-        let tableByteCount = try IndexTable.tableByteCount(
-            foot: Array(tail.suffix(IndexTable.footByteCount)), byteCount: byteCount)
-        let tailByteCount = tableByteCount + IndexTable.footByteCount
-        let start = byteCount - Int64(tailByteCount)
-        tail = tailByteCount <= guess ? tail.suffix(tailByteCount) : try file.read(at: start, count: tailByteCount)
-        return try IndexTable(tail: Array(tail), at: start)
+    // MARK: Content
+
+    /// Returns the identity of the current content of `base`, under which this file has its sections.
+    ///
+    /// A file that the user named is valid wherever its content is: for a copy, or after `touch`, this is the identity
+    /// of the content from which the sections were made, once the length, both ends and 32 parts between them proved to
+    /// be the same. Sections that are verified as they are used depend on nothing else.
+    ///
+    /// - Returns: Nil where ``IndexedContent/of(_:_:)`` is.
+    /// - Throws: Errors of opening and reading `base`.
+    /// - Complexity: As of ``IndexedContent/of(_:_:)``; for a copy, opens `base` 32 times more.
+    package func content(
+        of base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> IndexedContent? {
+        guard let content = try IndexedContent.of(base, context) else { return nil }
+        guard self.folder == nil, case .index(let file, let table) = self.state(),
+            !table.entries.contains(where: { $0.content == content })
+        else { return content }
+        var current: ContentParts?
+        for entry in table.entries where entry.key.kind == .parts && entry.content.isLike(content) {
+            guard let bytes = try IndexSection(file, entry).wholeBytes(), let known = try? ContentParts(decoding: bytes)
+            else { continue }
+            let parts: ContentParts
+            if let current { parts = current } else { parts = try ContentParts(of: base, content.byteCount, context) }
+            current = parts
+            if parts == known { return entry.content }
+        }
+        return content
     }
 
-    private static let usualTailByteCount: Int64 = 1024
+    /// Returns the section that proves the content of a copy; none unless the user named the file, or when it has one
+    /// already.
+    ///
+    /// - Parameters:
+    ///   - base: The source whose content is `content`.
+    ///   - layer: The layer of the sections that are written with it.
+    /// - Throws: Errors of opening and reading `base`.
+    package func proof(
+        of content: IndexedContent, _ base: any BlobInputStreamDataSource, layer: String, _ context: BlobContext
+    ) throws(BlobError) -> [NewIndexSection] {
+        guard self.folder == nil, !self.entries.contains(where: { $0.key.kind == .parts && $0.content == content })
+        else { return [] }
+        let parts = try ContentParts(of: base, content.byteCount, context)
+        return [NewIndexSection(IndexSection.Key(layer: layer, kind: .parts), bytes: parts.encoded)]
+    }
 
-    var foreignFile: BlobError {
+    // MARK: Writing
+
+    /// Writes sections, and keeps the sections with other keys that the file has already.
+    ///
+    /// The file is replaced at once: readers see the previous file or the new one. Of two concurrent writers, the last
+    /// one wins. Afterwards other files of the folder are removed as far as its limit requires.
+    ///
+    /// - Parameters:
+    ///   - sections: At most 256 sections with different keys, written in this order.
+    ///   - content: The content that the sections were made from.
+    ///   - isReplacing: True when a file that the user named may be replaced. When false, nothing is written if the
+    ///     file exists, unless this process wrote it with `isReplacing` false.
+    /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named exists and is not an index,
+    ///   ``BlobError/Code/limitExceeded`` when the file would exceed the limit of its folder, and errors of writing.
+    ///   The previous file is unchanged then.
+    /// - Complexity: O(bytes of the file), in little memory.
+    package func write(
+        _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true
+    ) throws(BlobError) {
+        precondition(sections.count <= IndexTable.maximumSectionCount, "An index file has at most 256 sections.")
+        guard isReplacing || self.folder != nil || !self.exists || OwnFile(self.path).isKnown else { return }
+        let state = self.state()
+        switch state {
+        case .otherFile: throw self.otherFile
+        case .unreadable(let error) where self.folder == nil: throw error
+        default: break
+        }
+        let folder = try self.folder?.create()
+        let file: AtomicFile
+        if let folder { file = try folder.newFile(self.name) } else { file = try AtomicFile(path: self.path) }
+        defer { file.discard() }
+        var output = IndexOutput(file, maximumByteCount: self.folder?.maximumByteCount ?? .max)
+        var table = IndexTable(origin: self.origin)
+        try output.append(IndexTable.head)
+        for section in sections {
+            precondition(!table.entries.contains { $0.key == section.key }, "Two sections have the same key.")
+            table.entries.append(
+                try output.section(section.key, section.flags, content) { output throws(BlobError) in
+                    try section.produce { bytes throws(BlobError) in try output.append(bytes) }
+                })
+        }
+        if case .index(let old, let oldTable) = state {
+            try table.copy(oldTable.entries, of: old, to: &output)
+        }
+        try output.append(table.tail(at: output.byteOffset))
+        try file.commit()
+        folder?.evict(keeping: self.name)
+        if self.folder == nil, !isReplacing { OwnFile(self.path).note() }
+        IndexNotice.built(path: self.path).send()
+    }
+
+    /// Removes the file.
+    ///
+    /// - Returns: True when the file existed.
+    /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user, and errors of removing it.
+    @discardableResult
+    package func remove() throws(BlobError) -> Bool {
+        if let folder { return try folder.open()?.remove(self.name) ?? false }
+        if case .otherFile = self.state() { throw self.otherFile }
+        if unlink(self.path) == 0 { return true }
+        guard errno != ENOENT, errno != ENOTDIR else { return false }
+        throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
+    }
+
+    /// Removes a file that turned out to be useless, unless the user named it. Ignores errors.
+    package func discard() {
+        if self.folder != nil { _ = try? self.remove() }
+    }
+
+    private var otherFile: BlobError {
         BlobError(
             .inconsistent, "\(self.path) is there already and is no index of this kind and user: it is left alone.",
             operation: "write")
     }
+}
+
+/// A file that the user named. Later reads may add sections to those that reads in this process created.
+private struct OwnFile: Hashable {
+    private static let known = Locked<Set<OwnFile>>([])
+
+    private let device: UInt64
+    private let inode: UInt64
+
+    /// Identifies the file at `path`; zeros when there is none.
+    init(_ path: String) {
+        var status = stat()
+        if stat(path, &status) != 0 { status = stat() }
+        self.device = UInt64(truncatingIfNeeded: status.st_dev)
+        self.inode = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+
+    var isKnown: Bool { self.inode != 0 && Self.known.withLock { $0.contains(self) } }
+    func note() { _ = Self.known.withLock { $0.insert(self) } }
+}
+
+/// An output to an index file, which counts its bytes and computes checksums.
+private struct IndexOutput: ~Copyable {
+    private let file: AtomicFile
+    private let maximumByteCount: Int64
+    private(set) var byteOffset: Int64 = 0
+    private var sum = CRC32()
+
+    init(_ file: AtomicFile, maximumByteCount: Int64) {
+        (self.file, self.maximumByteCount) = (file, maximumByteCount)
+    }
+
+    /// Returns true when `byteCount` more bytes stay within the limit.
+    func hasRoom(for byteCount: Int64) -> Bool { byteCount <= self.maximumByteCount - self.byteOffset }
+
+    /// Appends bytes.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``, and errors of writing.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        guard self.hasRoom(for: Int64(bytes.count)) else {
+            throw BlobError(
+                .limitExceeded, "The index is larger than the limit of \(self.maximumByteCount) bytes.",
+                operation: "write")
+        }
+        self.byteOffset += Int64(bytes.count)
+        self.sum.update(bytes)
+        try self.file.write(bytes)
+    }
+
+    mutating func append(_ bytes: [UInt8]) throws(BlobError) {
+        try bytes.withBytes { bytes throws(BlobError) in try self.append(bytes) }
+    }
+
+    /// Appends the section whose bytes `body` appends; returns its entry in the table.
+    mutating func section(
+        _ key: IndexSection.Key, _ flags: IndexSection.Flags, _ content: IndexedContent,
+        _ body: (inout IndexOutput) throws(BlobError) -> Void
+    ) throws(BlobError) -> IndexTable.Entry {
+        let start = self.byteOffset
+        self.sum = CRC32()
+        try body(&self)
+        return IndexTable.Entry(
+            key: key, flags: flags, content: content, byteOffset: start, byteCount: self.byteOffset - start,
+            checksum: self.sum.value)
+    }
+}
+
+extension IndexTable {
+    /// Copies the sections that are not in the table yet, are intact and fit.
+    fileprivate mutating func copy(
+        _ entries: [Entry], of file: IndexDescriptor, to output: inout IndexOutput
+    ) throws(BlobError) {
+        for entry in entries where self.entries.count < Self.maximumSectionCount {
+            let range = entry.byteOffset..<(entry.byteOffset + entry.byteCount)
+            var larger = self
+            larger.entries.append(entry)
+            guard !self.entries.contains(where: { $0.key == entry.key }),
+                output.hasRoom(for: entry.byteCount + Int64(larger.tail(at: 0).count)),
+                (try? file.checksum(of: range)) == entry.checksum
+            else { continue }
+            self.entries.append(
+                try output.section(entry.key, entry.flags, entry.content) { output throws(BlobError) in
+                    try file.forEachChunk(in: range) { chunk throws(BlobError) in try output.append(chunk) }
+                })
+        }
+    }
+}
+
+/// A use of an index file, for messages to a person. ``BlobEvent`` informs a job of the indexes made, without paths.
+package enum IndexNotice: Hashable, Sendable {
+    case built(path: String)
+    case used(path: String)
+    /// The reason is the end of a sentence: `it is damaged`.
+    case refused(path: String, reason: String)
+
+    private static let observer = Locked<(@Sendable (IndexNotice) -> Void)?>(nil)
+
+    /// Sets the observer of all index files of the process, which is called on any thread.
+    package static func observe(_ observer: @escaping @Sendable (IndexNotice) -> Void) {
+        self.observer.withLock { $0 = observer }
+    }
+
+    fileprivate func send() { Self.observer.withLock { $0 }?(self) }
 }

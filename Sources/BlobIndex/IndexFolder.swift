@@ -18,7 +18,7 @@ struct IndexFolder: Hashable, Sendable {
         case .none, .file: return nil
         case .folder(let path, let maximumByteCount): self.init(path: path, maximumByteCount: maximumByteCount)
         case .automatic:
-            guard let automatic = Self.automatic(environmentVariable) else { return nil }
+            guard let automatic = Self.automatic() else { return nil }
             self = automatic
         }
     }
@@ -31,11 +31,12 @@ struct IndexFolder: Hashable, Sendable {
     }
 
     /// Returns the folder in the user's cache folder; nil when the user has no cache folder.
-    static func automatic(_ variable: (String) -> String?) -> IndexFolder? {
-        guard let caches = userCacheFolder(variable) else { return nil }
-        return IndexFolder(
-            path: "\(caches.path)/blob-indexes", maximumByteCount: BlobIndexPolicy.automaticMaximumByteCount,
-            root: caches.root)
+    static func automatic(_ caches: UserCacheFolder? = UserCacheFolder()) -> IndexFolder? {
+        caches.map {
+            IndexFolder(
+                path: "\($0.path)/blob-indexes", maximumByteCount: BlobIndexPolicy.automaticMaximumByteCount,
+                root: $0.root)
+        }
     }
 
     /// Returns the name of the index file of an origin, from its 64-bit FNV-1a hash.
@@ -156,25 +157,25 @@ final class OpenIndexFolder {
     func evict(keeping keptName: String) {
         for file in self.regularFiles()
         where file.name.hasPrefix(".") && file.name.holds(".\(self.folder.fileExtension).")
-            && time(nil) - file.lastUse.tv_sec > Self.abandonedAge
+            && Int64(time(nil)) - file.lastUse / 1_000_000_000 > Self.abandonedAge
         {
             unlinkat(self.descriptor, file.name, 0)
         }
-        var files = self.indexFiles()
+        let files = self.indexFiles()
         var total = files.reduce(0) { $0 + $1.byteCount }
-        files.sort { ($0.lastUse.tv_sec, $0.lastUse.tv_nsec) < ($1.lastUse.tv_sec, $1.lastUse.tv_nsec) }
         for file in files where file.name != keptName {
             guard total > self.folder.maximumByteCount else { return }
             if unlinkat(self.descriptor, file.name, 0) == 0 { total -= file.byteCount }
         }
     }
 
-    /// The files of the folder that have its extension, in any order.
-    func indexFiles() -> [(name: String, byteCount: Int64, lastUse: timespec)] {
+    /// The files of the folder that have its extension, the least recently used first.
+    func indexFiles() -> [(name: String, byteCount: Int64, lastUse: Int64)] {
         self.regularFiles().filter { $0.name.hasSuffix(".\(self.folder.fileExtension)") && !$0.name.hasPrefix(".") }
+            .sorted { $0.lastUse < $1.lastUse }
     }
 
-    private func regularFiles() -> [(name: String, byteCount: Int64, lastUse: timespec)] {
+    private func regularFiles() -> [(name: String, byteCount: Int64, lastUse: Int64)] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.folder.path)) ?? []
         return names.compactMap { name in
             var status = stat()
@@ -185,7 +186,7 @@ final class OpenIndexFolder {
     }
 
     /// The age in seconds from which a temporary file counts as abandoned: a day.
-    private static let abandonedAge = 24 * 3600
+    private static let abandonedAge: Int64 = 24 * 3600
 }
 
 private func isLink(_ path: String) -> Bool {

@@ -23,14 +23,9 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// The result of a search for the index of some content.
     private struct Found {
         let content: IndexedContent
-        let validator: BlobValidator
-        let statusChangeTime: Int64?
+        let identity: ContentIdentity
         let index: Index?
         let writtenCount: Int
-
-        func isOf(_ info: BlobInfo) -> Bool {
-            self.validator == info.validator && self.statusChangeTime == info.statusChangeTime
-        }
 
         /// True unless nothing was found, and another source may have written an index since.
         var isCurrent: Bool { self.index != nil || self.writtenCount == indexesWritten.withLock { $0 } }
@@ -71,7 +66,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// - Parameter info: The current info of the base.
     /// - Throws: Errors of the base, and of reading the index file.
     package func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> Index? {
-        guard let found = try self.look(context), found.isOf(info) else { return nil }
+        guard let found = try self.look(context), found.identity == ContentIdentity(info) else { return nil }
         if found.index?.isDisproved == true { self.noteRefusal() }
         return found.usableIndex
     }
@@ -79,10 +74,8 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// Reports that the index describes other bytes than the content has, and is not used any more.
     package func noteRefusal() { self.file?.noteRefusal("it describes other bytes") }
 
-    /// Returns the index of another tool in the place of the index file; nil when there is none.
-    ///
-    /// - Throws: See ``IndexFile/foreignIndex()``.
-    package func foreignIndex() throws(BlobError) -> ForeignIndex? { try self.file?.foreignIndex() }
+    /// Returns the index of another tool in the place of the index file; see ``IndexFile/toolIndex()``.
+    package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }
 
     /// Returns the place of an index to record during a read from the start; nil when no index is to be made.
     ///
@@ -108,15 +101,13 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
 
     private func look(_ context: BlobContext) throws(BlobError) -> Found? {
         guard let file, self.isIndexable else { return nil }
-        let info = try self.base.info(context)
-        if let found = self.found.withLock({ $0 }), found.isOf(info), found.isCurrent { return found }
+        guard let identity = ContentIdentity(try self.base.info(context)) else { return nil }
+        if let found = self.found.withLock({ $0 }), found.identity == identity, found.isCurrent { return found }
         let writtenCount = indexesWritten.withLock { $0 }
-        guard let validator = info.validator, let content = try file.content(of: self.base, context) else {
-            return nil
-        }
+        guard let content = try file.content(of: self.base, context) else { return nil }
         let found = Found(
-            content: content, validator: validator, statusChangeTime: info.statusChangeTime,
-            index: try self.load(file, self.layer, content), writtenCount: writtenCount)
+            content: content, identity: identity, index: try self.load(file, self.layer, content),
+            writtenCount: writtenCount)
         self.found.withLock { $0 = found }
         return found
     }
@@ -124,3 +115,46 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
 
 /// The number of indexes that this process has written, with which a search that found none is out of date.
 private let indexesWritten = Locked(0)
+
+/// The place of an index that is recorded while a stream is read from its start.
+package struct NewIndexPlace: Sendable {
+    let file: IndexFile
+    /// The layer of the sections of the index.
+    package let layer: String
+    /// The content that the index is made from.
+    package let content: IndexedContent
+    /// True when the index was requested, or its file was named: it is made whatever it costs, and errors are thrown.
+    package let isRequired: Bool
+    let isReplacing: Bool
+    let base: any BlobInputStreamDataSource
+    let context: BlobContext
+    let written: @Sendable () -> Void
+
+    /// Writes the index, and the section that proves the content of copies.
+    ///
+    /// - Parameter makeSections: Returns the sections, and their length in bytes.
+    /// - Throws: Errors of making and writing the index, if it is required.
+    package func write(
+        _ makeSections: () throws(BlobError) -> (sections: [NewIndexSection], byteCount: Int64)
+    ) throws(BlobError) {
+        do throws(BlobError) {
+            let (sections, byteCount) = try makeSections()
+            let proof = try self.file.proof(of: self.content, self.base, layer: self.layer, self.context)
+            try self.file.write(sections + proof, for: self.content, isReplacing: self.isReplacing)
+            self.written()
+            self.context.eventSink?(BlobEvent(.indexBuilt, byteCount))
+        } catch {
+            if self.isRequired { throw error }
+        }
+    }
+}
+
+extension BlobLocator {
+    /// Returns the path of layers of a wrapper around this locator, as in ``IndexSection/Key/layer``: `tar+gzip`.
+    package func layer(_ wrapper: String) -> String {
+        let wrappers = [wrapper] + self.scheme.split(separator: "+").dropLast().map(String.init)
+        let path = wrappers.joined(separator: "+")
+        guard !self.selectors.isEmpty else { return path }
+        return "\(path)#\(self.selectors.map(\.text).joined(separator: "!/"))"
+    }
+}

@@ -94,9 +94,7 @@ package final class IndexSection: Sendable {
                         + "\(Self.maximumLoadedByteCount).")
             }
             let bytes = try self.read(at: 0, count: Int(self.byteCount))
-            var sum = CRC32()
-            bytes.withUnsafeBytes { sum.update($0) }
-            guard sum.value == self.entry.checksum else {
+            guard CRC32(of: bytes).value == self.entry.checksum else {
                 throw BlobError(.corrupted, "The checksum of the section \(self.entry.key.kind) of the index is wrong.")
             }
             loaded = bytes
@@ -104,16 +102,15 @@ package final class IndexSection: Sendable {
         }
     }
 
-    /// Returns true when the section has the right checksum and is not too long to load.
+    /// Returns the whole section; nil when it has a wrong checksum, or is too long to load.
     ///
     /// - Throws: Errors of reading the file. A damaged section is not an error.
-    func isWhole() throws(BlobError) -> Bool {
+    func wholeBytes() throws(BlobError) -> [UInt8]? {
         do throws(BlobError) {
-            _ = try self.bytes()
-            return true
+            return try self.bytes()
         } catch {
             guard error.code == .corrupted || error.code == .limitExceeded else { throw error }
-            return false
+            return nil
         }
     }
 
@@ -140,6 +137,43 @@ package final class IndexSection: Sendable {
             throw BlobError(
                 .corrupted, "The index points behind the end of its section \(self.entry.key.kind).",
                 byteOffset: byteOffset)
+        }
+    }
+}
+
+/// A section to write.
+package struct NewIndexSection {
+    /// A function that takes the next bytes of a payload, in pieces of any size.
+    package typealias Sink = (UnsafeRawBufferPointer) throws(BlobError) -> Void
+
+    package let key: IndexSection.Key
+    package let flags: IndexSection.Flags
+    let produce: (Sink) throws(BlobError) -> Void
+
+    /// Creates a section of any length, which is never held in memory as a whole.
+    ///
+    /// - Parameter produce: Called once with the sink of the bytes; an error from it ends the writing, and no file is
+    ///   left.
+    package init(
+        _ key: IndexSection.Key, flags: IndexSection.Flags = [],
+        produce: @escaping (_ sink: Sink) throws(BlobError) -> Void
+    ) {
+        self.key = key
+        self.flags = flags
+        self.produce = produce
+    }
+
+    /// Creates a section of `bytes`.
+    package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], bytes: [UInt8]) {
+        self.init(key, flags: flags, chunks: [bytes])
+    }
+
+    /// Creates a section of `chunks`, one after the other.
+    package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], chunks: [[UInt8]]) {
+        self.init(key, flags: flags) { sink throws(BlobError) in
+            for chunk in chunks {
+                try chunk.withBytes { bytes throws(BlobError) in try sink(bytes) }
+            }
         }
     }
 }

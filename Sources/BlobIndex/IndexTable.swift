@@ -29,6 +29,9 @@ struct IndexTable {
     /// The length of the longest name of a layer, and of the longest text of an origin, in bytes of UTF-8.
     static let maximumTextByteCount = 16 * 1024
 
+    /// The length of the end of a file that is read at first, in bytes.
+    private static let usualTailByteCount: Int64 = 1024
+
     struct Entry {
         let key: IndexSection.Key
         let flags: IndexSection.Flags
@@ -80,33 +83,28 @@ struct IndexTable {
         return table + foot.bytes
     }
 
-    /// Returns the length of the table in bytes, from the foot.
+    /// Reads the table of an index file.
     ///
-    /// - Parameter byteCount: The length of the file in bytes.
-    static func tableByteCount(foot: [UInt8], byteCount: Int64) throws(BlobError) -> Int {
-        var reader = IndexReader(foot)
-        let statedByteCount = try reader.fixed(Int64.self)
-        let tableByteCount = Int(try reader.fixed(UInt32.self))
-        _ = try reader.fixed(UInt32.self)
-        guard try reader.fixed(UInt32.self) == CRC32(of: foot.prefix(Self.footByteCount - 4)).value,
-            statedByteCount == byteCount, tableByteCount <= Self.maximumByteCount,
-            Int64(tableByteCount + Self.headByteCount + Self.footByteCount) <= byteCount
-        else { throw reader.failure("has a damaged end") }
-        return tableByteCount
-    }
-
-    /// Decodes a table.
-    ///
-    /// - Parameters:
-    ///   - tail: The table and the foot.
-    ///   - byteOffset: The offset of the table in the file.
-    init(tail: [UInt8], at byteOffset: Int64) throws(BlobError) {
-        let end = tail.count - Self.footByteCount
-        var foot = try IndexReader(tail, (end + 12)..<tail.count)
-        guard try foot.fixed(UInt32.self) == CRC32(of: tail[..<end]).value else {
-            throw foot.failure("has a damaged table")
+    /// - Throws: ``BlobError/Code/corrupted``, and errors of reading the file.
+    init(of file: IndexDescriptor) throws(BlobError) {
+        // Most tables are short enough to be fetched by this one read.
+        let guess = Int(min(file.byteCount, Self.usualTailByteCount))
+        var tail = try file.read(at: file.byteCount - Int64(guess), count: guess)
+        guard guess >= Self.footByteCount else { throw IndexReader(tail).failure("has a damaged end") }
+        var foot = try IndexReader(tail, (guess - Self.footByteCount)..<guess)
+        let (statedByteCount, count) = (try foot.fixed(Int64.self), Int(try foot.fixed(UInt32.self)))
+        let checksum = try foot.fixed(UInt32.self)
+        guard try foot.fixed(UInt32.self) == CRC32(of: tail.suffix(Self.footByteCount).dropLast(4)).value,
+            statedByteCount == file.byteCount, count <= Self.maximumByteCount,
+            Int64(count + Self.headByteCount + Self.footByteCount) <= file.byteCount
+        else { throw foot.failure("has a damaged end") }
+        let byteOffset = file.byteCount - Int64(count + Self.footByteCount)
+        if count + Self.footByteCount > guess {
+            tail = try file.read(at: byteOffset, count: count + Self.footByteCount)
         }
-        var reader = try IndexReader(tail, 0..<end)
+        let table = Array(tail.suffix(count + Self.footByteCount).prefix(count))
+        guard CRC32(of: table).value == checksum else { throw foot.failure("has a damaged table") }
+        var reader = IndexReader(table)
         self.origin = try reader.text()
         for _ in 0..<(try reader.count(atMost: Self.maximumSectionCount)) {
             let entry = Entry(
@@ -134,14 +132,5 @@ extension IndexReader {
 
     fileprivate mutating func text() throws(BlobError) -> String {
         String(decoding: try self.counted(atMost: IndexTable.maximumTextByteCount), as: UTF8.self)
-    }
-}
-
-extension CRC32 {
-    /// Creates the checksum of `bytes`.
-    init(of bytes: some Sequence<UInt8>) {
-        self.init()
-        let bytes = Array(bytes)
-        bytes.withUnsafeBytes { self.update($0) }
     }
 }

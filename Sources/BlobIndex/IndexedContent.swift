@@ -50,11 +50,108 @@ package struct IndexedContent: Hashable, Sendable {
         for byteOffset in [0, byteCount - edge] {
             let reader = try base.open(at: byteOffset, matching: validator, context: context)
             defer { reader.close() }
-            try reader.bytes(upTo: Int(edge)).withUnsafeBytes { sum.update($0) }
+            try reader.bytes(atMost: Int(edge)).withUnsafeBytes { sum.update($0) }
             // Both edges are the same bytes.
             if edge == byteCount { break }
         }
         return IndexedContent(
             byteCount: byteCount, validator: text, statusChangeTime: info.statusChangeTime, edgeChecksum: sum.value)
     }
+
+    /// Returns true when the length and both ends are the same.
+    func isLike(_ other: IndexedContent) -> Bool {
+        self.byteCount == other.byteCount && self.edgeChecksum == other.edgeChecksum
+    }
+}
+
+/// The identity of some content as far as it is known without reading any of it.
+package struct ContentIdentity: Equatable, Sendable {
+    private let validator: BlobValidator
+    private let statusChangeTime: Int64?
+
+    /// Creates the identity of the content that `info` describes; nil when it has no validator.
+    package init?(_ info: BlobInfo) {
+        guard let validator = info.validator else { return nil }
+        (self.validator, self.statusChangeTime) = (validator, info.statusChangeTime)
+    }
+}
+
+/// The facts learned about the content of a source, which are dropped when the source has another content.
+package final class LearnedFacts<Facts: Sendable>: Sendable {
+    private let known = Locked<(content: ContentIdentity, facts: Facts)?>(nil)
+
+    package init() {}
+
+    /// Returns the facts about the content that `info` describes, made if they are not known; nil when the content has
+    /// no validator.
+    package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts? {
+        guard let content = ContentIdentity(info) else { return nil }
+        if let known = self.known.withLock({ $0 }), known.content == content { return known.facts }
+        let facts = try make()
+        self.known.withLock { $0 = (content, facts) }
+        return facts
+    }
+}
+
+/// The checksums of parts of some content, which show that a copy of it under another validator is the same.
+///
+/// 32 parts of 4 KiB, evenly spread: of content of at most 132 KiB they are all bytes. Changes between the parts are
+/// not seen; together with the checksum of both ends, which in a gzip contain the checksum of the last member, they
+/// tell another version of the content apart.
+struct ContentParts: Equatable, Sendable {
+    /// The CRC-32 of each part, in order.
+    let checksums: [UInt32]
+
+    /// The length of a part in bytes: 4 KiB.
+    static let partByteCount: Int64 = 4096
+
+    /// The number of parts: 32.
+    static let count: Int64 = 32
+
+    /// The version of the format of the section; other versions are not read.
+    private static let version: UInt64 = 1
+
+    /// Reads the parts of the current content of `base`, which has random access and `byteCount` bytes.
+    ///
+    /// - Throws: Errors of opening and reading `base`.
+    /// - Complexity: Opens `base` 32 times, and reads 4 KiB each time.
+    init(
+        of base: any BlobInputStreamDataSource, _ byteCount: Int64, _ context: BlobContext
+    ) throws(BlobError) {
+        let validator = try base.info(context).validator
+        let partByteCount = min(byteCount, Self.partByteCount)
+        var checksums: [UInt32] = []
+        for number in 1...Self.count {
+            let (places, rest) = (byteCount - partByteCount).quotientAndRemainder(dividingBy: Self.count + 1)
+            let byteOffset = places * number + rest * number / (Self.count + 1)
+            let reader = try base.open(at: byteOffset, matching: validator, context: context)
+            defer { reader.close() }
+            checksums.append(CRC32(of: try reader.bytes(atMost: Int(partByteCount))).value)
+        }
+        self.checksums = checksums
+    }
+
+    /// The encoded section.
+    var encoded: [UInt8] {
+        var writer = IndexWriter()
+        writer.append(varint: Self.version)
+        for checksum in self.checksums { writer.append(fixed: checksum) }
+        return writer.bytes
+    }
+
+    /// Decodes a section.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted``.
+    init(decoding bytes: [UInt8]) throws(BlobError) {
+        var reader = IndexReader(bytes)
+        guard try reader.varint() == Self.version, reader.remaining == Self.count * 4 else {
+            throw reader.failure("has other parts")
+        }
+        self.checksums = try (0..<Self.count).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
+    }
+}
+
+extension IndexSection.Kind {
+    /// The checksums of parts of the content.
+    static let parts = Self("PRTS")
 }

@@ -1,5 +1,173 @@
 package import BlobCore
 
+/// A place in compressed data at which decoding can begin.
+package struct RestartPoint: Equatable, Sendable {
+    /// The offset in the compressed data, in bits.
+    package var bitOffset: Int64
+    /// The offset of the first byte in the decoded bytes.
+    package var byteOffset: Int64
+    /// A number that the format needs for decoding from here; 0 unless the format says otherwise.
+    package var detail: UInt64
+
+    package init(bitOffset: Int64, byteOffset: Int64, detail: UInt64 = 0) {
+        (self.bitOffset, self.byteOffset, self.detail) = (bitOffset, byteOffset, detail)
+    }
+
+    /// The place before the first byte.
+    package static let start = RestartPoint(bitOffset: 0, byteOffset: 0)
+
+    /// The offset of the compressed byte that contains the place.
+    package var compressedByteOffset: Int64 { self.bitOffset / 8 }
+}
+
+/// The places at which the decoding of compressed data can begin. They divide the decoded bytes into slices.
+package struct RestartPoints: Sendable {
+    /// The places in ascending order; unless there are none, the first is at the start.
+    package private(set) var places: [RestartPoint]
+    /// The length of the compressed data in bytes.
+    package private(set) var compressedByteCount: Int64
+    /// The number of decoded bytes.
+    package private(set) var byteCount: Int64
+
+    package init(_ places: [RestartPoint] = [], compressedByteCount: Int64 = 0, byteCount: Int64 = 0) {
+        (self.places, self.compressedByteCount, self.byteCount) = (places, compressedByteCount, byteCount)
+    }
+
+    /// Appends a slice, which begins at the end so far of the decoded bytes.
+    ///
+    /// - Returns: False when there would be more decoded bytes than a blob can have.
+    package mutating func append(_ byteCount: Int64, compressed: Range<Int64>, detail: UInt64) -> Bool {
+        let (end, overflows) = self.byteCount.addingReportingOverflow(byteCount)
+        guard byteCount >= 0, !overflows else { return false }
+        self.places.append(
+            RestartPoint(bitOffset: compressed.lowerBound * 8, byteOffset: self.byteCount, detail: detail))
+        (self.compressedByteCount, self.byteCount) = (compressed.upperBound, end)
+        return true
+    }
+
+    package var count: Int { self.places.count }
+
+    /// The length of the longest slice in decoded bytes.
+    package var maximumSliceByteCount: Int64 {
+        self.places.indices.reduce(0) { max($0, Int64(self.slice($1).count)) }
+    }
+
+    package subscript(index: Int) -> RestartPoint { self.places[index] }
+
+    /// Returns the range of the decoded bytes of a slice.
+    package func slice(_ index: Int) -> Range<Int64> {
+        let end = index + 1 < self.places.count ? self.places[index + 1].byteOffset : self.byteCount
+        return self.places[index].byteOffset..<end
+    }
+
+    /// Returns the range of the compressed bytes of a slice, to the byte.
+    package func compressedRange(of index: Int) -> Range<Int64> {
+        let next = index + 1
+        let end = next < self.places.count ? (self.places[next].bitOffset + 7) / 8 : self.compressedByteCount
+        return self.places[index].compressedByteOffset..<end
+    }
+
+    /// Returns the last slice that begins at or before a decoded byte; 0 when there is none.
+    package func index(of byteOffset: Int64) -> Int { max(self.places.count(upTo: byteOffset) - 1, 0) }
+
+    /// Returns the places nearest to those that cut the data into `count` parts of the same cost; the first is at the
+    /// start. Fewer when several are near to one place.
+    package func cuts(count: Int) -> [RestartPoint] {
+        var cuts = Array(self.places.prefix(1))
+        guard self.places.count > 1 else { return cuts }
+        let end = Self.cost(self.compressedByteCount, self.byteCount)
+        var next = 1
+        for number in stride(from: 1, to: max(count, 1), by: 1) {
+            let target = cuts[0].cost + (end - cuts[0].cost) * Double(number) / Double(count)
+            while next < self.places.count, self.places[next].cost < target { next += 1 }
+            let candidates = self.places[max(next - 1, 1)..<min(next + 1, self.places.count)]
+            let nearest = candidates.min { abs($0.cost - target) < abs($1.cost - target) }
+            // An empty block at the end begins where there is nothing.
+            guard let nearest, let last = cuts.last, nearest.byteOffset > last.byteOffset else { continue }
+            if nearest.byteOffset < self.byteCount { cuts.append(nearest) }
+        }
+        return cuts
+    }
+
+    /// Returns the cost of decoding everything before a place, in units of the time of a decoded byte.
+    ///
+    /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as
+    /// nine decoded ones.
+    fileprivate static func cost(_ compressedByteCount: Int64, _ byteCount: Int64) -> Double {
+        Double(byteCount) + 9 * Double(compressedByteCount)
+    }
+
+    /// Returns the places in a range of the decoded bytes, whose offsets count from its start.
+    package func places(in range: Range<Int64>) -> RestartPoints {
+        let first = self.places.last { $0.byteOffset <= range.lowerBound }
+        let inside = self.places.filter { $0.byteOffset > range.lowerBound && $0.byteOffset < range.upperBound }
+        let next = self.places.first { $0.byteOffset >= range.upperBound }
+        let moved = [RestartPoint(bitOffset: first?.bitOffset ?? 0, byteOffset: range.lowerBound)] + inside
+        return RestartPoints(
+            moved.map { RestartPoint(bitOffset: $0.bitOffset, byteOffset: $0.byteOffset - range.lowerBound) },
+            compressedByteCount: next?.compressedByteOffset ?? self.compressedByteCount, byteCount: Int64(range.count))
+    }
+}
+
+extension RestartPoint {
+    fileprivate var cost: Double { RestartPoints.cost(self.compressedByteOffset, self.byteOffset) }
+}
+
+/// The restart points that decoding from the start has reached, at which later readers of the same content begin.
+///
+/// They are found by decoding, never from lengths in headers alone. They live as long as their source, and take 24 bytes
+/// each: up to 65,536 are kept; of more, every second, fourth, … one.
+package final class ReachedPoints: Sendable {
+    private struct State {
+        /// The places in ascending order.
+        var places: [RestartPoint] = []
+        /// The smallest distance of two places in decoded bytes: at first half a block as `bgzip` writes them.
+        var spacing: Int64 = 32 * 1024
+    }
+
+    private let maximumCount: Int
+    private let state = Locked(State())
+
+    package init(maximumCount: Int = 65_536) { self.maximumCount = maximumCount }
+
+    /// The number of places that are kept.
+    package var count: Int { self.state.withLock { $0.places.count } }
+
+    /// Adds a place, unless it is too near to the last one, or before it.
+    package func append(_ place: RestartPoint) {
+        self.state.withLock { state in
+            guard place.byteOffset >= (state.places.last?.byteOffset ?? 0) + state.spacing else { return }
+            state.places.append(place)
+            guard state.places.count > self.maximumCount else { return }
+            state.spacing *= 2
+            var next = state.spacing
+            let spacing = state.spacing
+            state.places.removeAll { place in
+                guard place.byteOffset >= next else { return true }
+                next = place.byteOffset + spacing
+                return false
+            }
+        }
+    }
+
+    /// Returns the last known place at or before a decoded byte; the start when there is none.
+    package func last(before byteOffset: Int64) -> RestartPoint {
+        self.state.withLock { $0.places.prefix($0.places.count(upTo: byteOffset)).last ?? .start }
+    }
+}
+
+extension [RestartPoint] {
+    /// Returns the number of places at or before a decoded byte, in an array that is in ascending order.
+    fileprivate func count(upTo byteOffset: Int64) -> Int {
+        var (low, high) = (0, self.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].byteOffset <= byteOffset { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
+
 /// A source whose decoding can begin at places that a list has.
 package protocol RestartPointListing: BlobInputStreamDataSource {
     /// Returns the places; nil when there is no list of them.
@@ -8,64 +176,14 @@ package protocol RestartPointListing: BlobInputStreamDataSource {
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?
 }
 
-/// The places at which the decoding of compressed data can begin.
-package struct RestartPoints: Sendable {
-    package struct Point: Sendable {
-        /// The offset in the decoded bytes.
-        package let byteOffset: Int64
-        /// The offset in the compressed data, to the byte before.
-        package let compressedByteOffset: Int64
-
-        package init(byteOffset: Int64, compressedByteOffset: Int64) {
-            (self.byteOffset, self.compressedByteOffset) = (byteOffset, compressedByteOffset)
-        }
-
-        /// The cost of decoding everything before this place, in units of the time of a decoded byte.
-        ///
-        /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as
-        /// nine decoded ones.
-        fileprivate var cost: Double { Double(self.byteOffset) + 9 * Double(self.compressedByteOffset) }
-    }
-
-    /// The places in ascending order; the first is at the start.
-    private let points: [Point]
-    /// The number of decoded bytes, and of compressed ones.
-    private let end: Point
-
-    package init(_ points: [Point], end: Point) { (self.points, self.end) = (points, end) }
-
-    package var byteCount: Int64 { self.end.byteOffset }
-
-    /// Returns the places nearest to those that cut the data into `count` parts of the same cost; the first is at the
-    /// start. Fewer when several are near to one place.
-    package func cuts(count: Int) -> [Point] {
-        var cuts = Array(self.points.prefix(1))
-        guard self.points.count > 1 else { return cuts }
-        var next = 1
-        for number in stride(from: 1, to: max(count, 1), by: 1) {
-            let target = cuts[0].cost + (self.end.cost - cuts[0].cost) * Double(number) / Double(count)
-            while next < self.points.count, self.points[next].cost < target { next += 1 }
-            let candidates = self.points[max(next - 1, 1)..<min(next + 1, self.points.count)]
-            let nearest = candidates.min { abs($0.cost - target) < abs($1.cost - target) }
-            // An empty block at the end begins where there is nothing.
-            let (last, end) = (cuts.last?.byteOffset ?? 0, self.end.byteOffset)
-            if let nearest, nearest.byteOffset > last, nearest.byteOffset < end { cuts.append(nearest) }
-        }
-        return cuts
-    }
-
-    /// Returns the places in a range of the decoded bytes, whose offsets count from its start.
-    package func places(in range: Range<Int64>) -> RestartPoints {
-        let first = self.points.last { $0.byteOffset <= range.lowerBound }
-        let inside = self.points.filter { $0.byteOffset > range.lowerBound && $0.byteOffset < range.upperBound }
-        let next = self.points.first { $0.byteOffset >= range.upperBound } ?? self.end
-        let start = Point(byteOffset: range.lowerBound, compressedByteOffset: first?.compressedByteOffset ?? 0)
-        let moved = ([start] + inside).map {
-            Point(
-                byteOffset: $0.byteOffset - range.lowerBound, compressedByteOffset: $0.compressedByteOffset)
-        }
-        return RestartPoints(
-            moved,
-            end: Point(byteOffset: Int64(range.count), compressedByteOffset: next.compressedByteOffset))
-    }
+/// A source or container whose index can be compared with everything that it describes.
+package protocol IndexVerifying: Sendable {
+    /// Decodes everything, and compares the index with it: each restart point and each window.
+    ///
+    /// Changes nothing.
+    ///
+    /// - Parameter report: Called with a sentence on each point that is wrong, in ascending order of the points.
+    /// - Returns: The number of points; nil when there is no index of this content.
+    /// - Throws: Errors of the content and of reading the index file.
+    func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?
 }

@@ -1,31 +1,48 @@
 import BlobPlatform
 
 /// The folder of a user's caches, and the folder above it that must exist already.
-struct UserCacheFolder: Equatable {
+struct UserCacheFolder {
     let path: String
     let root: String
+
+    private init(path: String, root: String) { (self.path, self.root) = (path, root) }
+
+    /// Finds the user's cache folder; nil when the user has no home folder.
+    ///
+    /// - Parameter variable: Returns the value of an environment variable.
+    init?(_ variable: (String) -> String? = { getenv($0).map { String(cString: $0) } }) {
+        let home = Self.absolute(variable("HOME"))
+        #if canImport(Darwin)
+            guard let home else { return nil }
+            self.init(path: "\(home)/Library/Caches", root: home)
+        #else
+            // XDG Base Directory Specification. A folder that is named for caches is made with those above it.
+            if let caches = Self.absolute(variable("XDG_CACHE_HOME")) {
+                self.init(path: caches, root: "/")
+            } else if let home {
+                self.init(path: "\(home)/.cache", root: home)
+            } else {
+                return nil
+            }
+        #endif
+    }
+
+    /// Returns an absolute path without trailing slashes; nil for a relative path, which the specification ignores.
+    private static func absolute(_ path: String?) -> String? {
+        guard var path, path.hasPrefix("/") else { return nil }
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
+    }
 }
 
-#if canImport(Darwin)
-    /// Returns the user's cache folder; nil when the user has no home folder.
-    func userCacheFolder(_ variable: (String) -> String?) -> UserCacheFolder? {
-        absolute(variable("HOME")).map { UserCacheFolder(path: "\($0)/Library/Caches", root: $0) }
+extension stat {
+    /// The time of the last read or write of the file in nanoseconds since 1970, as far as the file system records it.
+    var lastUse: Int64 {
+        #if canImport(Darwin)
+            let times = [self.st_atimespec, self.st_mtimespec]
+        #else
+            let times = [self.st_atim, self.st_mtim]
+        #endif
+        return times.reduce(.min) { max($0, Int64($1.tv_sec) * 1_000_000_000 + Int64($1.tv_nsec)) }
     }
-#else
-    /// Returns the user's cache folder (XDG Base Directory Specification); nil when the user has no home folder.
-    func userCacheFolder(_ variable: (String) -> String?) -> UserCacheFolder? {
-        // A folder that is named for caches is made with those above it, as the specification wants.
-        absolute(variable("XDG_CACHE_HOME")).map { UserCacheFolder(path: $0, root: "/") }
-            ?? absolute(variable("HOME")).map { UserCacheFolder(path: "\($0)/.cache", root: $0) }
-    }
-#endif
-
-/// Returns the value of an environment variable of this process.
-func environmentVariable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-
-/// Returns an absolute path without trailing slashes; nil for a relative path, which the specification ignores.
-private func absolute(_ path: String?) -> String? {
-    guard var path, path.hasPrefix("/") else { return nil }
-    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-    return path
 }

@@ -53,35 +53,39 @@ import Testing
         func index() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: self.path)) }
         func setIndex(_ bytes: Data) throws { try bytes.write(to: URL(fileURLWithPath: self.path)) }
 
+        typealias Change =
+            @Sendable (_ places: inout [RestartPoint], _ sums: inout [UInt32], _ byteCount: inout Int64)
+            -> Void
+
         /// Writes an index whose checksums are all right, changed by `change`.
-        func forge(_ change: (inout [BlockIndex.Entry], inout Int64) -> Void) throws {
+        func forge(_ change: Change) throws {
             let content = try #require(try IndexedContent.of(self.base, BlobContext()))
             let file = try #require(IndexFile(.file(self.path), for: nil))
             let layer = try #require(file.sections().first { $0.key.kind.description == "BLKS" }).key.layer
             let index = try #require(try BlockIndex.load(file, layer: layer, content: content))
-            var (entries, byteCount) = (index.entries, index.byteCount)
-            change(&entries, &byteCount)
-            let forged = BlockIndex(
-                compressedByteCount: index.compressedByteCount, entries: entries, byteCount: byteCount)
+            var (places, sums, byteCount) = (index.points.places, index.checksums, index.byteCount)
+            change(&places, &sums, &byteCount)
+            let points = RestartPoints(
+                places, compressedByteCount: index.points.compressedByteCount, byteCount: byteCount)
+            let forged = BlockIndex(points, checksums: sums)
             try file.write(forged.sections(layer: layer).sections, for: content)
         }
     }
 
     /// Numbers that are checked before they are used: fewer compressed bytes than a block has, and sums past 64 bits.
     @Test func anIndexWithSizesThatNoContentHasIsDamaged() throws {
-        let entries = [0, 1].map { number in
-            BlockIndex.Entry(start: BlockStart(bitOffset: number, byteOffset: 9 * number, detail: 0), checksum: 0)
+        let places = [0, 1].map { RestartPoint(bitOffset: $0, byteOffset: 9 * $0) }
+        func encoded(_ compressedByteCount: Int64, _ byteCount: Int64) -> [UInt8] {
+            let points = RestartPoints(places, compressedByteCount: compressedByteCount, byteCount: byteCount)
+            return BlockIndex(points, checksums: [0, 0]).encoded
         }
         for byteCount in Array(0...15) + [.max / 8 + 1, .max] as [Int64] {
-            let index = BlockIndex(compressedByteCount: byteCount, entries: entries, byteCount: 18)
-            #expect(throws: BlobError.self, "\(byteCount)") { try BlockIndex(decoding: index.encoded) }
+            #expect(throws: BlobError.self, "\(byteCount)") { try BlockIndex(decoding: encoded(byteCount, 18)) }
         }
         for byteCount in [.max / 8 + 1, .max] as [Int64] {
-            let index = BlockIndex(compressedByteCount: 1000, entries: entries, byteCount: byteCount)
-            #expect(throws: BlobError.self, "\(byteCount)") { try BlockIndex(decoding: index.encoded) }
+            #expect(throws: BlobError.self, "\(byteCount)") { try BlockIndex(decoding: encoded(1000, byteCount)) }
         }
-        let index = BlockIndex(compressedByteCount: 16, entries: entries, byteCount: 18)
-        #expect(try BlockIndex(decoding: index.encoded).entries == entries)
+        #expect(try BlockIndex(decoding: encoded(16, 18)).points.places == places)
     }
 
     /// The bytes from an offset on, and the code of the error that ends them.
@@ -168,15 +172,15 @@ import Testing
         guard let files = try await Files(sample) else { return }
         let offset = files.content.count - 150_000
         let expected = Array(files.content[offset...])
-        let changes: [@Sendable (inout [BlockIndex.Entry], inout Int64) -> Void] = [
-            { entries, _ in for number in entries.indices { entries[number].checksum ^= 1 } },
-            { entries, _ in for number in entries.indices.dropFirst() { entries[number].start.bitOffset += 8 } },
-            { entries, _ in for number in entries.indices.dropFirst() { entries[number].start.bitOffset -= 1 } },
+        let changes: [Files.Change] = [
+            { places, sums, _ in for number in places.indices { sums[number] ^= 1 } },
+            { places, _, _ in for number in places.indices.dropFirst() { places[number].bitOffset += 8 } },
+            { places, _, _ in for number in places.indices.dropFirst() { places[number].bitOffset -= 1 } },
             // Lengths, of which no two are the same.
-            { entries, _ in
-                for number in entries.indices.dropFirst() { entries[number].start.byteOffset -= Int64(number) }
+            { places, _, _ in
+                for number in places.indices.dropFirst() { places[number].byteOffset -= Int64(number) }
             },
-            { entries, _ in for number in entries.indices { entries[number].start.detail ^= 0xFFFF } },
+            { places, _, _ in for number in places.indices { places[number].detail ^= 0xFFFF } },
         ]
         try await onThread { () throws in
             for (number, change) in changes.enumerated() {
@@ -199,7 +203,7 @@ import Testing
         try await onThread { () throws in
             for difference in [-1, 1, 1000] as [Int64] {
                 #expect(try files.source().buildIndex(BlobContext()))
-                try files.forge { _, byteCount in byteCount += difference }
+                try files.forge { _, _, byteCount in byteCount += difference }
                 let source = files.source()
                 let end = files.content.count + Int(difference)
                 #expect(self.outcome(files.source(), at: end).code == .changed)
@@ -220,7 +224,7 @@ import Testing
         try await onThread { () throws in
             #expect(try files.source().buildIndex(BlobContext()))
             #expect(self.outcome(files.source(), at: 15_000_000).bytes.starts(with: content[15_000_000...]))
-            try files.forge { entries, _ in entries[1].checksum ^= 1 }
+            try files.forge { _, sums, _ in sums[1] ^= 1 }
             let outcome = self.outcome(files.source(), at: 15_000_000)
             #expect(outcome.code == .checksumMismatch)
             #expect(content[15_000_000...].starts(with: outcome.bytes))
@@ -239,14 +243,14 @@ import Testing
 
     /// Bytes that no recording wrote are refused before they take memory.
     @Test func theDecodingOfAnIndexRefusesWhatIsNone() throws {
-        var entries: [BlockIndex.Entry] = []
-        for number in 0..<5 {
-            let start = BlockStart(
-                bitOffset: Int64(1000 * number), byteOffset: Int64(100 * number), detail: UInt64(number) << 30)
-            entries.append(BlockIndex.Entry(start: start, checksum: UInt32(number)))
+        let places = (0..<5).map { (number: Int64) in
+            RestartPoint(bitOffset: 1000 * number, byteOffset: 100 * number, detail: UInt64(number) << 30)
         }
-        let bytes = BlockIndex(compressedByteCount: 1000, entries: entries, byteCount: 500).encoded
-        #expect(try BlockIndex(decoding: bytes).entries == entries)
+        let bytes = BlockIndex(
+            RestartPoints(places, compressedByteCount: 1000, byteCount: 500), checksums: [0, 1, 2, 3, 4]
+        ).encoded
+        let decoded = try BlockIndex(decoding: bytes)
+        #expect(decoded.points.places == places && decoded.checksums == [0, 1, 2, 3, 4])
         for count in bytes.indices {
             #expect(throws: BlobError.self) { try BlockIndex(decoding: Array(bytes.prefix(count))) }
             for bit in 0..<8 {

@@ -16,23 +16,21 @@ import Testing
         #expect(try index.section(.members, for: .sample) == nil)
     }
 
+    /// It is longer than what is copied at once.
+    @Test func aLongSectionIsKeptByTheNextWrite() throws {
+        let folder = try TemporaryFolder()
+        let payload = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let index = try folder.index()
+        try index.write([NewIndexSection(.members, bytes: payload)], for: .sample)
+        try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
+        #expect(try index.section(.members, for: .sample)?.bytes() == payload)
+    }
+
     @Test func aSectionOfNoBytesIsOne() throws {
         let folder = try TemporaryFolder()
         let index = try folder.index()
         try index.write([NewIndexSection(.points, bytes: [])], for: .sample)
         #expect(try index.section(.points, for: .sample)?.bytes() == [])
-    }
-
-    @Test func aLongSectionIsCopiedFromAFile() throws {
-        let folder = try TemporaryFolder()
-        let payload = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-        try folder.write(payload, to: "payload")
-        let descriptor = open(folder.path("payload"), O_RDONLY)
-        defer { close(descriptor) }
-        let index = try folder.index()
-        try index.write([NewIndexSection(.points, contentsOf: descriptor)], for: .sample)
-        #expect(try index.section(.points, for: .sample)?.bytes() == payload)
-        #expect((#expect(throws: BlobError.self) { try NewIndexSection(.points, contentsOf: -1) })?.code == .io)
     }
 
     @Test func aPartPastTheSectionIsRefused() throws {

@@ -109,23 +109,24 @@ import Testing
     @Test func aHomeThatIsMissingIsNotMade() throws {
         let folder = try TemporaryFolder()
         for home in ["home", "a/home/"] {
-            let indexes = try #require(IndexFolder.automatic { $0 == "HOME" ? folder.path(home) : nil })
+            let indexes = try #require(
+                IndexFolder.automatic(UserCacheFolder { $0 == "HOME" ? folder.path(home) : nil }))
             #expect((#expect(throws: BlobError.self) { try indexes.create() })?.code == .notFound)
             #expect(try indexes.open() == nil)
         }
         #expect(folder.names == [])
-        let indexes = try #require(IndexFolder.automatic { $0 == "HOME" ? folder.path : nil })
+        let indexes = try #require(IndexFolder.automatic(UserCacheFolder { $0 == "HOME" ? folder.path : nil }))
         _ = try indexes.create()
         #expect(try self.mode(indexes.path) & 0o7777 == 0o700)
-        #expect(IndexFolder.automatic { _ in nil } == nil)
-        #expect(IndexFolder.automatic { _ in "relative" } == nil)
+        #expect(IndexFolder.automatic(UserCacheFolder { _ in nil }) == nil)
+        #expect(IndexFolder.automatic(UserCacheFolder { _ in "relative" }) == nil)
     }
 
     #if !canImport(Darwin)
         @Test func aFolderForCachesIsMadeWithThoseAboveIt() throws {
             let folder = try TemporaryFolder()
             let caches = folder.path("a/caches")
-            let indexes = try #require(IndexFolder.automatic { $0 == "XDG_CACHE_HOME" ? caches : nil })
+            let indexes = try #require(IndexFolder.automatic(UserCacheFolder { $0 == "XDG_CACHE_HOME" ? caches : nil }))
             #expect(try indexes.open() == nil)
             _ = try indexes.create()
             for path in [folder.path("a"), caches, indexes.path] { #expect(try self.mode(path) & 0o7777 == 0o700) }

@@ -5,8 +5,8 @@ import Testing
 @Suite struct RestartPointsTests {
     private static func points(_ offsets: [Int64], end: Int64, ratio: Int64 = 3) -> RestartPoints {
         RestartPoints(
-            offsets.map { RestartPoints.Point(byteOffset: $0, compressedByteOffset: $0 / ratio) },
-            end: RestartPoints.Point(byteOffset: end, compressedByteOffset: end / ratio))
+            offsets.map { RestartPoint(bitOffset: $0 / ratio * 8, byteOffset: $0) }, compressedByteCount: end / ratio,
+            byteCount: end)
     }
 
     @Test func evenPointsAreCutEvenly() {
@@ -25,9 +25,8 @@ import Testing
     @Test func whatCompressesWellIsInFewerParts() {
         let offsets = (0..<1000).map { Int64($0) << 20 }
         let points = RestartPoints(
-            offsets.map {
-                RestartPoints.Point(byteOffset: $0, compressedByteOffset: max(0, $0 - 500 << 20))
-            }, end: RestartPoints.Point(byteOffset: 1000 << 20, compressedByteOffset: 500 << 20))
+            offsets.map { RestartPoint(bitOffset: max(0, $0 - 500 << 20) * 8, byteOffset: $0) },
+            compressedByteCount: 500 << 20, byteCount: 1000 << 20)
         let cuts = points.cuts(count: 10).map(\.byteOffset)
         #expect(cuts.count == 10)
         #expect(cuts.count { $0 < 500 << 20 } < 3, "\(cuts)")
@@ -58,7 +57,7 @@ import Testing
     /// An empty last block, and numbers that only a forged table has.
     @Test func nothingBeginsAtTheEndAndNothingOverflows() {
         #expect(Self.points([0, 10, 20, 40], end: 40).cuts(count: 8).map(\.byteOffset) == [0, 10, 20])
-        let forged = Self.points([0, .max - 4], end: .max, ratio: 1)
+        let forged = Self.points([0, .max - 4], end: .max, ratio: 8)
         #expect(forged.cuts(count: 2).map(\.byteOffset) == [0, .max - 4])
     }
 }

@@ -1,3 +1,4 @@
+import BlobIndex
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -48,27 +49,30 @@ import Testing
     }
 
     @Test func positionsAreBoundedInNumber() throws {
-        let info = BlobInfo(byteCount: 1, validator: .strong("a"))
-        let content = try #require(MemberStarts.Content(info))
-        let starts = MemberStarts(maximumCount: 100)
+        let reached = ReachedPoints(maximumCount: 100)
+        #expect(reached.last(before: .max) == .start)
         for number in 1...10_000 {
-            let start = MemberStart(compressedByteOffset: Int64(number), byteOffset: Int64(number) * 65_280)
-            starts.append([start], in: content)
-            #expect(starts.count <= 100)
+            reached.append(RestartPoint(bitOffset: Int64(number), byteOffset: Int64(number) * 65_280))
+            #expect(reached.count <= 100)
         }
-        #expect(starts.count >= 40)
+        #expect(reached.count >= 40)
         for number in [1, 5000, 10_000] {
             let byteOffset = Int64(number) * 65_280
-            let found = starts.last(before: byteOffset, in: content)
-            #expect(found.map { $0.byteOffset == $0.compressedByteOffset * 65_280 } ?? true)
-            #expect((found?.byteOffset ?? 0) <= byteOffset)
-            #expect(byteOffset - (found?.byteOffset ?? 0) <= 10_000 / 40 * 65_280)
+            let found = reached.last(before: byteOffset)
+            #expect(found.byteOffset == found.bitOffset * 65_280)
+            #expect(found.byteOffset <= byteOffset)
+            #expect(byteOffset - found.byteOffset <= 10_000 / 40 * 65_280)
         }
-        // Another content has no positions, and takes the place of the first.
-        let other = try #require(MemberStarts.Content(BlobInfo(byteCount: 1, validator: .strong("b"))))
-        #expect(starts.last(before: .max, in: other) == nil)
-        starts.append([], in: other)
-        #expect(starts.last(before: .max, in: content) == nil)
-        #expect(MemberStarts.Content(BlobInfo(byteCount: 1)) == nil)
+    }
+
+    /// Another content has other positions, and takes the place of the first; one without a validator has none.
+    @Test func positionsAreThoseOfOneContent() {
+        let learned = LearnedFacts<ReachedPoints>()
+        let info = { BlobInfo(byteCount: 1, validator: .strong($0)) }
+        let first = learned.facts(of: info("a")) { ReachedPoints() }
+        #expect(first != nil && learned.facts(of: info("a")) { ReachedPoints() } === first)
+        #expect(learned.facts(of: info("b")) { ReachedPoints() } !== first)
+        #expect(learned.facts(of: info("a")) { ReachedPoints() } !== first)
+        #expect(learned.facts(of: BlobInfo(byteCount: 1)) { ReachedPoints() } == nil)
     }
 }

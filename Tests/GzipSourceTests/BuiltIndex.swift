@@ -36,11 +36,11 @@ struct BuiltIndex {
     }
 
     /// The points that have a window.
-    var windowed: [Int] { self.layout.points.indices.filter { self.layout.points[$0].window != nil } }
+    var windowed: [Int] { self.layout.windows.indices.filter { self.layout.windows[$0] != nil } }
 
     /// Where the packed window of a point is in the file.
     func place(ofWindow point: Int) -> Range<Int> {
-        guard let window = self.layout.points[point].window else { return 0..<0 }
+        guard let window = self.layout.windows[point] else { return 0..<0 }
         let start = self.windowsStart + Int(window.byteOffset)
         return start..<(start + window.byteCount)
     }
@@ -61,21 +61,24 @@ struct BuiltIndex {
     func forge(
         points: [RestartPoint]? = nil, windows: [Int: [UInt8]] = [:], sums: [UInt32]? = nil
     ) throws {
-        var (points, packed) = (points ?? self.layout.points, [[UInt8]]())
+        let points = points ?? self.layout.points.places
+        var (places, packed) = ([PackedWindow?](), [[UInt8]]())
         var offset: Int64 = 0
-        for index in points.indices where points[index].window != nil {
+        for index in points.indices {
+            guard points[index].isInData else {
+                places.append(nil)
+                continue
+            }
             let bytes =
                 windows[index].map { Array(deflated(Data($0))) } ?? Array(self.bytes[self.place(ofWindow: index)])
-            var sum = CRC32()
-            bytes.withUnsafeBytes { sum.update($0) }
-            points[index].window = RestartPoint.PackedWindow(
-                byteOffset: offset, byteCount: bytes.count, checksum: sum.value)
+            places.append(PackedWindow(byteOffset: offset, byteCount: bytes.count, checksum: CRC32(of: bytes).value))
             offset += Int64(bytes.count)
             packed.append(bytes)
         }
         let layout = GzipIndexLayout(
-            compressedByteCount: self.layout.compressedByteCount, byteCount: self.layout.byteCount,
-            memberCount: self.layout.memberCount, points: points, sums: sums ?? self.layout.sums)
+            RestartPoints(
+                points, compressedByteCount: self.layout.points.compressedByteCount, byteCount: self.layout.byteCount),
+            windows: places, memberCount: self.layout.memberCount, sums: sums ?? self.layout.sums)
         // It may be damaged by now.
         try self.write()
         guard let file = IndexFile(.file(self.path), for: nil) else { return }

@@ -1,4 +1,5 @@
 import BlobDeflate
+import BlobIndex
 import BlobStreams
 import BlobTestSupport
 import FileSource
@@ -131,7 +132,7 @@ private struct Fixture {
 
     /// Points that lie elsewhere.
     private func forgePoints(using random: inout SplitMix64) throws -> String {
-        var points = self.index.layout.points
+        var points = self.index.layout.points.places
         let point = Int.random(in: 1..<points.count, using: &random)
         let distance = Int64.random(in: 1...40, using: &random) * (Bool.random(using: &random) ? 1 : -1)
         let previous = points[point - 1]

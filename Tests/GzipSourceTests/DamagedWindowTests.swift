@@ -90,7 +90,7 @@ import Testing
         let base = CountedBytes(gzipped(bytes))
         let index = try BuiltIndex(base.source, at: self.folder.path("forged"))
         let count = 500_000
-        let points = (0..<count).map { RestartPoint(bitOffset: Int64($0) * 8, byteOffset: Int64($0), window: nil) }
+        let points = (0..<count).map { RestartPoint(bitOffset: Int64($0) * 8, byteOffset: Int64($0)) }
         try index.forge(points: points, sums: [UInt32](repeating: 0, count: count))
         let content = try #require(try IndexedContent.of(base.source, BlobContext()))
         let file = try #require(IndexFile(.file(index.path), for: nil))

@@ -1,4 +1,5 @@
 import BlobDeflate
+import BlobIndex
 import BlobStreams
 import BlobTestSupport
 import CZlib

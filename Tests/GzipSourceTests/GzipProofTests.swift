@@ -47,9 +47,7 @@ import Testing
             let indexFile = try #require(IndexFile(policy, for: nil))
             let index = try #require(try GzipIndex(indexFile, layer: format.rawValue, content: content))
             for start in [0, number * 900_000] {
-                let opening = IndexedOpening(
-                    base: file, baseValidator: nil, format: format, library: library, tuning: .standard,
-                    context: BlobContext())
+                let opening = IndexedOpening(source: source, baseValidator: nil, context: BlobContext())
                 let pass = IndexedPass(index, opening, at: Int64(start))
                 defer { pass.close() }
                 var (bytes, piece) = (Data(), [UInt8](repeating: 0, count: 262_144))
@@ -100,7 +98,7 @@ import Testing
             let outcome = outcome(of: source, pieceByteCount: 262_144)
             #expect(outcome.isWhole && outcome.bytes == Self.bytes, "point \(point)")
             // Once the whole was read, a range is proven too.
-            let place = index.layout.slice(point).lowerBound + 100
+            let place = index.layout.points.slice(point).lowerBound + 100
             let range = try source.open(at: place).bytes(atMost: 50_000)
             #expect(range == Array(Self.bytes[Int(place)...].prefix(50_000)), "point \(point)")
         }
@@ -174,7 +172,7 @@ import Testing
         let start = index.layout.points[point]
         let first = Int(start.bitOffset / 8)
         window.withUnsafeBytes { decoder.resume(at: start, firstByte: compressed[first], window: $0) }
-        let slice = index.layout.slice(point)
+        let slice = index.layout.points.slice(point)
         var bytes = [UInt8](repeating: 0, count: slice.count)
         try bytes.withUnsafeMutableBytes { bytes in
             var output = OutputRawSpan(buffer: bytes, initializedCount: 0)
@@ -185,8 +183,8 @@ import Testing
             }
             _ = output.finalize(for: bytes)
         }
-        let segment = Int(PointRecorder.sumByteCount)
-        let before = (0..<point).reduce(0) { $0 + (index.layout.slice($1).count + segment - 1) / segment }
+        let segment = Int(GzipIndexLayout.segmentByteCount)
+        let before = (0..<point).reduce(0) { $0 + (index.layout.points.slice($1).count + segment - 1) / segment }
         return stride(from: 0, to: bytes.count, by: segment).map { start in
             var sum = CRC32()
             bytes[start..<min(start + segment, bytes.count)].withUnsafeBytes { sum.update($0) }

@@ -125,7 +125,7 @@ import Testing
             try index.forge(windows: [point: try index.window(of: other)])
             #expect(try faults().map { $0.prefix(20) } == ["Restart point \(point), at bit ".prefix(20)])
         }
-        var points = index.layout.points
+        var points = index.layout.points.places
         points[3].bitOffset += 1
         try index.forge(points: points)
         #expect(try faults().count == 1)

@@ -166,7 +166,7 @@ extension DecompressedSource: BlobIndexing {
     func recording(of base: BlockBase, at place: NewIndexPlace) -> BlockRecording {
         BlockRecording(of: base) { index in
             // The index is looked up by the whole content, so it must be made from the whole content.
-            guard index.compressedByteCount == place.content.byteCount else { return }
+            guard index.points.compressedByteCount == place.content.byteCount else { return }
             try place.write { () throws(BlobError) in index.sections(layer: place.layer) }
         }
     }
@@ -204,7 +204,7 @@ extension DecompressedSource: IndexVerifying {
         try self.record(context) { base in BlockRecording(of: base) { index in found.withLock { $0 = index } } }
         guard let current = found.withLock({ $0 }) else {
             try report("The data are not in several blocks that can be decoded apart from each other.")
-            return index.blockCount
+            return index.points.count
         }
         return try index.compare(with: current, report: report)
     }
@@ -219,8 +219,7 @@ extension DecompressedSource: RestartPointListing {
             return nil
         }
         return RestartPoints(
-            list.starts.map { RestartPoints.Point(byteOffset: $0.decoded, compressedByteOffset: $0.compressed) },
-            end: RestartPoints.Point(byteOffset: list.byteCount, compressedByteOffset: info.byteCount ?? 0))
+            list.points.places, compressedByteCount: info.byteCount ?? 0, byteCount: list.byteCount)
     }
 }
 

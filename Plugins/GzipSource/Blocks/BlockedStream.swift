@@ -22,7 +22,7 @@ final class BlockedStream: StreamOverReader {
         let buffer: Window
         let count: Int
         /// The positions where decoding was between two members, in offsets from the start of the batch.
-        let starts: [MemberStart]
+        let starts: [RestartPoint]
     }
 
     /// The largest number of blocks in a batch, after shorter batches at first: enough to keep a thread busy: up to a
@@ -54,7 +54,7 @@ final class BlockedStream: StreamOverReader {
     private var inputEnd: Int64
     /// The batches that were begun and not taken yet.
     private var waiting: [Batch] = []
-    private let found: ([MemberStart]) -> Void
+    private let found: (RestartPoint) -> Void
     /// The number of blocks in the batches that were taken.
     private var takenBlockCount = 0
     /// The position after the batches that were taken.
@@ -65,15 +65,15 @@ final class BlockedStream: StreamOverReader {
     /// - Parameters:
     ///   - base: A reader at the byte of `start`, which this stream takes over.
     ///   - info: The info of the decoded bytes.
-    ///   - found: Called with the positions between members, in ascending order, after the bytes before were verified.
+    ///   - found: Called with each position between members, in ascending order, after the bytes before were verified.
     init(
         _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
-        found: @escaping ([MemberStart]) -> Void
+        found: @escaping (RestartPoint) -> Void
     ) {
         self.base = base
         self.job = job
         self.info = info
-        (self.start, self.end, self.inputEnd) = (start, start, start.bitOffset / 8)
+        (self.start, self.end, self.inputEnd) = (start, start, start.compressedByteOffset)
         self.found = found
         let buffers = WindowPool(byteCount: Self.bufferByteCount)
         self.buffers = buffers
@@ -83,7 +83,7 @@ final class BlockedStream: StreamOverReader {
             threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: job.context
         ) { batch in
             let buffer = buffers.take()
-            var (count, starts) = (0, [MemberStart]())
+            var (count, starts) = (0, [RestartPoint]())
             try buffer.fill { (count, starts) = try batch.decode(into: &$0, library) }
             return Members(buffer: buffer, count: count, starts: starts)
         }
@@ -95,9 +95,9 @@ final class BlockedStream: StreamOverReader {
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let byteCount = byteOffset - self.start.byteOffset
-        let compressedByteOffset = self.pass?.compressedByteOffset ?? self.end.bitOffset / 8
+        let compressedByteOffset = self.pass?.compressedByteOffset ?? self.end.compressedByteOffset
         try self.job.context.checkRatio(
-            ofDecoded: byteCount, to: compressedByteOffset - self.start.bitOffset / 8)
+            ofDecoded: byteCount, to: compressedByteOffset - self.start.compressedByteOffset)
         let start = output.byteCount
         while output.byteCount == start {
             if let buffer {
@@ -130,13 +130,13 @@ final class BlockedStream: StreamOverReader {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
             let batch = self.waiting.removeFirst()
             self.takenBlockCount += batch.blockByteCounts.count
-            self.found(
-                members.starts.map {
-                    MemberStart(
-                        compressedByteOffset: batch.byteOffset + $0.compressedByteOffset,
-                        byteOffset: self.end.byteOffset + $0.byteOffset)
-                })
-            let recorder = self.job.recording?.recorder
+            for start in members.starts {
+                self.found(
+                    RestartPoint(
+                        bitOffset: batch.byteOffset * 8 + start.bitOffset,
+                        byteOffset: self.end.byteOffset + start.byteOffset))
+            }
+            let recorder = self.job.recorder
             recorder?.memberBegins(at: batch.byteOffset)
             recorder?.append(members.buffer.bytes)
             self.end.byteOffset += Int64(members.buffer.count)
@@ -228,13 +228,13 @@ extension BlockedStream.Batch {
     /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
     fileprivate func decode(
         into output: inout OutputRawSpan, _ library: InflateLibrary
-    ) throws(BlobError) -> (memberCount: Int, starts: [MemberStart]) {
+    ) throws(BlobError) -> (memberCount: Int, starts: [RestartPoint]) {
         var decoder = try FrameDecoder(.gzip, library: library)
-        var starts: [MemberStart] = []
+        var starts: [RestartPoint] = []
         var end = 0
         for byteCount in self.blockByteCounts {
             if end == 0 || decoder.isBetweenMembers {
-                starts.append(MemberStart(compressedByteOffset: Int64(end), byteOffset: Int64(output.byteCount)))
+                starts.append(RestartPoint(bitOffset: Int64(end) * 8, byteOffset: Int64(output.byteCount)))
             }
             try self.bytes.withBytes { bytes throws(BlobError) in
                 var block = UnsafeRawBufferPointer(rebasing: bytes[end..<(end + byteCount)])
@@ -247,5 +247,37 @@ extension BlockedStream.Batch {
         }
         guard decoder.isBetweenMembers else { throw BlobError(.corrupted, "The blocks are not whole members.") }
         return (decoder.memberCount, starts)
+    }
+}
+
+/// The header of a block of blocked gzip: a gzip member whose extra field contains its length.
+///
+/// BGZF, section 4.1 of the SAM specification: XLEN bytes of subfields, among them `BC` with BSIZE, the length of the
+/// member less one.
+struct BlockHeader {
+    /// The length of a header with the only subfield that `bgzip` writes, in bytes.
+    static let usualByteCount = 18
+
+    /// The length of the longest block, compressed and decoded: 64 KiB.
+    static let maximumByteCount = 64 * 1024
+
+    /// The length of the whole member in bytes, at least ``minimumByteCount``.
+    let byteCount: Int
+
+    /// The length of a header, an empty block of deflate data and a trailer, in bytes.
+    private static let minimumByteCount = Self.usualByteCount + 2 + 8
+
+    /// Parses the first bytes of a block; nil when they are not those of a block whose first subfield is `BC`.
+    init?(_ bytes: some RandomAccessCollection<UInt8>) {
+        guard bytes.count >= Self.usualByteCount else { return nil }
+        func byte(_ offset: Int) -> Int { Int(bytes[bytes.index(bytes.startIndex, offsetBy: offset)]) }
+        // ID1, ID2, CM, and FLG with FEXTRA alone.
+        guard byte(0) == 0x1F, byte(1) == 0x8B, byte(2) == 8, byte(3) == 4 else { return nil }
+        let extraByteCount = byte(10) | byte(11) << 8
+        guard extraByteCount >= 6, byte(12) == UInt8(ascii: "B"), byte(13) == UInt8(ascii: "C"), byte(14) == 2,
+            byte(15) == 0
+        else { return nil }
+        self.byteCount = (byte(16) | byte(17) << 8) + 1
+        guard self.byteCount >= Self.minimumByteCount + extraByteCount - 6 else { return nil }
     }
 }

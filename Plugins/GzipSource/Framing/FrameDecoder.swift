@@ -1,5 +1,17 @@
 import BlobCore
 import BlobDeflate
+internal import BlobIndex
+
+extension RestartPoint {
+    /// Creates a point, which is either before a header or within deflate data.
+    init(bitOffset: Int64, byteOffset: Int64, isInData: Bool) {
+        self.init(bitOffset: bitOffset, byteOffset: byteOffset, detail: isInData ? 1 : 0)
+    }
+
+    /// True within deflate data, where decoding needs a window: the decoded bytes before, as far as data after the
+    /// point refer to them. No reference reaches back across a header.
+    var isInData: Bool { self.detail == 1 }
+}
 
 /// A decoder of compressed bytes and their framing: headers, trailers, further members, and the rules for the end.
 ///
@@ -102,7 +114,7 @@ struct FrameDecoder: ~Copyable {
         self.isFirstMember = point.bitOffset == 0
         self.remainder = nil
         self.isPartial = false
-        guard point.window != nil else {
+        guard point.isInData else {
             self.inflater.reset()
             self.sum = FrameSum(self.format)
             // After a member, the data may also end.
@@ -229,12 +241,11 @@ struct FrameDecoder: ~Copyable {
             if self.isInData { self.recorder?.dataBegin(at: self.byteOffset + 1) }
         case .zlibHeader(var header): self.phase = try header.take(byte) ? .data : .zlibHeader(header)
         case .checksum(var field):
-            let isComplete = self.format == .zlib ? field.takeHighestFirst(byte) : field.takeLowestFirst(byte)
-            guard isComplete else { return self.phase = .checksum(field) }
-            try self.checkChecksum(field.value)
+            guard field.take(byte) else { return self.phase = .checksum(field) }
+            try self.checkChecksum(self.format == .zlib ? field.value.byteSwapped : field.value)
             self.phase = self.format == .zlib ? .done : .byteCount(NumberField())
         case .byteCount(var field):
-            guard field.takeLowestFirst(byte) else { return self.phase = .byteCount(field) }
+            guard field.take(byte) else { return self.phase = .byteCount(field) }
             try self.checkByteCount(field.value)
             self.isFirstMember = false
             self.memberCount += 1
@@ -282,5 +293,69 @@ struct FrameDecoder: ~Copyable {
         let count = input.firstIndex { $0 != 0 } ?? input.count
         input = UnsafeRawBufferPointer(rebasing: input[count...])
         self.byteOffset += Int64(count)
+    }
+}
+
+/// A number of four bytes that is parsed byte by byte, the lowest first.
+private struct NumberField {
+    /// The number, once it is complete.
+    private(set) var value: UInt32 = 0
+    private var byteCount: UInt32 = 0
+
+    /// Parses a byte; returns true when the number is complete.
+    mutating func take(_ byte: UInt8) -> Bool {
+        self.value |= UInt32(byte) << (8 * self.byteCount)
+        self.byteCount += 1
+        return self.byteCount == 4
+    }
+}
+
+/// The checksum and the length of the decoded bytes of one frame, to be compared with its trailer.
+struct FrameSum: Sendable {
+    private var crc: CRC32?
+    private var adler: Adler32?
+    private var byteCount: Int64 = 0
+
+    /// Creates the sum of no bytes.
+    init(_ format: GzipSource.Format) {
+        self.crc = format == .gzip ? CRC32() : nil
+        self.adler = format == .zlib ? Adler32() : nil
+    }
+
+    /// Updates the sum with `bytes`.
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        self.crc?.update(bytes)
+        self.adler?.update(bytes)
+        self.byteCount += Int64(bytes.count)
+    }
+
+    /// Updates the sum with the bytes whose sum is `next`.
+    mutating func append(_ next: FrameSum) {
+        if let crc = next.crc { self.crc?.append(crc, byteCount: next.byteCount) }
+        if let adler = next.adler { self.adler?.append(adler, byteCount: next.byteCount) }
+        self.byteCount += next.byteCount
+    }
+
+    /// Compares the sum with the checksum in a trailer.
+    ///
+    /// - Parameter byteOffset: The offset of the checksum in the compressed data.
+    func check(checksum expected: UInt32, at byteOffset: Int64) throws(BlobError) {
+        guard let found = self.crc?.value ?? self.adler?.value, found != expected else { return }
+        throw BlobError(
+            .checksumMismatch,
+            "The \(self.crc == nil ? "Adler-32" : "CRC-32") of the decoded bytes is \(hexadecimal(found, digits: 8)), "
+                + "the trailer says \(hexadecimal(expected, digits: 8)).", byteOffset: byteOffset)
+    }
+
+    /// Compares the length with that in the trailer of a gzip member (ISIZE).
+    ///
+    /// - Parameter byteOffset: The offset of the length in the compressed data.
+    func check(byteCount expected: UInt32, at byteOffset: Int64) throws(BlobError) {
+        let found = UInt32(truncatingIfNeeded: self.byteCount)
+        guard found != expected else { return }
+        throw BlobError(
+            .sizeMismatch,
+            "The member has \(found) bytes, the trailer says \(expected) (both modulo 2^32).",
+            byteOffset: byteOffset)
     }
 }

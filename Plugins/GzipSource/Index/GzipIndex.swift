@@ -27,7 +27,7 @@ final class GzipIndex: HeldIndex {
             let windows = try file.section(.windows(layer), for: content)
         else { return nil }
         guard let layout = try? GzipIndexLayout(decoding: try section.bytes(), spacing: spacing),
-            layout.compressedByteCount == content.byteCount
+            layout.points.compressedByteCount == content.byteCount
         else {
             file.noteRefusal(IndexFile.isDamaged)
             return nil
@@ -87,7 +87,7 @@ final class GzipIndex: HeldIndex {
     ///
     /// - Parameter window: The decoded bytes before the point, as verified by the checksums of the index.
     func learn(_ window: [UInt8], of slice: Int) throws {
-        guard self.layout.points[slice].window != nil, self.learned.wants(slice) else { return }
+        guard self.layout.windows[slice] != nil, self.learned.wants(slice) else { return }
         do throws(BlobError) {
             _ = try self.windowInFile(of: slice)
         } catch {
@@ -99,7 +99,7 @@ final class GzipIndex: HeldIndex {
     /// Returns true when all windows are intact in the file.
     func isWhole() throws(BlobError) -> Bool {
         do throws(BlobError) {
-            for slice in self.layout.points.indices { _ = try self.windowInFile(of: slice) }
+            for slice in self.layout.windows.indices { _ = try self.windowInFile(of: slice) }
             return true
         } catch {
             guard error.code == .corrupted else { throw error }
@@ -120,48 +120,66 @@ final class GzipIndex: HeldIndex {
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when the file is damaged at that place, and errors of reading it.
     func windowInFile(of slice: Int) throws(BlobError) -> [UInt8] {
-        if let place = self.layout.points[slice].window { try self.window(place) } else { [] }
-    }
-
-    /// - Throws: ``BlobError/Code/corrupted`` when the index file is damaged at that place.
-    private func window(_ place: RestartPoint.PackedWindow) throws(BlobError) -> [UInt8] {
+        guard let place = self.layout.windows[slice] else { return [] }
         let packed = try self.windows.read(at: place.byteOffset, count: place.byteCount)
-        var sum = CRC32()
-        packed.withUnsafeBytes { sum.update($0) }
-        guard sum.value == place.checksum else {
+        guard CRC32(of: packed).value == place.checksum else {
             throw BlobError(.corrupted, "The window of a restart point has another checksum.")
         }
-        var inflater = try Inflater()
-        var window = [UInt8](repeating: 0, count: Inflater.windowByteCount)
-        let count = try window.withMutableBytes { window throws(BlobError) in
-            var output = OutputRawSpan(buffer: window, initializedCount: 0)
-            try packed.withBytes { packed throws(BlobError) in
-                var packed = packed
-                while output.freeCapacity > 0, try !inflater.decode(&packed, into: &output), !packed.isEmpty {}
-            }
-            return output.finalize(for: window)
-        }
-        return count == window.count ? window : Array(window.prefix(count))
+        return try Inflater.window(packed: packed[...])
     }
 }
 
-/// An index that was just made and is not written yet.
-struct NewGzipIndex {
-    let layout: GzipIndexLayout
-    let windows: SpillBuffer
+/// A mismatch between an index and the bytes that it should describe.
+struct IndexMismatch: Error {
+    let error: BlobError
+}
 
-    /// Returns the sections of the index, and their length in bytes.
-    func sections(layer: String) -> (sections: [NewIndexSection], byteCount: Int64) {
-        let points = self.layout.encoded
-        let windows = self.windows
-        let sections = [
-            NewIndexSection(.points(layer), bytes: points),
-            // Each window has a checksum, so that it can be read without the others.
-            NewIndexSection(.windows(layer), flags: .hasOwnChecks) { sink throws(BlobError) in
-                try windows.forEachChunk { chunk throws(BlobError) in try sink(chunk) }
-            },
-        ]
-        return (sections, Int64(points.count) + windows.byteCount)
+extension Error {
+    /// True when the cause is the bytes or the index, and not the access to them.
+    var isContentError: Bool { self is IndexMismatch || (self as? BlobError)?.isAboutContent == true }
+}
+
+/// The windows of restart points that are damaged in an index file, as learned by decoding past their points.
+///
+/// They make the damage cost what decoding up to them costs, once for a source instead of once for each reader. At most
+/// 512 windows of 32 KiB are kept, which is 16 MiB; of more, those of every second, fourth, … point.
+final class LearnedWindows: Sendable {
+    private struct State {
+        var windows: [Int: [UInt8]] = [:]
+        /// The distance of the kept slices.
+        var stride = 1
+    }
+
+    private let maximumCount: Int
+    private let state = Locked(State())
+
+    /// The default number of windows.
+    private static let defaultMaximumCount = 512
+
+    init(maximumCount: Int = LearnedWindows.defaultMaximumCount) { self.maximumCount = maximumCount }
+
+    /// The number of windows that are kept.
+    var count: Int { self.state.withLock { $0.windows.count } }
+
+    /// Returns the window of a slice's restart point; nil when it was not learned.
+    func window(of slice: Int) -> [UInt8]? { self.state.withLock { $0.windows[slice] } }
+
+    /// Returns true when the window of a slice would be kept and is not known yet.
+    func wants(_ slice: Int) -> Bool {
+        self.state.withLock { slice % $0.stride == 0 && $0.windows[slice] == nil }
+    }
+
+    /// Keeps the window of a slice; when there are too many then, drops every second one.
+    func insert(_ window: [UInt8], of slice: Int) {
+        self.state.withLock { state in
+            guard slice % state.stride == 0 else { return }
+            state.windows[slice] = window
+            while state.windows.count > self.maximumCount {
+                state.stride *= 2
+                let stride = state.stride
+                state.windows = state.windows.filter { $0.key % stride == 0 }
+            }
+        }
     }
 }
 

@@ -1,64 +1,66 @@
+import BlobCore
+import BlobDeflate
+internal import BlobIndex
+
+/// The place of the window of a restart point in its section, where it is packed as raw deflate data.
+struct PackedWindow: Equatable, Sendable {
+    var byteOffset: Int64
+    var byteCount: Int
+    /// The CRC-32 of the packed bytes.
+    var checksum: UInt32
+}
+
 /// The layout of an index of compressed data: restart points, and checksums of the decoded bytes between them.
 ///
 /// The points divide the decoded bytes into slices, and a slice consists of segments of 64 KiB, the last of which may
 /// be shorter; each segment has a CRC-32.
 struct GzipIndexLayout: Sendable {
-    /// The length of the compressed data in bytes.
-    let compressedByteCount: Int64
-    /// The number of decoded bytes.
-    let byteCount: Int64
+    /// The restart points; at least one.
+    let points: RestartPoints
+    /// The window of each point; nil before a header.
+    let windows: [PackedWindow?]
     /// The number of members; 1 for a format without members.
     let memberCount: Int
-    /// The restart points in ascending order; at least one, and the first at the start.
-    let points: [RestartPoint]
     /// The CRC-32 of each segment, in order.
     let sums: [UInt32]
-    /// The index of the first segment of each slice.
-    private let firstSegments: [Int]
     /// The length of the longest slice in decoded bytes.
     let maximumSliceByteCount: Int64
+    /// The index of the first segment of each slice, and behind them the number of segments.
+    private let firstSegments: [Int]
 
-    init(compressedByteCount: Int64, byteCount: Int64, memberCount: Int, points: [RestartPoint], sums: [UInt32]) {
-        self.compressedByteCount = compressedByteCount
-        self.byteCount = byteCount
-        self.memberCount = memberCount
-        self.points = points
-        self.sums = sums
-        var (firstSegments, segmentCount, maximum) = ([Int](), 0, Int64(0))
-        for index in points.indices {
-            let end = index + 1 < points.count ? points[index + 1].byteOffset : byteCount
-            let count = end - points[index].byteOffset
-            firstSegments.append(segmentCount)
-            segmentCount += Self.segmentCount(of: count)
-            maximum = max(maximum, count)
+    /// The largest number of decoded bytes of one checksum: 64 KiB.
+    static let segmentByteCount: Int64 = 64 * 1024
+
+    init(_ points: RestartPoints, windows: [PackedWindow?], memberCount: Int, sums: [UInt32]) {
+        (self.points, self.windows, self.memberCount, self.sums) = (points, windows, memberCount, sums)
+        self.maximumSliceByteCount = points.maximumSliceByteCount
+        self.firstSegments = Self.firstSegments(of: points)
+    }
+
+    private static func firstSegments(of points: RestartPoints) -> [Int] {
+        var starts = [0]
+        for slice in points.places.indices {
+            let byteCount = Int64(points.slice(slice).count)
+            starts.append(starts[slice] + Int((byteCount + Self.segmentByteCount - 1) / Self.segmentByteCount))
         }
-        self.firstSegments = firstSegments
-        self.maximumSliceByteCount = maximum
+        return starts
     }
 
-    /// Returns the number of segments of a slice.
-    private static func segmentCount(of byteCount: Int64) -> Int {
-        Int((byteCount + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount)
-    }
+    /// The number of decoded bytes.
+    var byteCount: Int64 { self.points.byteCount }
 
-    /// Returns the number of segments of all slices.
-    static func segmentCount(of points: [RestartPoint], byteCount: Int64) -> Int {
-        points.indices.reduce(0) { count, index in
-            let end = index + 1 < points.count ? points[index + 1].byteOffset : byteCount
-            return count + Self.segmentCount(of: end - points[index].byteOffset)
+    /// Returns the ranges of the decoded bytes of a slice that have a checksum each.
+    func segments(of slice: Int) -> [Range<Int64>] {
+        let range = self.points.slice(slice)
+        return stride(from: range.lowerBound, to: range.upperBound, by: Int(Self.segmentByteCount)).map {
+            $0..<min($0 + Self.segmentByteCount, range.upperBound)
         }
     }
 
-    /// Returns the range of the decoded bytes of a slice.
-    func slice(_ index: Int) -> Range<Int64> {
-        let end = index + 1 < self.points.count ? self.points[index + 1].byteOffset : self.byteCount
-        return self.points[index].byteOffset..<end
-    }
-
-    /// Returns the range of the compressed bytes of a slice, to the byte.
-    func compressedRange(of index: Int) -> Range<Int64> {
-        let next = index + 1 < self.points.count ? (self.points[index + 1].bitOffset + 7) / 8 : self.compressedByteCount
-        return self.points[index].bitOffset / 8..<next
+    /// Returns the CRC-32 of the segment of `slice` that begins at `byteOffset`.
+    func sum(of slice: Int, at byteOffset: Int64) -> UInt32 {
+        self.sums[
+            self.firstSegments[slice] + Int((byteOffset - self.points[slice].byteOffset) / Self.segmentByteCount)]
     }
 
     /// Returns slices from `first` on that have at least half of `byteCount` bytes together, as far as they fit into
@@ -67,26 +69,119 @@ struct GzipIndexLayout: Sendable {
         var end = first
         while end < self.points.count {
             let soFar = self.points[end].byteOffset - self.points[first].byteOffset
-            guard soFar + Int64(self.slice(end).count) <= byteCount, soFar < byteCount / 2 else { break }
+            guard soFar + Int64(self.points.slice(end).count) <= byteCount, soFar < byteCount / 2 else { break }
             end += 1
         }
         return first..<end
     }
 
-    /// Returns the slice that contains a byte, 0...byteCount; the last slice for the end.
-    func sliceIndex(of byteOffset: Int64) -> Int {
-        var (low, high) = (0, self.points.count)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if self.points[middle].byteOffset <= byteOffset { low = middle } else { high = middle }
-        }
-        return low
+    // MARK: The section
+
+    /// The version of the format of the section; other versions are not read.
+    private static let version: UInt64 = 1
+
+    /// The largest number of decoded bytes from one compressed byte: two bits, the shortest codes of a length and a
+    /// distance, give at most 258 bytes (RFC 1951, section 3.2.5).
+    private static let maximumRatio: Int64 = 1032
+
+    /// The largest encoded length of a point in bytes: three varints and a checksum.
+    private static let maximumPointByteCount: Int64 = 3 * 10 + 4
+
+    /// The largest encoded length of the fields before the points, in bytes: five varints.
+    private static let maximumHeadByteCount: Int64 = 5 * 10
+
+    /// Returns the largest number of points that a recorder makes for a number of decoded bytes.
+    ///
+    /// Beyond ``PointRecorder/maximumDenseCount`` points, each lies at least the 65,536th part of its offset after the
+    /// one before: as many again until the offset has grown by the factor e. After 19 such steps it is past 2^60.
+    private static func maximumPointCount(byteCount: Int64, spacing: Int64) -> Int64 {
+        min(byteCount / max(spacing, 1), PointRecorder.maximumDenseCount * 20) + 1
     }
 
-    /// Returns the CRC-32 of the segment of `slice` that begins at `byteOffset`.
-    func sum(of slice: Int, at byteOffset: Int64) -> UInt32 {
-        self.sums[
-            self.firstSegments[slice]
-                + Int((byteOffset - self.points[slice].byteOffset) / PointRecorder.sumByteCount)]
+    /// Returns the largest length of the section of restart points for compressed data of a length, in bytes.
+    ///
+    /// - Parameter spacing: The smallest distance of points in decoded bytes.
+    static func maximumEncodedByteCount(compressedByteCount: Int64, spacing: Int64) -> Int64 {
+        let (byteCount, overflows) = compressedByteCount.multipliedReportingOverflow(by: Self.maximumRatio)
+        guard !overflows, byteCount >= 0 else { return .max }
+        let pointCount = Self.maximumPointCount(byteCount: byteCount, spacing: spacing)
+        let sumCount = byteCount / Self.segmentByteCount + pointCount
+        return Self.maximumHeadByteCount + pointCount * Self.maximumPointByteCount + sumCount * 4
+    }
+
+    /// The encoded section of restart points. Offsets are relative to those of the previous point.
+    var encoded: [UInt8] {
+        var writer = IndexWriter()
+        writer.append(varint: Self.version)
+        let (points, memberCount) = (self.points, Int64(self.memberCount))
+        for number in [points.compressedByteCount, points.byteCount, memberCount, Int64(points.count)] {
+            writer.append(varint: UInt64(number))
+        }
+        var previous = RestartPoint.start
+        for (point, window) in zip(points.places, self.windows) {
+            writer.append(varint: UInt64(point.bitOffset - previous.bitOffset))
+            writer.append(varint: UInt64(point.byteOffset - previous.byteOffset))
+            // 0: no window.
+            writer.append(varint: UInt64(window?.byteCount ?? 0))
+            if let window { writer.append(fixed: window.checksum) }
+            previous = point
+        }
+        for sum in self.sums { writer.append(fixed: sum) }
+        return writer.bytes
+    }
+
+    /// Decodes a section of restart points.
+    ///
+    /// - Parameter spacing: The smallest distance of points in decoded bytes, which bounds their number.
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recorder writes, before memory is taken for more points
+    ///   than the compressed data can hold.
+    init(decoding bytes: [UInt8], spacing: Int64) throws(BlobError) {
+        var reader = IndexReader(bytes)
+        guard try reader.varint() == Self.version else { throw reader.failure("has another version") }
+        let compressedByteCount = Int64(try reader.count())
+        let byteCount = Int64(try reader.count())
+        let memberCount = try reader.count()
+        let pointCount = try reader.count()
+        // The bounds keep sums and products of offsets from overflowing.
+        guard pointCount > 0, max(compressedByteCount, byteCount) <= .max / 8 else {
+            throw reader.failure("has no restart points, or sizes that no content has")
+        }
+        guard byteCount / Self.maximumRatio <= compressedByteCount,
+            Int64(pointCount) <= Self.maximumPointCount(byteCount: byteCount, spacing: spacing)
+        else { throw reader.failure("has more bytes or restart points than its content can have") }
+        let (places, windows) = try Self.points(
+            pointCount, from: &reader, compressedByteCount: compressedByteCount, byteCount: byteCount)
+        let points = RestartPoints(places, compressedByteCount: compressedByteCount, byteCount: byteCount)
+        let sumCount = reader.remaining / 4
+        guard reader.remaining % 4 == 0, sumCount == Self.firstSegments(of: points).last else {
+            throw reader.failure("has another number of checksums")
+        }
+        let sums = try (0..<sumCount).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
+        self.init(points, windows: windows, memberCount: memberCount, sums: sums)
+    }
+
+    private static func points(
+        _ count: Int, from reader: inout IndexReader, compressedByteCount: Int64, byteCount: Int64
+    ) throws(BlobError) -> ([RestartPoint], [PackedWindow?]) {
+        var (points, windows) = ([RestartPoint](), [PackedWindow?]())
+        var (previous, windowOffset) = (RestartPoint.start, Int64(0))
+        for index in 0..<count {
+            let (bits, bytes) = (Int64(try reader.count()), Int64(try reader.count()))
+            let windowCount = try reader.count(atMost: Inflater.windowByteCount * 2)
+            let (bitOffset, overflows) = previous.bitOffset.addingReportingOverflow(bits)
+            let (byteOffset, overflowsToo) = previous.byteOffset.addingReportingOverflow(bytes)
+            guard !overflows, !overflowsToo, bitOffset <= compressedByteCount * 8, byteOffset <= byteCount,
+                index == 0 ? bits == 0 && bytes == 0 && windowCount == 0 : bits > 0 && bytes > 0,
+                windowCount > 0 || bitOffset % 8 == 0
+            else { throw reader.failure("has a restart point out of order") }
+            previous = RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, isInData: windowCount > 0)
+            points.append(previous)
+            windows.append(
+                windowCount == 0
+                    ? nil
+                    : PackedWindow(byteOffset: windowOffset, byteCount: windowCount, checksum: try reader.fixed()))
+            windowOffset += Int64(windowCount)
+        }
+        return (points, windows)
     }
 }

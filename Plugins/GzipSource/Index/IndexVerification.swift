@@ -1,5 +1,6 @@
 import BlobCore
 import BlobDeflate
+internal import BlobIndex
 
 /// A comparison of an index with the content that it describes.
 ///
@@ -27,7 +28,7 @@ struct IndexVerification {
     mutating func run(_ reader: BlobReader, report: (String) throws -> Void) throws {
         try self.compareSums(reader)
         let layout = self.index.layout
-        for slice in layout.points.indices {
+        for slice in layout.points.places.indices {
             if self.faults[slice] == nil { try self.compare(slice) }
             guard let fault = self.faults[slice] else { continue }
             let point = layout.points[slice]
@@ -39,35 +40,24 @@ struct IndexVerification {
     /// Decodes everything without the index, and compares the checksums of all segments.
     private mutating func compareSums(_ reader: BlobReader) throws {
         let layout = self.index.layout
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        var (byteOffset, slice, sum) = (Int64(0), 0, CRC32())
-        var segmentStart: Int64 = 0
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
-            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            while !rest.isEmpty, byteOffset < layout.byteCount {
-                let end = min(segmentStart + PointRecorder.sumByteCount, layout.slice(slice).upperBound)
-                let part = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(end - byteOffset)))
-                rest = UnsafeRawBufferPointer(rebasing: rest[part.count...])
-                sum.update(part)
-                byteOffset += Int64(part.count)
-                guard byteOffset == end else { continue }
-                if sum.value != layout.sum(of: slice, at: segmentStart), self.faults[slice] == nil {
-                    self.faults[slice] = "the checksum of the bytes from \(segmentStart) on is wrong."
-                }
-                (sum, segmentStart) = (CRC32(), end)
-                if end == layout.slice(slice).upperBound { slice += 1 }
+        for slice in layout.points.places.indices {
+            for segment in layout.segments(of: slice) {
+                let bytes = try reader.bytes(atMost: segment.count)
+                guard bytes.count == segment.count, self.faults[slice] == nil,
+                    CRC32(of: bytes).value != layout.sum(of: slice, at: segment.lowerBound)
+                else { continue }
+                self.faults[slice] = "the checksum of the bytes from \(segment.lowerBound) on is wrong."
             }
-            byteOffset += Int64(rest.count)
         }
-        if byteOffset != layout.byteCount {
-            self.fault = "There are \(byteOffset) decoded bytes, the index says \(layout.byteCount)."
+        while try !reader.bytes(atMost: Self.stepByteCount).isEmpty {}
+        if reader.byteOffset != layout.byteCount {
+            self.fault = "There are \(reader.byteOffset) decoded bytes, the index says \(layout.byteCount)."
         }
     }
 
     /// Decodes a slice from its restart point.
     private mutating func compare(_ slice: Int) throws {
-        let end = self.index.layout.slice(slice).upperBound
+        let end = self.index.layout.points.slice(slice).upperBound
         do {
             let window = try self.index.windowInFile(of: slice)
             let decoder = try SegmentDecoder(self.index, slice: slice, window: window, self.opening)
@@ -75,7 +65,7 @@ struct IndexVerification {
             let buffer = Window(Self.stepByteCount)
             while decoder.byteOffset < end {
                 let byteCount = decoder.segmentsByteCount(
-                    beginningWithin: Int64(buffer.capacity) - PointRecorder.sumByteCount + 1)
+                    beginningWithin: Int64(buffer.capacity) - GzipIndexLayout.segmentByteCount + 1)
                 try buffer.fill { try decoder.decode(byteCount, into: &$0) }
             }
             if decoder.isAtEnd { try decoder.finish() }

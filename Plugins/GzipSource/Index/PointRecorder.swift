@@ -1,15 +1,13 @@
 import BlobCore
 import BlobDeflate
+internal import BlobIndex
 
-/// A recorder of restart points and checksums while a stream is decoded from its start.
+/// A recorder of an index while a stream is decoded from its start, which writes it when the end is reached.
 ///
 /// Receives all bytes that a ``FrameDecoder`` consumes and appends. Costs about a third of the processor time of
 /// decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB of
 /// decoded bytes.
 final class PointRecorder {
-    /// The largest number of decoded bytes of one checksum: 64 KiB.
-    static let sumByteCount: Int64 = 64 * 1024
-
     /// The number of points after which their distance grows with the offset, so that every index stays below 1 GiB.
     static let maximumDenseCount: Int64 = 65_536
 
@@ -17,9 +15,9 @@ final class PointRecorder {
     /// more.
     private static let maximumProbeByteCount = 256 * 1024
 
-    private let spacing: Int64
-    private let memberSpacing: Int64
-    private let comparison: ForeignComparison?
+    private let tuning: GzipTuning
+    private let place: NewIndexPlace?
+    private let comparison: ToolIndexComparison?
     private let pruner = WindowPruner()
     private var points = [RestartPoint.start]
     private var sums: [UInt32] = []
@@ -38,11 +36,16 @@ final class PointRecorder {
     private var hasShortMembers = false
     private var isSearchStopped = false
 
-    /// - Parameter comparison: Compares the index of another tool with the same data; nil for none.
-    init(_ tuning: GzipTuning, _ comparison: ForeignComparison? = nil) {
+    /// True when the index was requested: it is made whatever it costs, and errors are thrown.
+    var isRequired: Bool { self.place?.isRequired ?? true }
+
+    /// - Parameters:
+    ///   - place: The place of the index; nil to write none.
+    ///   - comparison: Compares the index of another tool with the same data; nil for none.
+    init(_ place: NewIndexPlace?, _ tuning: GzipTuning, _ comparison: ToolIndexComparison? = nil) {
+        self.place = place
+        self.tuning = tuning
         self.comparison = comparison
-        self.spacing = tuning.pointSpacing
-        self.memberSpacing = tuning.minimumSpacing
         self.nextPoint = tuning.pointSpacing
     }
 
@@ -54,7 +57,7 @@ final class PointRecorder {
     /// True when the next block end should become a point. Where members are short, their starts are better points.
     private var wantsPoint: Bool {
         !self.isSearchStopped && self.probe == nil && self.upcomingPoint == nil
-            && self.byteOffset >= self.nextPoint + (self.hasShortMembers ? self.spacing : 0)
+            && self.byteOffset >= self.nextPoint + (self.hasShortMembers ? self.tuning.pointSpacing : 0)
     }
 
     /// Stops the search for block ends; called at the end of the input, where a point would be useless.
@@ -65,8 +68,10 @@ final class PointRecorder {
         self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
         self.memberStart = self.byteOffset
         let distance = self.byteOffset - (self.points.last?.byteOffset ?? 0)
-        guard distance >= self.memberSpacing, distance >= self.byteOffset / Self.maximumDenseCount else { return }
-        self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset, window: nil))
+        guard distance >= self.tuning.minimumSpacing, distance >= self.byteOffset / Self.maximumDenseCount else {
+            return
+        }
+        self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset))
     }
 
     /// Records that the deflate data of a member begin at this byte of the compressed data.
@@ -77,7 +82,7 @@ final class PointRecorder {
     /// Records that a member ended and passed all checks.
     func memberEnds() {
         self.memberCount += 1
-        self.hasShortMembers = self.byteOffset - self.memberStart < self.spacing
+        self.hasShortMembers = self.byteOffset - self.memberStart < self.tuning.pointSpacing
     }
 
     /// Records that the deflate data of a member ended: no later reference reaches back across this end.
@@ -94,7 +99,7 @@ final class PointRecorder {
     func append(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
-            let end = min(self.sumStart + Self.sumByteCount, self.upcomingPoint ?? .max)
+            let end = min(self.sumStart + GzipIndexLayout.segmentByteCount, self.upcomingPoint ?? .max)
             let part = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(end - self.byteOffset)))
             rest = UnsafeRawBufferPointer(rebasing: rest[part.count...])
             self.sum.update(part)
@@ -111,33 +116,51 @@ final class PointRecorder {
         self.comparison?.meet(bitOffset: bitOffset, byteOffset: byteOffset, window: window)
         guard self.wantsPoint else { return }
         self.probe = WindowPruner.Job(window: Array(window), blockEnd: end)
-        // The place of the window is filled in at the end.
-        self.addPoint(
-            RestartPoint(
-                bitOffset: bitOffset, byteOffset: byteOffset,
-                window: RestartPoint.PackedWindow(byteOffset: 0, byteCount: 0, checksum: 0)))
+        self.addPoint(RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, isInData: true))
     }
 
-    /// Returns the index; called once, when the end is reached.
-    func finish(compressedByteCount: Int64) throws(BlobError) -> NewGzipIndex {
+    /// Writes the index, unless that of another tool is wrong; called once, when the end is reached.
+    ///
+    /// - Throws: Errors of making and writing the index, if it is required.
+    func finish(compressedByteCount: Int64) throws(BlobError) {
+        self.comparison?.finish(compressedByteCount: compressedByteCount, byteCount: self.byteOffset)
+        // The index is looked up by the whole content, so it must be made from the whole content.
+        guard let place, compressedByteCount == place.content.byteCount, self.comparison?.faults.isEmpty ?? true else {
+            return
+        }
+        try place.write { () throws(BlobError) in
+            let (layout, windows) = try self.index(compressedByteCount: compressedByteCount)
+            let points = layout.encoded
+            let sections = [
+                NewIndexSection(.points(place.layer), bytes: points),
+                // Each window has a checksum, so that it can be read without the others.
+                NewIndexSection(.windows(place.layer), flags: .hasOwnChecks) { sink throws(BlobError) in
+                    try windows.forEachChunk(sink)
+                },
+            ]
+            return (sections, Int64(points.count) + windows.byteCount)
+        }
+    }
+
+    private func index(compressedByteCount: Int64) throws(BlobError) -> (GzipIndexLayout, SpillBuffer) {
         self.endProbe()
         if self.byteOffset > self.sumStart { self.closeSum() }
-        let (places, windows) = try self.pruner.finish()
+        let (places, packed) = try self.pruner.finish()
         var remaining = places[...]
-        for index in self.points.indices where self.points[index].window != nil {
-            self.points[index].window = remaining.popFirst()
-        }
+        var windows = self.points.map { $0.isInData ? remaining.popFirst() : nil }
         // A point at the end is useless, and would have no checksum.
-        while self.points.count > 1, self.points.last?.byteOffset == self.byteOffset { self.points.removeLast() }
-        return NewGzipIndex(
-            layout: GzipIndexLayout(
-                compressedByteCount: compressedByteCount, byteCount: self.byteOffset, memberCount: self.memberCount,
-                points: self.points, sums: self.sums), windows: windows)
+        while self.points.count > 1, self.points.last?.byteOffset == self.byteOffset {
+            self.points.removeLast()
+            windows.removeLast()
+        }
+        let points = RestartPoints(
+            self.points, compressedByteCount: compressedByteCount, byteCount: self.byteOffset)
+        return (GzipIndexLayout(points, windows: windows, memberCount: self.memberCount, sums: self.sums), packed)
     }
 
     private func addPoint(_ point: RestartPoint) {
         self.points.append(point)
-        self.nextPoint = point.byteOffset + max(self.spacing, point.byteOffset / Self.maximumDenseCount)
+        self.nextPoint = point.byteOffset + max(self.tuning.pointSpacing, point.byteOffset / Self.maximumDenseCount)
         if point.byteOffset == self.byteOffset {
             if self.byteOffset > self.sumStart { self.closeSum() }
         } else {
@@ -168,4 +191,26 @@ final class PointRecorder {
         self.probe?.input = []
         self.endProbe()
     }
+}
+
+/// The sizes for making and using an index; tests use small ones.
+package struct GzipTuning: Sendable {
+    /// The distance of restart points in decoded bytes; greater where blocks are longer.
+    package var pointSpacing: Int64
+    /// The smallest distance of points before members in decoded bytes; such points take only a few bytes.
+    package var memberSpacing: Int64
+    /// The largest number of bytes that one of several threads decodes at a time: one slice or several short ones.
+    package var batchByteCount: Int64
+
+    /// The smallest distance of any two points in decoded bytes.
+    var minimumSpacing: Int64 { min(self.memberSpacing, self.pointSpacing) }
+
+    package init(pointSpacing: Int64, memberSpacing: Int64, batchByteCount: Int64) {
+        self.pointSpacing = pointSpacing
+        self.memberSpacing = memberSpacing
+        self.batchByteCount = batchByteCount
+    }
+
+    /// The default sizes: 1 MiB, which is half a millisecond of decoding; 128 KiB; 2 MiB.
+    package static let standard = GzipTuning(pointSpacing: 1 << 20, memberSpacing: 128 * 1024, batchByteCount: 2 << 20)
 }

@@ -1,15 +1,14 @@
 import BlobCore
 import BlobDeflate
 internal import BlobIndex
-import BlobPlatform
 
 /// A packer of the windows of restart points, which drops the bytes that nothing refers to.
 ///
-/// Works on another thread than the decoding. References reach 32 KiB back, so only the first 32 KiB after a point can
+/// Works on other threads than the decoding, as long as there are any. References reach 32 KiB back, so only the first 32 KiB after a point can
 /// use its window. These bytes are decoded twice more, with windows that show where each byte was copied from: the byte
 /// at position x is the low byte of x in one window and the high byte of x in the other. With ordinary data, about a
 /// quarter of a window is kept; the rest becomes zeros.
-final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is used by the jobs of `queue`, and after them.
+final class WindowPruner {
     /// A window and the bytes after it.
     struct Job: Sendable {
         let window: [UInt8]
@@ -23,38 +22,64 @@ final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is used 
     /// The largest number of windows that wait; each takes at most 320 KiB, and usually a quarter of that.
     private static let maximumWaitingCount = 16
 
-    private let queue = JobQueue(maximumCount: WindowPruner.maximumWaitingCount)
+    private let pipeline: OrderedPipeline<Job, [UInt8]>
+    /// The window that is begun next.
+    private var next: Job?
     private var packed = SpillBuffer()
-    private var places: [RestartPoint.PackedWindow] = []
-    private var inflater: Inflater?
-    private var deflater: Deflater?
+    private var places: [PackedWindow] = []
     private var failure: BlobError?
 
+    init() {
+        let packers = Locked<[WindowPacker]>([])
+        self.pipeline = OrderedPipeline(
+            threadCount: 2, window: Self.maximumWaitingCount, on: .brief, context: BlobContext()
+        ) { job in
+            let packer = packers.withLock { $0.popLast() } ?? WindowPacker()
+            defer { packers.withLock { $0.append(packer) } }
+            return try packer.pack(job)
+        }
+    }
+
+    deinit { self.pipeline.close() }
+
     /// Packs the window of `job` after the previous ones, asynchronously; blocks while too many windows wait.
-    func add(_ job: Job) { self.queue.add { self.run(job) } }
+    func add(_ job: Job) {
+        self.next = job
+        self.pipeline.prepare { self.next.take() }
+        while self.next != nil, self.takeWindow() {}
+    }
 
     /// Waits until all windows are packed; returns their places, in the order in which they were added, and their
     /// bytes.
-    func finish() throws(BlobError) -> (places: [RestartPoint.PackedWindow], packed: SpillBuffer) {
-        self.queue.finish()
+    func finish() throws(BlobError) -> (places: [PackedWindow], packed: SpillBuffer) {
+        while self.takeWindow() {}
         if let failure { throw failure }
         return (self.places, self.packed)
     }
 
-    private func run(_ job: Job) {
-        guard self.failure == nil else { return }
-        do throws(BlobError) {
-            let bytes = try self.deflated(self.pruned(job))
-            var sum = CRC32()
-            bytes.withUnsafeBytes { sum.update($0) }
+    /// Takes the next packed window; returns false when there is none.
+    private func takeWindow() -> Bool {
+        do {
+            guard let bytes = try self.pipeline.next({ self.next.take() }) else { return false }
+            guard self.failure == nil else { return true }
             self.places.append(
-                RestartPoint.PackedWindow(
-                    byteOffset: self.packed.byteCount, byteCount: bytes.count, checksum: sum.value))
+                PackedWindow(
+                    byteOffset: self.packed.byteCount, byteCount: bytes.count, checksum: CRC32(of: bytes).value))
             try self.packed.append(bytes)
         } catch {
-            self.failure = error
+            self.failure = self.failure ?? BlobError(wrapping: error)
         }
+        return true
     }
+}
+
+/// The coders with which one thread packs windows.
+private final class WindowPacker: @unchecked Sendable {  // Safe: used by one thread at a time.
+    private var inflater: Inflater?
+    private var deflater: Deflater?
+
+    /// Returns the window of `job` without the bytes that nothing refers to, packed as deflate data.
+    func pack(_ job: WindowPruner.Job) throws(BlobError) -> [UInt8] { try self.deflated(self.pruned(job)) }
 
     private func deflated(_ bytes: [UInt8]) throws(BlobError) -> [UInt8] {
         // A higher level would save little of a pruned window.
@@ -77,7 +102,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is used 
     private static let lowPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0) }
     private static let highPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0 >> 8) }
 
-    private func pruned(_ job: Job) throws(BlobError) -> [UInt8] {
+    private func pruned(_ job: WindowPruner.Job) throws(BlobError) -> [UInt8] {
         let count = job.window.count
         // A shorter window is the end of the 32 KiB in which positions are counted.
         let missing = Inflater.windowByteCount - count
@@ -101,7 +126,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is used 
     }
 
     /// Decodes the bytes after the point with `window` before it; returns nil when they cannot be decoded.
-    private func probe(_ job: Job, window: ArraySlice<UInt8>) throws(BlobError) -> [UInt8]? {
+    private func probe(_ job: WindowPruner.Job, window: ArraySlice<UInt8>) throws(BlobError) -> [UInt8]? {
         if self.inflater == nil { self.inflater = try Inflater() }
         let bitCount = job.blockEnd.unreadBitCount & 7
         let bits = UInt8(truncatingIfNeeded: job.blockEnd.unreadBits) & (1 << bitCount - 1)
@@ -129,5 +154,33 @@ final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is used 
             return span.finalize(for: output)
         }
         return count == output.count ? output : nil
+    }
+}
+
+/// A buffer of bytes that moves them from memory to an unlinked temporary file when they are many.
+struct SpillBuffer {
+    /// The number of bytes above which they are moved to the file.
+    private static let memoryLimit = 4 << 20
+
+    private var memory: [UInt8] = []
+    private var file: UnlinkedFile?
+
+    /// The number of bytes.
+    var byteCount: Int64 { (self.file?.byteCount ?? 0) + Int64(self.memory.count) }
+
+    mutating func append(_ bytes: [UInt8]) throws(BlobError) {
+        self.memory += bytes
+        guard self.memory.count > Self.memoryLimit else { return }
+        let file: UnlinkedFile
+        if let already = self.file { file = already } else { file = try UnlinkedFile() }
+        self.file = file
+        try self.memory.withBytes { bytes throws(BlobError) in try file.append(bytes) }
+        self.memory.removeAll(keepingCapacity: true)
+    }
+
+    /// Calls `sink` with all bytes in order.
+    func forEachChunk(_ sink: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
+        try self.file?.forEachChunk(sink)
+        try self.memory.withBytes { bytes throws(BlobError) in try sink(bytes) }
     }
 }

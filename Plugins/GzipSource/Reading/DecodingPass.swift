@@ -1,5 +1,6 @@
 import BlobCore
 import BlobDeflate
+internal import BlobIndex
 
 /// A pass that feeds a decoder from a reader of the compressed bytes.
 final class DecodingPass {
@@ -120,7 +121,7 @@ final class DecodingPass {
             } while try output.freeCapacity > 0 && self.given < end && self.refill(into: &output) == .bytes
         }
         guard self.given == end else { return false }
-        return point.window == nil ? self.decoder.isBetweenMembers : self.decoder.isInData
+        return point.isInData ? self.decoder.isInData : self.decoder.isBetweenMembers
     }
 
     func close() { self.base.close() }
@@ -177,18 +178,67 @@ extension BlobReader {
     func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
         try waits ? self.readWaiting(into: &output) : self.read(into: &output)
     }
+}
 
-    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
-    func bytes(atMost count: Int) throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
-            while bytes.count < count {
-                let read = try self.readWaiting(
-                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count - bytes.count)]))
-                guard read > 0 else { break }
-                bytes += buffer[..<read]
-            }
+/// One pass over compressed bytes that uses no index, and may make one.
+struct DecodingJob {
+    let source: GzipSource
+    /// Makes an index during the pass; nil for none.
+    let recorder: PointRecorder?
+    let context: BlobContext
+
+    /// Creates a decoder that begins at a position before a header.
+    func makeDecoder(at point: RestartPoint = .start) throws(BlobError) -> FrameDecoder {
+        var decoder = try self.source.makeDecoder(self.recorder)
+        if point.bitOffset > 0 {
+            decoder.resume(at: point, firstByte: 0, window: UnsafeRawBufferPointer(start: nil, count: 0))
         }
-        return bytes
+        return decoder
+    }
+
+    /// Writes the index and reports the checks, after the format and the compressed bytes have ended together.
+    ///
+    /// - Parameter byteCount: The number of bytes that were decoded.
+    func end(compressedByteCount: Int64, byteCount: Int64) throws(BlobError) {
+        try self.recorder?.finish(compressedByteCount: compressedByteCount)
+        self.source.reportEnd(byteCount: byteCount, self.context)
+    }
+}
+
+/// The decoding of compressed bytes on one thread.
+final class GzipDecoder: BlobTransform {
+    private let job: DecodingJob
+    private let info: BlobInfo
+    private var decoder: FrameDecoder
+    private var byteCount: Int64 = 0
+
+    /// - Parameters:
+    ///   - start: A position before a header, at which the input begins.
+    ///   - info: The info of the decoded bytes.
+    init(_ job: DecodingJob, at start: RestartPoint, info: BlobInfo) throws(BlobError) {
+        self.job = job
+        self.info = info
+        self.decoder = try job.makeDecoder(at: start)
+    }
+
+    func info(of base: BlobInfo) -> BlobInfo { self.info }
+
+    func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
+        let start = output.byteCount
+        defer { self.byteCount += Int64(output.byteCount - start) }
+        let rest = try input.withUnsafeBytes { bytes throws(BlobError) in
+            var rest = bytes
+            try self.decoder.decode(&rest, into: &output)
+            return rest.count
+        }
+        input = input.extracting(last: rest)
+        guard output.freeCapacity > 0 else { return .full }
+        guard isLast else { return .needsInput }
+        try self.decoder.flush(into: &output)
+        // The bytes are delivered before the checks at the end.
+        guard output.byteCount == start else { return .full }
+        try self.decoder.finish()
+        try self.job.end(compressedByteCount: self.decoder.byteOffset, byteCount: self.byteCount)
+        return .end
     }
 }

@@ -1,5 +1,7 @@
 import BlobCore
 import BlobDeflate
+internal import BlobIndex
+import BlobPlatform
 
 /// A pass that decodes from the restart point before an offset on, on several threads as far as memory allows.
 ///
@@ -55,7 +57,7 @@ final class IndexedPass {
     private static let segmentsAtOnce = 4
 
     private static var smallBuffers: WindowPool {
-        WindowPool(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
+        WindowPool(byteCount: Self.segmentsAtOnce * Int(GzipIndexLayout.segmentByteCount))
     }
 
     /// - Parameter byteOffset: 0 to the byte count of the index.
@@ -64,7 +66,7 @@ final class IndexedPass {
         self.opening = opening
         self.startOffset = byteOffset
         self.byteOffset = byteOffset
-        self.mayUsePoints = opening.base.traits.contains(.concurrentReaders)
+        self.mayUsePoints = opening.source.base.traits.contains(.concurrentReaders)
         self.buffers = Self.smallBuffers
         self.isAtEnd = byteOffset == index.layout.byteCount && byteOffset > 0
     }
@@ -108,13 +110,13 @@ final class IndexedPass {
         }
         let skipped = self.byteOffset - decoder.byteOffset
         let room = Int64(output.freeCapacity)
-        let direct = decoder.segmentsByteCount(beginningWithin: room - PointRecorder.sumByteCount + 1)
+        let direct = decoder.segmentsByteCount(beginningWithin: room - GzipIndexLayout.segmentByteCount + 1)
         if skipped == 0, direct <= room {
             try output.append(atMost: direct) { try decoder.decode(direct, into: &$0) }
             return
         }
         let buffer = self.buffer ?? self.buffers.take()
-        let most = Int64(buffer.capacity) - PointRecorder.sumByteCount + 1
+        let most = Int64(buffer.capacity) - GzipIndexLayout.segmentByteCount + 1
         let byteCount = decoder.segmentsByteCount(beginningWithin: min(skipped + room, most))
         try buffer.fill { try decoder.decode(byteCount, into: &$0) }
         buffer.drop(Int(min(skipped, Int64(byteCount))))
@@ -122,7 +124,7 @@ final class IndexedPass {
     }
 
     private func begin() throws -> SegmentDecoder {
-        let (slice, window) = try self.index.start(at: self.index.layout.sliceIndex(of: self.byteOffset))
+        let (slice, window) = try self.index.start(at: self.index.layout.points.index(of: self.byteOffset))
         self.isFromStart = slice == 0
         return try SegmentDecoder(self.index, slice: slice, window: window, self.opening)
     }
@@ -143,7 +145,7 @@ final class IndexedPass {
     /// Starts decoding on several threads at the start of a slice that others follow, once enough was read to make
     /// further reads likely. Returns true when a batch was decoded.
     private func startPipeline(_ decoder: SegmentDecoder) throws -> Bool {
-        let (layout, tuning) = (self.index.layout, self.opening.tuning)
+        let (layout, tuning) = (self.index.layout, self.opening.source.tuning)
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,
             self.byteOffset - self.startOffset >= tuning.pointSpacing,
             layout.byteCount - self.byteOffset > 2 * tuning.pointSpacing,
@@ -184,7 +186,8 @@ final class IndexedPass {
         let batch: DecodedBatch?
         do {
             batch = try pipeline.next {
-                let slices = self.index.layout.slices(from: self.nextSlice, fitting: self.opening.tuning.batchByteCount)
+                let slices = self.index.layout.slices(
+                    from: self.nextSlice, fitting: self.opening.source.tuning.batchByteCount)
                 self.nextSlice = slices.upperBound
                 return slices.isEmpty ? nil : slices
             }
@@ -214,7 +217,7 @@ final class IndexedPass {
             try remainder?.check(behind: beginning)
         } catch {
             var error = error
-            error.locator = self.opening.base.locator?.description
+            error.locator = self.opening.source.base.locator?.description
             throw error
         }
     }
@@ -243,5 +246,41 @@ final class IndexedPass {
         self.workers?.cancel()
         self.workers = nil
         self.buffers = Self.smallBuffers
+    }
+}
+
+/// The decoded bytes of consecutive slices, and the state that shows whether the next batch continues them.
+struct DecodedBatch: Sendable {
+    /// The state of decoding at the next restart point.
+    struct End: Sendable {
+        /// The sum of the frame that contains the point; without the bytes before the batch if ``isPartial`` is
+        /// true.
+        let sum: FrameSum
+        let isPartial: Bool
+        /// The end of the frame within which the batch began.
+        let remainder: FrameDecoder.Remainder?
+        /// The first bytes after the point, decoded by continuing past it: as many as its window can influence.
+        let ahead: [UInt8]
+    }
+
+    /// The number of correct bytes after which a window has no influence: references of deflate data reach 32 KiB back.
+    static let overlapByteCount = Inflater.windowByteCount
+
+    let slices: Range<Int>
+    let buffer: Window
+    /// The state after the slices; nil when decoding did not reach the next restart point as the index describes it.
+    let end: End?
+
+    /// Returns true when the batch begins with `bytes`, as far as it has that many.
+    func begins(with bytes: [UInt8]) -> Bool {
+        let own = self.buffer.bytes
+        let count = min(own.count, bytes.count)
+        let begins = bytes.withUnsafeBytes { bytes in
+            guard let left = own.baseAddress, let right = bytes.baseAddress else { return true }
+            return memcmp(left, right, count) == 0
+        }
+        guard begins, count < bytes.count else { return begins }
+        guard let ahead = self.end?.ahead else { return false }
+        return ahead.starts(with: bytes.dropFirst(count).prefix(ahead.count))
     }
 }

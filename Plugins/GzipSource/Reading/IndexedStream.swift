@@ -1,4 +1,5 @@
 import BlobCore
+internal import BlobIndex
 
 /// The bytes that are decoded with an index. When this turns out to be made from other bytes, a body that needs none
 /// continues.
@@ -34,8 +35,7 @@ final class IndexedStream: LateStream {
             let result = try self.pass.read(into: &output)
             // Another pass than one from the start rests on the checksums of the index, and not on the trailers.
             if result == .end, self.pass.isFromStart, self.startOffset == 0 {
-                let format = self.opening.format
-                self.opening.context.reportEnd(of: format.rawValue, byteCount: byteOffset, check: format.checksumName)
+                self.opening.source.reportEnd(byteCount: byteOffset, self.opening.context)
             }
             return result
         } catch let error where error.isContentError {
@@ -61,27 +61,37 @@ final class IndexedStream: LateStream {
     /// Compares the bytes that were read with the compressed bytes of their slices.
     private func checkRatio() throws(BlobError) {
         guard self.opening.context.ratioLimit != nil else { return }
-        let layout = self.index.layout
-        let (first, last) = (layout.sliceIndex(of: self.startOffset), layout.sliceIndex(of: self.pass.byteOffset))
+        let points = self.index.layout.points
+        let (first, last) = (points.index(of: self.startOffset), points.index(of: self.pass.byteOffset))
         try self.opening.context.checkRatio(
             ofDecoded: self.pass.byteOffset - self.startOffset,
-            to: layout.compressedRange(of: last).upperBound - layout.compressedRange(of: first).lowerBound)
+            to: points.compressedRange(of: last).upperBound - points.compressedRange(of: first).lowerBound)
     }
 
     /// Decodes everything without the index, which is wrong when the compressed data are intact; throws when they are
     /// not, or have another length than the index tells.
     private func disprove() throws {
         self.pass.close()
-        let opening = self.opening
-        let base = try opening.base.open(matching: opening.baseValidator, context: opening.context)
+        let base = try self.opening.openBase()
         defer { base.close() }
-        let whole = DecodingPass(base, waits: true, try FrameDecoder(opening.format, library: opening.library))
-        let byteCount = try whole.drain(opening.context)
+        let whole = DecodingPass(base, waits: true, try self.opening.source.makeDecoder())
+        let byteCount = try whole.drain(self.opening.context)
         self.index.disprove()
         guard byteCount == self.index.layout.byteCount else {
             throw BlobError(
                 .changed,
                 "The index does not match this gzip, which has \(byteCount) bytes, and is no longer used.")
         }
+    }
+}
+
+/// The parameters with which readers with an index open the compressed bytes.
+struct IndexedOpening: Sendable {
+    let source: GzipSource
+    let baseValidator: BlobValidator?
+    var context: BlobContext
+
+    func openBase(at byteOffset: Int64 = 0) throws(BlobError) -> BlobReader {
+        try self.source.base.open(at: byteOffset, matching: self.baseValidator, context: self.context)
     }
 }

@@ -1,5 +1,6 @@
 import BlobCore
 import BlobDeflate
+internal import BlobIndex
 
 /// A decoder of consecutive segments from a restart point on, which compares each with the index.
 final class SegmentDecoder {
@@ -25,15 +26,13 @@ final class SegmentDecoder {
         _ index: GzipIndex, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
     ) throws {
         let point = index.layout.points[slice]
-        let reader = try opening.base.open(
-            at: point.bitOffset / 8, matching: opening.baseValidator, context: opening.context)
+        let reader = try opening.openBase(at: point.compressedByteOffset)
         self.index = index
         self.layout = index.layout
         self.slice = slice
         (self.tail, self.tailEnd) = (window, point.byteOffset)
         self.byteOffset = point.byteOffset
-        self.pass = DecodingPass(
-            reader, waits: true, try FrameDecoder(opening.format, library: opening.library))
+        self.pass = DecodingPass(reader, waits: true, try opening.source.makeDecoder())
         do {
             try self.pass.resume(at: point, window: window, beginning: beginning)
         } catch {
@@ -44,7 +43,7 @@ final class SegmentDecoder {
 
     /// True when the next segment is the first of a slice, and none of it is decoded yet.
     var isAtSliceStart: Bool {
-        self.ahead.isEmpty && self.byteOffset == self.layout.slice(self.slice).lowerBound
+        self.ahead.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
     }
 
     /// The slice of the next segment.
@@ -56,9 +55,11 @@ final class SegmentDecoder {
     /// Returns the number of bytes in the next segments that begin within `room` bytes: at least one segment, and none
     /// of another slice.
     func segmentsByteCount(beginningWithin room: Int64) -> Int {
-        let segments = max((room + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount, 1)
+        let segments = max((room + GzipIndexLayout.segmentByteCount - 1) / GzipIndexLayout.segmentByteCount, 1)
         return Int(
-            min(self.layout.slice(self.slice).upperBound - self.byteOffset, segments * PointRecorder.sumByteCount))
+            min(
+                self.layout.points.slice(self.slice).upperBound - self.byteOffset,
+                segments * GzipIndexLayout.segmentByteCount))
     }
 
     /// Appends the next segments.
@@ -87,7 +88,7 @@ final class SegmentDecoder {
     ///
     /// - Parameter buffer: Has room for the slices and one more byte.
     func decodeBatch(_ slices: Range<Int>, into buffer: Window) throws -> DecodedBatch {
-        let byteCount = Int(self.layout.slice(slices.upperBound - 1).upperBound - self.byteOffset)
+        let byteCount = Int(self.layout.points.slice(slices.upperBound - 1).upperBound - self.byteOffset)
         let next = slices.upperBound < self.layout.points.count ? self.layout.points[slices.upperBound] : nil
         var reachesNextPoint = false
         try buffer.fill { output in
@@ -103,7 +104,7 @@ final class SegmentDecoder {
         }
         var rest = buffer.bytes
         for slice in slices {
-            let range = self.layout.slice(slice)
+            let range = self.layout.points.slice(slice)
             try self.check(UnsafeRawBufferPointer(rebasing: rest.prefix(range.count)), of: slice, at: range.lowerBound)
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(range.count))
         }
@@ -112,7 +113,7 @@ final class SegmentDecoder {
         if next == nil { try self.finish() }
         guard next == nil || reachesNextPoint else { return DecodedBatch(slices: slices, buffer: buffer, end: nil) }
         let (sum, remainder) = (self.pass.sum, self.pass.remainder)
-        guard next?.window == nil || self.lookAhead() else {
+        guard next?.isInData != true || self.lookAhead() else {
             return DecodedBatch(slices: slices, buffer: buffer, end: nil)
         }
         return DecodedBatch(
@@ -141,7 +142,8 @@ final class SegmentDecoder {
 
     private func advance(by byteCount: Int) {
         self.byteOffset += Int64(byteCount)
-        if self.byteOffset == self.layout.slice(self.slice).upperBound, self.slice + 1 < self.layout.points.count {
+        if self.byteOffset == self.layout.points.slice(self.slice).upperBound, self.slice + 1 < self.layout.points.count
+        {
             self.slice += 1
         }
     }
@@ -186,10 +188,9 @@ final class SegmentDecoder {
 
     /// Compares whole segments with their checksums.
     private func check(_ bytes: UnsafeRawBufferPointer, of slice: Int, at byteOffset: Int64) throws {
-        let size = Int(PointRecorder.sumByteCount)
+        let size = Int(GzipIndexLayout.segmentByteCount)
         for start in stride(from: 0, to: bytes.count, by: size) {
-            var sum = CRC32()
-            sum.update(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)]))
+            let sum = CRC32(of: UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)]))
             let place = byteOffset + Int64(start)
             let expected = self.layout.sum(of: slice, at: place)
             guard sum.value == expected else {
@@ -204,14 +205,4 @@ final class SegmentDecoder {
     private func mismatch(_ code: BlobError.Code, _ message: String) -> IndexMismatch {
         IndexMismatch(error: BlobError(code, message, byteOffset: self.pass.compressedByteOffset))
     }
-}
-
-/// The parameters with which readers with an index open the compressed bytes.
-struct IndexedOpening: Sendable {
-    let base: any BlobInputStreamDataSource
-    let baseValidator: BlobValidator?
-    let format: GzipSource.Format
-    let library: InflateLibrary
-    let tuning: GzipTuning
-    var context: BlobContext
 }

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobIndex
 
 /// A finder of the blocks of bzip2 streams, by their marks.
 ///
@@ -7,17 +8,12 @@ import BlobCore
 final class BzipFinder: BlockFinder {
     /// The largest compressed block, in bytes: 900,000 symbols of 20 bits, and tables; others are damaged.
     private static let maximumByteCount = 3 << 20
-    /// The number of bytes that the base is read at once.
-    private static let pieceByteCount = 256 * 1024
     /// The memory for decoding a block, besides its bytes: of libbz2, and of as much as is decoded ahead.
     private static let memoryByteCount = 4 << 20 + 8 << 20
     /// The longest header of a stream: `BZh` and the level.
     private static let headerByteCount = 4
 
-    private let base: BlobReader
-    /// Bytes that were read and are not in a block yet, the first of which is at `inputStart` in the compressed data.
-    private var input: [UInt8] = []
-    private var inputStart: Int64
+    private var input: FinderInput
     /// The bit in `input` at which the next block, end of a stream or header begins.
     private var bit: Int
     /// The level of the stream: its blocks have at most as many hundreds of thousands of bytes; nil between streams.
@@ -25,17 +21,16 @@ final class BzipFinder: BlockFinder {
     /// The checksum of the blocks of the stream so far.
     private var sum: UInt32
     /// The starts behind the blocks that were begun and not decoded.
-    private var ends: [(bitOffset: Int64, detail: UInt64)] = []
+    private var ends: [RestartPoint] = []
     private(set) var byteOffset: Int64
 
     init(_ base: BlockBase, _ scan: BlockScan) throws {
-        self.inputStart = scan.start.bitOffset / 8
+        self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
         self.bit = Int(scan.start.bitOffset % 8)
         self.byteOffset = scan.start.byteOffset
         let level = UInt8(truncatingIfNeeded: scan.start.detail)
         self.level = level == 0 ? nil : level
         self.sum = UInt32(truncatingIfNeeded: scan.start.detail >> 8)
-        self.base = try base.open(at: self.inputStart)
     }
 
     func next() throws -> Block? {
@@ -46,7 +41,7 @@ final class BzipFinder: BlockFinder {
             }
             // A mark, and the checksum behind it.
             guard try self.fill(self.bit + 80) else { throw self.unsuitable }
-            let (mark, sum) = self.input.withUnsafeBytes { bytes in
+            let (mark, sum) = self.input.bytes.withUnsafeBytes { bytes in
                 (
                     BzipScanner.number(in: bytes, at: self.bit, bitCount: BzipScanner.bitCount),
                     UInt32(BzipScanner.number(in: bytes, at: self.bit + BzipScanner.bitCount, bitCount: 32))
@@ -65,25 +60,31 @@ final class BzipFinder: BlockFinder {
                 let block = self.block(self.bit..<end, level: level, sum: sum)
                 self.sum = (self.sum << 1 | self.sum >> 31) ^ sum
                 self.drop(end)
-                self.ends.append((8 * self.inputStart + Int64(self.bit), UInt64(level) | UInt64(self.sum) << 8))
+                self.ends.append(
+                    RestartPoint(
+                        bitOffset: self.bitOffset, byteOffset: 0, detail: UInt64(level) | UInt64(self.sum) << 8))
                 return block
             default: throw self.unsuitable
             }
         }
     }
 
-    func decoded(_ byteCount: Int64) -> BlockStart? {
+    func decoded(_ byteCount: Int64) -> RestartPoint? {
         self.byteOffset += byteCount
-        let end = self.ends.removeFirst()
-        return BlockStart(bitOffset: end.bitOffset, byteOffset: self.byteOffset, detail: end.detail)
+        var end = self.ends.removeFirst()
+        end.byteOffset = self.byteOffset
+        return end
     }
 
-    func close() { self.base.close() }
+    func close() { self.input.base.close() }
+
+    /// The offset of the next block, end of a stream or header in the compressed data, in bits.
+    private var bitOffset: Int64 { 8 * self.input.byteOffset + Int64(self.bit) }
 
     /// Begins the next stream; returns false at the end.
     private func beginStream() throws -> Bool {
         _ = try self.fill(self.bit + 8 * Self.headerByteCount)
-        let rest = self.input[(self.bit / 8)...]
+        let rest = self.input.bytes[(self.bit / 8)...]
         let header = rest.prefix(Self.headerByteCount)
         if header.count == Self.headerByteCount, header.starts(with: "BZh".utf8), let level = header.last,
             (0x31...0x39).contains(level)
@@ -93,10 +94,10 @@ final class BzipFinder: BlockFinder {
             return true
         }
         // Zeros may follow the last stream.
-        guard rest.allSatisfy({ $0 == 0 }), try self.base.drain(), 8 * self.inputStart + Int64(self.bit) > 0 else {
+        guard rest.allSatisfy({ $0 == 0 }), try self.input.base.drain(), self.bitOffset > 0 else {
             throw self.unsuitable
         }
-        self.drop(8 * self.input.count)
+        self.drop(8 * self.input.bytes.count)
         return false
     }
 
@@ -104,11 +105,11 @@ final class BzipFinder: BlockFinder {
     private func endOfBlock() throws -> Int {
         var searched = self.bit + BzipScanner.bitCount
         while true {
-            let found = self.input.withUnsafeBytes { BzipScanner.firstMark(in: $0, from: searched) }
+            let found = self.input.bytes.withUnsafeBytes { BzipScanner.firstMark(in: $0, from: searched) }
             if let found { return found }
-            searched = max(searched, 8 * self.input.count - BzipScanner.bitCount + 1)
-            guard self.input.count - self.bit / 8 <= Self.maximumByteCount, try self.fill(8 * self.input.count + 8)
-            else {
+            searched = max(searched, 8 * self.input.bytes.count - BzipScanner.bitCount + 1)
+            let count = self.input.bytes.count
+            guard count - self.bit / 8 <= Self.maximumByteCount, try self.input.fill(count + 1) else {
                 throw self.unsuitable
             }
         }
@@ -118,7 +119,7 @@ final class BzipFinder: BlockFinder {
     private func block(_ bits: Range<Int>, level: UInt8, sum: UInt32) -> Block {
         var writer = BitWriter(capacity: bits.count / 8 + 16)
         for byte in Array("BZh".utf8) + [level] { writer.append(UInt64(byte), bitCount: 8) }
-        self.input.withUnsafeBytes { writer.append(bits, of: $0) }
+        self.input.bytes.withUnsafeBytes { writer.append(bits, of: $0) }
         writer.append(BzipScanner.end, bitCount: BzipScanner.bitCount)
         // The checksum of a stream of one block is that of the block.
         writer.append(UInt64(sum), bitCount: 32)
@@ -131,24 +132,16 @@ final class BzipFinder: BlockFinder {
     private var unsuitable: BlobError {
         BlobError(
             .corrupted, "Neither a block nor the end of the bzip2 data is here.",
-            byteOffset: self.inputStart + Int64(self.bit / 8))
+            byteOffset: self.bitOffset / 8)
     }
 
     /// Removes the whole bytes before a bit, which is the next to read.
     private func drop(_ bit: Int) {
-        let count = min(bit / 8, self.input.count)
-        self.input.removeFirst(count)
-        self.inputStart += Int64(count)
+        let count = min(bit / 8, self.input.bytes.count)
+        self.input.drop(count)
         self.bit = bit - 8 * count
     }
 
-    /// Reads until the input has a bit; returns false when the base has no more.
-    private func fill(_ bitCount: Int) throws -> Bool {
-        while 8 * self.input.count < bitCount {
-            let bytes = try self.base.bytes(Self.pieceByteCount)
-            guard !bytes.isEmpty else { return false }
-            self.input += bytes
-        }
-        return true
-    }
+    /// Reads until the input has a number of bits; returns false when the base has no more.
+    private func fill(_ bitCount: Int) throws -> Bool { try self.input.fill((bitCount + 7) / 8) }
 }

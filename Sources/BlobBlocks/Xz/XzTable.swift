@@ -1,5 +1,6 @@
 import BlobCore
 import BlobDeflate
+import BlobIndex
 import CLzma
 
 extension BlockTable {
@@ -83,36 +84,33 @@ extension BlockTable {
 
     /// Parses an index: zero, the number of records, two numbers for each, padding and a CRC-32.
     private static func records(_ bytes: [UInt8]) -> [(unpadded: UInt64, decoded: UInt64)]? {
-        var sum = CRC32()
-        bytes.withUnsafeBytes { sum.update(UnsafeRawBufferPointer(rebasing: $0.dropLast(4))) }
-        guard bytes.count >= 8, bytes.count & 3 == 0, bytes[0] == 0, UInt64(sum.value) == bytes.suffix(4).littleEndian
+        guard bytes.count >= 8, bytes.count & 3 == 0, bytes[0] == 0,
+            UInt64(CRC32(of: bytes.dropLast(4)).value) == bytes.suffix(4).littleEndian
         else { return nil }
-        var rest = bytes.dropFirst().dropLast(4)
+        return try? Self.records(IndexReader(bytes, 1..<(bytes.count - 4)))
+    }
+
+    private static func records(
+        _ index: consuming IndexReader
+    ) throws(BlobError) -> [(unpadded: UInt64, decoded: UInt64)] {
         // A record has at least two bytes.
-        guard let count = Self.number(&rest), count <= UInt64(rest.count) / 2 else { return nil }
+        let count = try index.count(atMost: index.remaining / 2)
         var records: [(unpadded: UInt64, decoded: UInt64)] = []
-        records.reserveCapacity(Int(count))
+        records.reserveCapacity(count)
         for _ in 0..<count {
+            let (unpadded, decoded) = (try index.varint(), try index.varint())
             // The smallest block has a header of 8 bytes, and the end of its only filter.
-            guard let unpadded = Self.number(&rest), let decoded = Self.number(&rest), (5...Self.largest) ~= unpadded,
-                decoded <= Self.largest
-            else { return nil }
+            guard (5...Self.largest) ~= unpadded, decoded <= Self.largest else {
+                throw index.failure("has a block that cannot be")
+            }
             records.append((unpadded, decoded))
         }
-        return rest.count < 4 && rest.allSatisfy { $0 == 0 } ? records : nil
+        guard index.remaining < 4, try index.bytes(count: index.remaining).allSatisfy({ $0 == 0 }) else {
+            throw index.failure("has more than its blocks")
+        }
+        return records
     }
 
     /// The largest number in an index, less what padding adds.
     private static let largest = UInt64(Int64.max) - 4
-
-    /// Reads a number of seven bits in each byte, the lowest first, in as few bytes as possible.
-    private static func number(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
-        var number: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 63, by: 7) {
-            guard let byte = bytes.popFirst() else { return nil }
-            number |= UInt64(byte & 0x7F) << shift
-            if byte & 0x80 == 0 { return byte == 0 && shift > 0 ? nil : number }
-        }
-        return nil
-    }
 }

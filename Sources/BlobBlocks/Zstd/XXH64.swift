@@ -79,22 +79,3 @@ struct XXH64 {
         number << count | number >> (64 - count)
     }
 }
-
-/// A decoder that also compares a checksum that is stored apart from the block.
-final class SummedDecoder: BlockDecoder {
-    private let base: any BlockDecoder
-    private let expected: UInt32
-    private var sum = XXH64()
-
-    init(_ base: any BlockDecoder, expected: UInt32) { (self.base, self.expected) = (base, expected) }
-
-    func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool {
-        let start = output.byteCount
-        let isAtEnd = try self.base.decode(&input, into: &output)
-        output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
-        guard !isAtEnd || UInt32(truncatingIfNeeded: self.sum.value) == self.expected else {
-            throw BlobError(.checksumMismatch, "A frame has another checksum than the seek table says.")
-        }
-        return isAtEnd
-    }
-}

@@ -1,4 +1,5 @@
-import BlobCore
+package import BlobCore
+import BlobIndex
 import BlobPlatform
 import CZstd
 
@@ -40,4 +41,80 @@ final class ZstdDecoder: BlockDecoder {
         guard !isDamaged else { throw BlobError(.corrupted, "A frame of the Zstandard data is damaged.") }
         return self.isBetweenFrames && input.isEmpty
     }
+}
+
+/// A decoder that also compares a checksum that is stored apart from the block.
+final class SummedDecoder: BlockDecoder {
+    private let base: any BlockDecoder
+    private let expected: UInt32
+    private var sum = XXH64()
+
+    init(_ base: any BlockDecoder, expected: UInt32) { (self.base, self.expected) = (base, expected) }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool {
+        let start = output.byteCount
+        let isAtEnd = try self.base.decode(&input, into: &output)
+        output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        guard !isAtEnd || UInt32(truncatingIfNeeded: self.sum.value) == self.expected else {
+            throw BlobError(.checksumMismatch, "A frame has another checksum than the seek table says.")
+        }
+        return isAtEnd
+    }
+}
+
+/// A decoder of consecutive Zstandard frames with windows that libarchive refuses, up to 2 GiB.
+package final class ZstdStream {
+    /// The base-2 logarithms of the smallest window that libzstd can be limited to, and of the largest.
+    private static let windowLogs = 10...31
+
+    private let decoder: ZstdDecoder
+    /// True when the input so far consists of whole frames.
+    package private(set) var isBetweenFrames = true
+
+    /// - Returns: Nil when libzstd cannot be loaded.
+    /// - Throws: ``BlobError/Code/io`` when there is no memory.
+    package init?(_ context: BlobContext) throws(BlobError) {
+        guard BlockFormat.zstd != nil else { return nil }
+        let log = Int64.bitWidth - 1 - max(context.memoryLimit, 1).leadingZeroBitCount
+        self.decoder = try ZstdDecoder(windowLog: min(max(log, Self.windowLogs.lowerBound), Self.windowLogs.upperBound))
+    }
+
+    /// Decodes until `input` is consumed or `output` is full.
+    ///
+    /// - Throws: ``BlobError/Code/trailingData`` when no frame follows a whole one; as ``BlockDecoder``.
+    package func decode(
+        _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan
+    ) throws(BlobError) {
+        let wasBetweenFrames = self.isBetweenFrames
+        do throws(BlobError) {
+            self.isBetweenFrames = try self.decoder.decode(&input, into: &output)
+        } catch {
+            guard wasBetweenFrames, error.code == .corrupted else { throw error }
+            throw BlobError(.trailingData, "Something follows the end of the zstd stream.")
+        }
+    }
+}
+
+extension BlockFormat {
+    /// The frames of Zstandard, decoded by libzstd; nil when it cannot be loaded.
+    static let zstd: BlockFormat? = {
+        guard blob_zstd_load() == nil else { return nil }
+        return BlockFormat(
+            streamsFirst: false, table: { try BlockTable.zstd($0) }, scan: { try ZstdFinder($0, $1) }
+        ) { bytes, table, index, context in
+            let (detail, byteCount) = (table.points[index].detail, table.byteCount(of: index))
+            if case .data(_, let window, _, _) = ZstdFrame(bytes.prefix(ZstdFrame.maximumHeaderByteCount)) {
+                try context.checkMemory(window, for: "A frame of the Zstandard data")
+            }
+            let expected = detail >> 32 == 1 ? UInt32(truncatingIfNeeded: detail) : nil
+            var check = expected.map { _ in ZstdFrame.checksumName }
+            if case .data(_, _, _, hasChecksum: true) = ZstdFrame(bytes[...]) { check = ZstdFrame.checksumName }
+            return Block(
+                bytes: bytes, byteCount: byteCount, check: check, memoryByteCount: bytes.count + 2 * Int(byteCount)
+            ) { () throws(BlobError) in
+                let decoder = try ZstdDecoder()
+                return if let expected { SummedDecoder(decoder, expected: expected) } else { decoder }
+            }
+        }
+    }()
 }

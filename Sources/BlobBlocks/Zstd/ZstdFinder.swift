@@ -1,21 +1,16 @@
 import BlobCore
+import BlobIndex
 
 /// A finder of Zstandard frames that are read one after another, and of which each says how long it is.
 final class ZstdFinder: BlockFinder {
     /// The largest decoded frame that is taken for a block, in bytes: 32 MiB.
     static let maximumByteCount: UInt64 = 32 << 20
-    /// The number of bytes that the base is read at once.
-    private static let pieceByteCount = 256 * 1024
     /// The largest length of a block within a frame, as decoded (RFC 8878, section 3.1.1.2).
     private static let maximumBlockByteCount = 128 * 1024
 
-    private let base: BlobReader
     private let scan: BlockScan
     private let maximumWindowByteCount: UInt64
-    /// Bytes that were read; those from `consumed` on are in no frame yet.
-    private var input: [UInt8] = []
-    private var consumed = 0
-    private var compressedByteOffset: Int64
+    private var input: FinderInput
     /// The starts of the frames that were begun and not decoded.
     private var ends: [Int64] = []
     private(set) var byteOffset: Int64
@@ -27,10 +22,9 @@ final class ZstdFinder: BlockFinder {
         self.scan = scan
         self.maximumWindowByteCount = min(
             ZstdFrame.maximumWindowByteCount, UInt64(max(base.context.memoryLimit, 0)))
-        self.compressedByteOffset = scan.start.bitOffset / 8
+        self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
         self.byteOffset = scan.start.byteOffset
         self.decodedByteOffset = self.byteOffset
-        self.base = try base.open(at: self.compressedByteOffset)
         do {
             // Without a byte there is no frame.
             guard let first = try self.frame() else {
@@ -42,7 +36,7 @@ final class ZstdFinder: BlockFinder {
             }
             try self.skip(to: scan.byteOffset)
         } catch let error as BlobError where [.corrupted, .unsupported].contains(error.code) {
-            self.base.close()
+            self.close()
             return nil
         }
     }
@@ -52,37 +46,36 @@ final class ZstdFinder: BlockFinder {
         while let frame = try self.frame(), self.byteOffset + Int64(frame.byteCount) <= byteOffset {
             self.take(frame)
             self.decodedByteOffset = self.byteOffset
-            self.scan.found(
-                BlockStart(bitOffset: self.compressedByteOffset * 8, byteOffset: self.byteOffset, detail: 0))
+            self.scan.found(RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: self.byteOffset))
         }
     }
 
     private func take(_ frame: Frame) {
-        self.consumed += frame.compressedByteCount
-        self.compressedByteOffset += Int64(frame.compressedByteCount)
+        self.input.drop(frame.compressedByteCount)
         self.byteOffset += Int64(frame.byteCount)
     }
 
     func next() throws -> Block? {
         while let frame = try self.frame() {
+            let bytes = Array(self.input.bytes[..<frame.compressedByteCount])
             self.take(frame)
             guard frame.isBlock else { continue }
-            self.ends.append(self.compressedByteOffset)
+            self.ends.append(self.input.byteOffset)
             let memory = frame.compressedByteCount + Int(frame.byteCount + frame.windowByteCount)
             return Block(
-                bytes: Array(self.input[..<self.consumed]), byteCount: Int64(frame.byteCount),
+                bytes: bytes, byteCount: Int64(frame.byteCount),
                 check: frame.hasChecksum ? ZstdFrame.checksumName : nil, memoryByteCount: memory
             ) { () throws(BlobError) in try ZstdDecoder() }
         }
         return nil
     }
 
-    func decoded(_ byteCount: Int64) -> BlockStart? {
+    func decoded(_ byteCount: Int64) -> RestartPoint? {
         self.decodedByteOffset += byteCount
-        return BlockStart(bitOffset: self.ends.removeFirst() * 8, byteOffset: self.decodedByteOffset, detail: 0)
+        return RestartPoint(bitOffset: self.ends.removeFirst() * 8, byteOffset: self.decodedByteOffset)
     }
 
-    func close() { self.base.close() }
+    func close() { self.input.base.close() }
 
     private struct Frame {
         var compressedByteCount: Int
@@ -94,13 +87,11 @@ final class ZstdFinder: BlockFinder {
 
     /// Reads the next frame as a whole; returns nil at the end.
     private func frame() throws -> Frame? {
-        self.input.removeFirst(self.consumed)
-        self.consumed = 0
-        try self.fill(ZstdFrame.maximumHeaderByteCount)
-        guard !self.input.isEmpty else { return nil }
-        switch ZstdFrame(self.input[...]) {
+        _ = try self.input.fill(ZstdFrame.maximumHeaderByteCount)
+        guard !self.input.bytes.isEmpty else { return nil }
+        switch ZstdFrame(self.input.bytes[...]) {
         case nil:
-            throw BlobError(.corrupted, "No frame begins here.", byteOffset: self.compressedByteOffset)
+            throw BlobError(.corrupted, "No frame begins here.", byteOffset: self.input.byteOffset)
         case .skippable(let byteCount):
             let count = ZstdFrame.skippableHeaderByteCount + Int(byteCount)
             guard byteCount <= Self.maximumByteCount else { throw self.unsuitable }
@@ -112,9 +103,8 @@ final class ZstdFinder: BlockFinder {
             var end = headerByteCount
             var isLast = false
             while !isLast {
-                try self.fill(end + 3)
-                guard self.input.count >= end + 3 else { throw self.unsuitable }
-                let header = self.input[end..<(end + 3)].littleEndian
+                guard try self.input.fill(end + 3) else { throw self.unsuitable }
+                let header = self.input.bytes[end..<(end + 3)].littleEndian
                 let (kind, blockByteCount) = (header >> 1 & 3, Int(header >> 3))
                 isLast = header & 1 == 1
                 guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else { throw self.unsuitable }
@@ -130,21 +120,11 @@ final class ZstdFinder: BlockFinder {
     }
 
     private func whole(_ frame: Frame) throws -> Frame {
-        try self.fill(frame.compressedByteCount)
-        guard self.input.count >= frame.compressedByteCount else { throw self.unsuitable }
+        guard try self.input.fill(frame.compressedByteCount) else { throw self.unsuitable }
         return frame
     }
 
     private var unsuitable: BlobError {
-        BlobError(.unsupported, "This frame is no block.", byteOffset: self.compressedByteOffset)
-    }
-
-    /// Reads until the input has `count` bytes, or the base has no more.
-    private func fill(_ count: Int) throws {
-        while self.input.count < count {
-            let bytes = try self.base.bytes(max(Self.pieceByteCount, count - self.input.count))
-            guard !bytes.isEmpty else { return }
-            self.input += bytes
-        }
+        BlobError(.unsupported, "This frame is no block.", byteOffset: self.input.byteOffset)
     }
 }

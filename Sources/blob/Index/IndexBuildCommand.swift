@@ -51,12 +51,12 @@ struct IndexBuildCommand: ParsableCommand {
         guard let file = IndexFile(.file(from), for: nil), file.exists else {
             throw BlobError(.notFound, "There is no index \(from).")
         }
-        guard let foreign = try file.foreignIndex() else {
+        guard let other = try file.toolIndex() else {
             throw BlobError(.unsupported, "\(from) is no index of bgzip, indexed_gzip or gztool, or not of this user.")
         }
-        guard let importing = indexable as? any ForeignIndexImporting else {
+        guard let importing = indexable as? any ToolIndexImporting else {
             throw BlobError(.unsupported, "The index \(from) is one of gzip data, and no layer of this is gzip.")
         }
-        return try importing.importIndex(foreign, context)
+        return try importing.importIndex(other, context)
     }
 }

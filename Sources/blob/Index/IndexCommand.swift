@@ -1,4 +1,6 @@
 import ArgumentParser
+import BlobIndex
+import BlobStreamsStandard
 
 struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,4 +13,133 @@ struct IndexCommand: ParsableCommand {
             IndexBuildCommand.self, IndexShowCommand.self, IndexListCommand.self, IndexVerifyCommand.self,
             IndexSplitsCommand.self, IndexDropCommand.self,
         ])
+}
+
+/// The options of the commands for indexes that say where an index is.
+struct IndexPlaceOptions: ParsableArguments {
+    @Option(name: .shortAndLong, help: "The file of the index; the same as --index PATH.")
+    var output: String?
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard self.policy != .none else { throw ValidationError("--index none leaves nothing to do.") }
+        guard self.output != "" else { throw ValidationError("--output takes the path of a file.") }
+    }
+
+    var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.index }
+
+    func makeContext() throws(BlobError) -> BlobContext {
+        var context = try self.source.makeContext()
+        context.index = self.policy
+        return context
+    }
+
+    /// Returns the file of the index, which need not exist.
+    func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
+        guard let file = IndexFile(self.policy, for: locator) else {
+            throw BlobError(
+                .unsupported, "There is no folder for caches: set HOME or XDG_CACHE_HOME, or give --output FILE.",
+                locator: locator.description)
+        }
+        return file
+    }
+}
+
+/// The options of the commands for the index of one locator.
+struct IndexOptions: ParsableArguments {
+    @Argument(help: "The locator of the index; for a plain path, the format of the content is detected.")
+    var locator: String
+
+    @OptionGroup var place: IndexPlaceOptions
+
+    var source: SourceOptions { self.place.source }
+
+    func makeContext() throws(BlobError) -> BlobContext { try self.place.makeContext() }
+
+    func parsedLocator() throws(BlobError) -> BlobLocator {
+        try self.source.makeRegistry().locator(for: self.locator)
+    }
+
+    /// Returns the file of the index, which need not exist.
+    func file(for locator: BlobLocator) throws(BlobError) -> IndexFile { try self.place.file(for: locator) }
+}
+
+struct IndexDropCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drop", abstract: "Removes the index of a locator, and prints its path if there was one.",
+        discussion: """
+            One index file serves all layers over one origin, and is removed as a whole. --all removes every index in \
+            the user's cache folder, and prints their paths.
+            """)
+
+    @Argument(help: "The locator of the index.")
+    var locator: String?
+
+    @Flag(help: "Remove all indexes in the user's cache folder.")
+    var all = false
+
+    @OptionGroup var place: IndexPlaceOptions
+
+    func validate() throws {
+        guard self.all == (self.locator == nil) else {
+            throw ValidationError("Name one locator, or give --all.")
+        }
+        guard !self.all || self.place.policy == .automatic else {
+            throw ValidationError("--all is of the user's cache folder, and goes without --output and --index.")
+        }
+    }
+
+    func run() throws {
+        guard let locator = self.locator else {
+            for path in try CachedIndex.removeAll(in: self.place.policy) { try printLine(printable(path)) }
+            return
+        }
+        let file = try self.place.file(for: self.place.source.makeRegistry().locator(for: locator))
+        if try file.remove() { try printLine(printable(file.path)) }
+    }
+}
+
+struct IndexVerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify", abstract: "Verifies every restart point of the index of a locator by decoding.",
+        discussion: """
+            Decodes everything twice: from the start, which shows whether the checksums of the index are right, and from \
+            each restart point with its window. Prints a line for each point that is wrong, or the number of points \
+            when all are right. The index stays as it is.
+            """)
+
+    @OptionGroup var options: IndexOptions
+
+    func run() throws {
+        let context = try self.options.makeContext()
+        let locator = try self.options.parsedLocator()
+        let file = try self.options.file(for: locator)
+        let indexable = try self.options.source.makeRegistry().indexable(for: locator, context: context)
+        guard file.exists else {
+            throw BlobError(.notFound, "There is no index \(file.path).", locator: locator.description)
+        }
+        guard let verifying = indexable as? any IndexVerifying else {
+            throw BlobError(
+                .unsupported, "No layer of this has restart points.", locator: locator.description)
+        }
+        var faultCount = 0
+        let pointCount = try verifying.verifyIndex(context) { fault in
+            faultCount += 1
+            try printLine(printable(fault))
+        }
+        guard let pointCount else {
+            throw BlobError(
+                .inconsistent,
+                "The index \(file.path) has no restart points of the current content: it is stale, damaged, or of "
+                    + "another version.", locator: locator.description)
+        }
+        guard faultCount == 0 else {
+            throw BlobError(
+                .corrupted,
+                "The index \(file.path) is wrong (faults: \(faultCount), restart points: \(pointCount)).",
+                locator: locator.description)
+        }
+        try printLine("\(pointCount) restart points are right.")
+    }
 }

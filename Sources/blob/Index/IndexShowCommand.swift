@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobIndex
 import BlobPlatform
 import BlobStreamsStandard
@@ -24,8 +25,8 @@ struct IndexShowCommand: ParsableCommand {
         let file = try self.options.file(for: locator)
         let sections = file.sections()
         let contents = sections.isEmpty ? [] : try self.contents(of: locator, in: file, context)
-        let foreign = sections.isEmpty ? try file.foreignIndex() : nil
-        guard !sections.isEmpty || foreign != nil else {
+        let other = sections.isEmpty ? try file.toolIndex() : nil
+        guard !sections.isEmpty || other != nil else {
             throw BlobError(
                 .notFound,
                 file.exists
@@ -35,16 +36,13 @@ struct IndexShowCommand: ParsableCommand {
         }
         let report = Report(
             path: printable(file.path),
-            sections: sections.map { Report.Section($0, contents) } + (foreign.map { [Report.Section($0)] } ?? []))
+            sections: sections.map { Report.Section($0, contents) } + (other.map { [Report.Section($0)] } ?? []))
         guard self.json else {
             try printLine(report.path)
             for section in report.sections { try printLine(section.line) }
             return
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.keyEncodingStrategy = .convertToSnakeCase
-        try printLine(String(decoding: encoder.encode(report), as: UTF8.self))
+        try printLine(jsonLine(report))
     }
 
     /// Returns the identities of the content that sections may be bound to: of the origin, and of each layer over it.
@@ -73,7 +71,7 @@ private struct Report: Encodable {
         /// True for the index of another tool; nil otherwise.
         let isForeign: Bool?
 
-        init(_ index: ForeignIndex) {
+        init(_ index: ToolIndex) {
             (self.layer, self.kind, self.byteCount) = ("gzip", index.format.rawValue, index.fileByteCount)
             (self.isValid, self.isForeign) = (false, true)
         }
@@ -93,4 +91,40 @@ private struct Report: Encodable {
 
     let path: String
     let sections: [Section]
+}
+
+struct IndexListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls", abstract: "Lists the indexes in the user's cache folder.",
+        discussion: """
+            Prints one line for each: the time of the last use, bytes, and the locator, the most recently used first; \
+            - in the place of the locator for a file that is damaged or of another version.
+            """)
+
+    @Flag(help: "Print one JSON object for each.")
+    var json = false
+
+    func run() throws {
+        Verbosity.isJSON = self.json
+        for index in try CachedIndex.all(in: .automatic) {
+            let row = IndexRow(index)
+            try printLine(
+                self.json ? jsonLine(row) : "\(row.lastUse) \(row.byteCount) \(row.locator ?? "-")")
+        }
+    }
+}
+
+/// One index of the output of `ls`.
+private struct IndexRow: Encodable {
+    let path: String
+    let locator: String?
+    let byteCount: Int64
+    let lastUse: String
+
+    init(_ index: CachedIndex) {
+        self.path = printable(index.path)
+        self.locator = index.origin.map(printable)
+        self.byteCount = index.byteCount
+        self.lastUse = factText(Date(timeIntervalSince1970: TimeInterval(index.lastUse)))
+    }
 }

@@ -73,17 +73,19 @@ struct IndexSplitsCommand: ParsableCommand {
         }
     }
 
+    /// The start of a range.
+    private typealias Cut = (byteOffset: Int64, compressedByteOffset: Int64)
+
     /// Returns the starts of the ranges, and the number of all bytes.
     private func cuts(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws -> (cuts: [RestartPoints.Point], byteCount: Int64) {
+    ) throws -> (cuts: [Cut], byteCount: Int64) {
         // Only this layer is known to leave the bytes as they are.
         let bytes = (source as? NamedMemberSource)?.underlying ?? source
         if let points = try (bytes as? any RestartPointListing)?.restartPoints(context) {
-            guard points.byteCount > 0 else {
-                return ([RestartPoints.Point(byteOffset: 0, compressedByteOffset: 0)], 0)
-            }
-            return (points.cuts(count: try self.count(of: points.byteCount)), points.byteCount)
+            guard points.byteCount > 0 else { return ([(0, 0)], 0) }
+            let cuts = points.cuts(count: try self.count(of: points.byteCount))
+            return (cuts.map { ($0.byteOffset, $0.compressedByteOffset) }, points.byteCount)
         }
         let info = try source.info(context)
         guard let byteCount = info.byteCount, info.isRandomAccess else {
@@ -96,9 +98,7 @@ struct IndexSplitsCommand: ParsableCommand {
         let count = try self.count(of: byteCount)
         let cuts = (0..<Int64(count)).map { byteCount.multipliedFullWidth(by: $0) }
             .map { Int64(count).dividingFullWidth($0).quotient }
-        return (
-            Set(cuts).sorted().map { RestartPoints.Point(byteOffset: $0, compressedByteOffset: $0) }, byteCount
-        )
+        return (Set(cuts).sorted().map { ($0, $0) }, byteCount)
     }
 
     private func count(of byteCount: Int64) throws(BlobError) -> Int {

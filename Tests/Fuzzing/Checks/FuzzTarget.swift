@@ -13,7 +13,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     /// An index file of a gzip that is intact.
     case index
     /// The index file of another tool, of a gzip that is intact.
-    case foreign
+    case tools
     /// An index file of the blocks of a bzip2 or of Zstandard data that are intact. The first byte selects the data.
     case blocks
     /// An index file of an archive that is intact. The first byte selects the archive.
@@ -29,7 +29,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .gzip, .differential: 4096
         case .zip, .tar, .sevenzip, .multipart: 8192
         case .index, .blocks, .table: 16_384
-        case .foreign: 40_000
+        case .tools: 40_000
         }
     }
 
@@ -45,7 +45,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .tar: try checkTar(bytes)
         case .sevenzip: try checkSevenZip(bytes)
         case .index: try checkIndex(bytes)
-        case .foreign: try checkForeignIndex(bytes)
+        case .tools: try checkToolIndex(bytes)
         case .blocks: try checkBlockIndex(bytes)
         case .table: try checkTable(bytes)
         case .multipart: try checkMultipart(bytes)
@@ -69,7 +69,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .sevenzip: repairSevenZip(&bytes)
         case .index: repairIndex(&bytes, from: 0, using: &random)
         case .blocks, .table: repairIndex(&bytes, from: 1, using: &random)
-        case .foreign, .multipart: break
+        case .tools, .multipart: break
         }
     }
 }

@@ -86,7 +86,7 @@ func checkBlockIndex(_ bytes: [UInt8]) throws {
 }
 
 /// Checks that the index of another tool never gives wrong bytes, and that what is imported from it is right.
-func checkForeignIndex(_ bytes: [UInt8]) throws {
+func checkToolIndex(_ bytes: [UInt8]) throws {
     let isOfText = bytes.starts(with: "GZIDX".utf8) || bytes.dropFirst(8).starts(with: "gzipind".utf8)
     let content = isOfText ? FuzzContent.text : FuzzContent.bgzipBlocks
     let folder = try TemporaryFolder()
@@ -106,8 +106,8 @@ func checkForeignIndex(_ bytes: [UInt8]) throws {
     let own = indexed(folder.path("own"))
     do {
         _ = try source.verifyIndex(BlobContext()) { _ in }
-        if let foreign = try IndexFile(.file(path), for: nil)?.foreignIndex(),
-            try own.importIndex(foreign, BlobContext())
+        if let other = try IndexFile(.file(path), for: nil)?.toolIndex(),
+            try own.importIndex(other, BlobContext())
         {
             try require(folder.names == ["index", "own"], "other files: \(folder.names)")
             let rest = try Outcome(of: own, at: 100_000, pieceByteCount: 60_000)

@@ -8,7 +8,7 @@ import Testing
 @testable import GzipSource
 
 /// Indexes of gzip data that other tools made; see `Fixtures/README.md`.
-@Suite struct ForeignIndexTests {
+@Suite struct ToolIndexTests {
     private let folder: TemporaryFolder
 
     init() throws { self.folder = try TemporaryFolder() }
@@ -31,9 +31,9 @@ import Testing
         try self.source(name, index: self.fixture(index))
     }
 
-    private func foreign() throws -> ForeignIndex {
+    private func toolIndex() throws -> ToolIndex {
         let file = try #require(IndexFile(.file(self.folder.path("index")), for: nil))
-        return try #require(try file.foreignIndex())
+        return try #require(try file.toolIndex())
     }
 
     private func faults(_ source: GzipSource) throws -> [String] {
@@ -44,22 +44,22 @@ import Testing
 
     @Test func thePointsAreThoseThatTheToolsName() throws {
         _ = try self.source("text.gz", indexed: "text.gzidx")
-        var index = try self.foreign()
+        var index = try self.toolIndex()
         #expect(index.format == .indexedGzip && index.compressedByteCount == 185_467 && index.byteCount == 700_000)
-        #expect(index.points.map(\.byteOffset) == [0, 219_403, 441_102, 662_857, 700_000])
-        #expect(index.points.map { ($0.bitOffset + 7) / 8 } == [10, 58_470, 116_973, 175_619, 185_467])
+        #expect(index.points.map(\.place.byteOffset) == [0, 219_403, 441_102, 662_857, 700_000])
+        #expect(index.points.map { ($0.place.bitOffset + 7) / 8 } == [10, 58_470, 116_973, 175_619, 185_467])
         _ = try self.source("text.gz", indexed: "text.rapidgzip")
-        index = try self.foreign()
+        index = try self.toolIndex()
         #expect(index.format == .indexedGzip && index.byteCount == 700_000 && index.points.count > 2)
         _ = try self.source("text.gz", indexed: "text.gztool")
-        index = try self.foreign()
+        index = try self.toolIndex()
         #expect(index.format == .gztool && index.byteCount == 700_000 && index.points.count > 2)
         _ = try self.source("text.gz", indexed: "text.gztool-lines")
-        #expect(try self.foreign().points.map(\.byteOffset) == index.points.map(\.byteOffset))
+        #expect(try self.toolIndex().points.map(\.place.byteOffset) == index.points.map(\.place.byteOffset))
         _ = try self.source("blocks.gz", indexed: "blocks.gzi")
-        index = try self.foreign()
+        index = try self.toolIndex()
         #expect(index.format == .bgzip && index.byteCount == nil)
-        #expect(index.points.map(\.byteOffset) == [65_280, 130_560, 195_840])
+        #expect(index.points.map(\.place.byteOffset) == [65_280, 130_560, 195_840])
     }
 
     @Test(arguments: ofText + ["blocks.gzi"])
@@ -68,7 +68,7 @@ import Testing
         let bytes = outcome(decoding: try self.fixture(data)).bytes
         let source = try self.source(data, indexed: name)
         #expect(try self.faults(source) == [])
-        #expect(try source.verifyIndex(BlobContext()) { _ in } == self.foreign().points.count)
+        #expect(try source.verifyIndex(BlobContext()) { _ in } == self.toolIndex().points.count)
         for offset in [0, 1, 65_280, 130_559, bytes.count - 1, bytes.count] {
             let outcome = outcome(of: source, at: Int64(offset), pieceByteCount: 65_536)
             #expect(outcome.isWhole && outcome.bytes == bytes.dropFirst(offset), "from \(offset)")
@@ -78,7 +78,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: self.folder.path("index"))) == self.fixture(name))
         let own = GzipSource(
             FileSource(path: self.folder.path("data.gz")), index: .file(self.folder.path("own")))
-        #expect(try own.importIndex(self.foreign(), BlobContext()))
+        #expect(try own.importIndex(self.toolIndex(), BlobContext()))
         #expect(try own.info(BlobContext()).byteCount == Int64(bytes.count))
         #expect(outcome(of: own, at: 150_000, pieceByteCount: 65_536).bytes == bytes.dropFirst(150_000))
         #expect(try self.faults(own) == [])
@@ -95,7 +95,7 @@ import Testing
             let own = GzipSource(
                 FileSource(path: self.folder.path("data.gz")), index: .file(self.folder.path("own")))
             let error = #expect(throws: BlobError.self) { () throws in
-                try own.importIndex(self.foreign(), BlobContext())
+                try own.importIndex(self.toolIndex(), BlobContext())
             }
             #expect(error?.code == .inconsistent, "\(name)")
             #expect(!FileManager.default.fileExists(atPath: self.folder.path("own")))
@@ -142,7 +142,7 @@ import Testing
                 let file = try #require(IndexFile(.file(self.folder.path("index")), for: nil))
                 // Too short to be told from anything else.
                 if count < 15, name.contains("gztool") { continue }
-                #expect(throws: BlobError.self, "\(name) \(count)") { () throws in _ = try file.foreignIndex() }
+                #expect(throws: BlobError.self, "\(name) \(count)") { () throws in _ = try file.toolIndex() }
             }
         }
     }
@@ -166,9 +166,9 @@ import Testing
         var long = number(UInt64(200_000))
         for place in 1...UInt64(200_000) { long += number(place * 100) + number(place * 300) }
         _ = try self.source("text.gz", index: long)
-        let points = try self.foreign().points
+        let points = try self.toolIndex().points
         #expect(points.count > 20_000 && points.count <= 65_536)
-        #expect(points.allSatisfy { $0.bitOffset / 8 * 3 == $0.byteOffset })
+        #expect(points.allSatisfy { $0.place.bitOffset / 8 * 3 == $0.place.byteOffset })
     }
 
     // MARK: Blocks that bgzip indexed

@@ -7,8 +7,8 @@ internal import BlobIndex
 /// A point is right when a block of deflate data, the data of a member or a member begins at its bit and at its decoded
 /// byte, and when its window has the decoded bytes before it. Bytes of a window that are zero are not compared:
 /// `rapidgzip` writes zeros in the place of bytes to which nothing refers.
-final class ForeignComparison {
-    private let index: ForeignIndex
+final class ToolIndexComparison {
+    private let index: ToolIndex
     private var number = 0
 
     /// A sentence on each point that is wrong, in ascending order.
@@ -18,25 +18,27 @@ final class ForeignComparison {
     /// one step.
     private static let margin: Int64 = 512 * 1024
 
-    init(_ index: ForeignIndex) { self.index = index }
+    init(_ index: ToolIndex) { self.index = index }
 
-    private var next: ForeignIndex.Point? {
+    private var next: ToolIndex.Point? {
         self.number < self.index.points.count ? self.index.points[self.number] : nil
     }
 
     /// Returns true when the next point may be among the decoded bytes from an offset on.
     func wantsBlockEnd(from byteOffset: Int64) -> Bool {
-        self.next.map { $0.byteOffset <= byteOffset + Self.margin } ?? false
+        self.next.map { $0.place.byteOffset <= byteOffset + Self.margin } ?? false
     }
 
     /// Compares the points up to a position at which decoding can begin.
     ///
     /// - Parameter window: The decoded bytes before the position; nil before a member or its data.
     func meet(bitOffset: Int64, byteOffset: Int64, window: UnsafeRawBufferPointer? = nil) {
-        while let point = self.next, (point.byteOffset, point.bitOffset) < (byteOffset, bitOffset) {
+        while let point = self.next, (point.place.byteOffset, point.place.bitOffset) < (byteOffset, bitOffset) {
             self.fail(point, "nothing begins there.")
         }
-        guard let point = self.next, point.byteOffset == byteOffset, point.bitOffset == bitOffset else { return }
+        guard let point = self.next, point.place == RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset) else {
+            return
+        }
         guard let window, byteOffset > 0 else { return self.number += 1 }
         do throws(BlobError) {
             let stored = try self.index.window(of: point) ?? []
@@ -56,7 +58,7 @@ final class ForeignComparison {
     func finish(compressedByteCount: Int64, byteCount: Int64) {
         while let point = self.next {
             // Tools write a last point behind the last block or behind the trailer.
-            let isAtEnd = point.byteOffset == byteCount && point.bitOffset <= compressedByteCount * 8
+            let isAtEnd = point.place.byteOffset == byteCount && point.place.bitOffset <= compressedByteCount * 8
             if isAtEnd { self.number += 1 } else { self.fail(point, "nothing begins there.") }
         }
         if let stated = self.index.byteCount, stated != byteCount {
@@ -64,8 +66,9 @@ final class ForeignComparison {
         }
     }
 
-    private func fail(_ point: ForeignIndex.Point, _ reason: String) {
-        self.faults.append("Point \(self.number), at bit \(point.bitOffset) and byte \(point.byteOffset): \(reason)")
+    private func fail(_ point: ToolIndex.Point, _ reason: String) {
+        let place = point.place
+        self.faults.append("Point \(self.number), at bit \(place.bitOffset) and byte \(place.byteOffset): \(reason)")
         self.number += 1
     }
 }

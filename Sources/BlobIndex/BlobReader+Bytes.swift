@@ -1,0 +1,43 @@
+package import BlobCore
+
+extension [UInt8] {
+    /// Calls `withUnsafeBytes(_:)` with a body that throws a ``BlobError``.
+    package func withBytes<Result>(
+        _ body: (UnsafeRawBufferPointer) throws(BlobError) -> Result
+    ) throws(BlobError) -> Result {
+        do { return try self.withUnsafeBytes(body) } catch { throw BlobError(wrapping: error) }
+    }
+
+    /// Calls `withUnsafeMutableBytes(_:)` with a body that throws a ``BlobError``.
+    package mutating func withMutableBytes<Result>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(BlobError) -> Result
+    ) throws(BlobError) -> Result {
+        do { return try self.withUnsafeMutableBytes(body) } catch { throw BlobError(wrapping: error) }
+    }
+}
+
+extension BlobReader {
+    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
+    package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
+        do {
+            return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                let buffer = UnsafeMutableRawBufferPointer(buffer)
+                while filled < count {
+                    let more = try self.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+                    guard more > 0 else { break }
+                    filled += more
+                }
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+}
+
+extension BlobError {
+    /// True when the cause is the bytes, and not the access to them.
+    package var isAboutContent: Bool {
+        [.corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .limitExceeded]
+            .contains(self.code)
+    }
+}

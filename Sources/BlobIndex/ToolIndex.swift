@@ -1,0 +1,255 @@
+package import BlobCore
+import BlobDeflate
+
+/// An index of gzip data that another tool made: hints, of which nothing is believed that the data do not prove.
+///
+/// These files have neither checksums nor the identity of the data, but for their length in some.
+package struct ToolIndex: Sendable {
+    /// The format of the file, named after the tool.
+    package enum Format: String, Sendable {
+        /// `.gzi` of `bgzip` (htslib): the starts of the blocks of blocked gzip.
+        case bgzip
+        /// `GZIDX` of `indexed_gzip`, versions 0 and 1, also written by `rapidgzip`.
+        case indexedGzip = "indexed_gzip"
+        /// `gzipindx` and `gzipindX` of `gztool`, also written by `rapidgzip`.
+        case gztool
+
+        /// The first bytes of the files; those of bgzip begin with a number.
+        private static let gzidxBeginning = Array("GZIDX".utf8)
+        private static let gztoolBeginning = [UInt8](repeating: 0, count: 8) + Array("gzipind".utf8)
+
+        /// Returns the format of a file by its first bytes and its length; nil when it is none.
+        fileprivate init?(_ file: IndexDescriptor) throws(BlobError) {
+            let beginning = try file.read(at: 0, count: Int(min(file.byteCount, 16)))
+            if beginning.starts(with: Self.gzidxBeginning) {
+                self = .indexedGzip
+            } else if beginning.starts(with: Self.gztoolBeginning) {
+                self = .gztool
+            } else if beginning.count >= 8, file.byteCount % 16 == 8,
+                UInt64(file.byteCount / 16) == beginning.prefix(8).reversed().reduce(0, { $0 << 8 | UInt64($1) })
+            {
+                self = .bgzip
+            } else {
+                return nil
+            }
+        }
+    }
+
+    /// A position at which decoding can begin.
+    package struct Point: Equatable, Sendable {
+        package let place: RestartPoint
+        /// The place of the window in the file, which has data of zlib (RFC 1950) in `gztool`, and otherwise the bytes
+        /// themselves; nil when the file has none for the point.
+        let window: Range<Int64>?
+    }
+
+    /// The largest number of points that are kept, of 48 bytes each; of more, every second, fourth, … one.
+    fileprivate static let maximumPointCount = 65_536
+
+    package let format: Format
+    /// The length of the index file in bytes.
+    package let fileByteCount: Int64
+    /// The length of the compressed data in bytes; nil when the file does not tell.
+    package let compressedByteCount: Int64?
+    /// The length of the decoded bytes; nil when the file does not tell.
+    package let byteCount: Int64?
+    /// The points in ascending order, as far as they are kept.
+    package let points: [Point]
+    private let file: IndexDescriptor
+
+    /// Parses an index file; returns nil when its beginning is that of no known format.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` for a file that is truncated or contradicts itself,
+    ///   ``BlobError/Code/unsupported`` for a newer version, and errors of reading the file.
+    init?(_ file: IndexDescriptor) throws(BlobError) {
+        guard let format = try Format(file) else { return nil }
+        var parser = ToolIndexParser(file, format)
+        switch format {
+        case .bgzip: try parser.parseBgzip()
+        case .indexedGzip: try parser.parseIndexedGzip()
+        case .gztool: try parser.parseGztool()
+        }
+        (self.format, self.file, self.fileByteCount) = (format, file, file.byteCount)
+        (self.compressedByteCount, self.byteCount) = (parser.compressedByteCount, parser.byteCount)
+        self.points = parser.points
+    }
+
+    /// Returns the window of a point: at most 32 KiB, in which bytes may be zero that nothing refers to; nil when the
+    /// file has none.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted``, and errors of reading the file.
+    package func window(of point: Point) throws(BlobError) -> [UInt8]? {
+        guard let place = point.window else { return nil }
+        let bytes = try self.file.read(at: place.lowerBound, count: place.count)
+        // The header of zlib has two bytes.
+        return self.format == .gztool
+            ? try Inflater.window(packed: bytes.dropFirst(2)) : bytes.suffix(Inflater.windowByteCount)
+    }
+}
+
+extension IndexFile {
+    /// Returns the index of another tool in the place of this file; nil when there is none.
+    ///
+    /// The file must be named by the user, and belong to this one; it is never changed.
+    ///
+    /// - Throws: See ``ToolIndex``.
+    package func toolIndex() throws(BlobError) -> ToolIndex? {
+        guard self.folder == nil else { return nil }
+        let file: IndexDescriptor
+        do throws(BlobError) {
+            file = try IndexDescriptor(path: self.path)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
+        }
+        guard file.isRegular, file.isOwn else { return nil }
+        return try ToolIndex(file)
+    }
+}
+
+/// A parser of such files, which reads them from front to back and keeps a bounded number of
+/// points.
+private struct ToolIndexParser {
+    private let format: ToolIndex.Format
+    private let file: IndexDescriptor
+    /// Bytes that were read, and the offset of the first of them in the file.
+    private var buffer: [UInt8] = []
+    private var bufferStart: Int64 = 0
+    private var byteOffset: Int64 = 0
+
+    private(set) var compressedByteCount: Int64?
+    private(set) var byteCount: Int64?
+    private var pointCount: Int64 = 0
+    private(set) var points: [ToolIndex.Point] = []
+    /// The distance of the points that are kept, and the number of points so far.
+    private var (stride, number) = (1, 0)
+    private var last: RestartPoint?
+
+    /// The number of bytes that are read at once.
+    private static let bufferByteCount: Int64 = 64 * 1024
+
+    /// The largest length of compressed data and of decoded bytes; it keeps sums and bits from overflowing.
+    private static let maximumByteCount: Int64 = .max / 64
+
+    init(_ file: IndexDescriptor, _ format: ToolIndex.Format) { (self.file, self.format) = (file, format) }
+
+    /// Parses a count and that many pairs of offsets: of all blocks but the first.
+    mutating func parseBgzip() throws(BlobError) {
+        self.pointCount = try self.size()
+        for _ in 0..<self.pointCount {
+            let (compressed, decoded) = (try self.size(), try self.size())
+            try self.append(bitOffset: compressed * 8, decoded, nil)
+        }
+    }
+
+    /// Parses a head, the points, and then the windows of those that have one.
+    mutating func parseIndexedGzip() throws(BlobError) {
+        self.byteOffset = 5
+        let version = try self.number(UInt8.self)
+        guard version <= 1 else {
+            throw BlobError(.unsupported, "The index has version \(version) of indexed_gzip, which is not known.")
+        }
+        _ = try self.number(UInt8.self)
+        self.compressedByteCount = try self.size()
+        let byteCount = try self.size()
+        // Zero is the length of an index that does not cover everything.
+        self.byteCount = byteCount > 0 ? byteCount : nil
+        _ = try self.number(UInt32.self)
+        let windowByteCount = Int64(try self.number(UInt32.self))
+        self.pointCount = Int64(try self.number(UInt32.self))
+        let pointByteCount: Int64 = version == 0 ? 17 : 18
+        guard (32 * 1024...1 << 20).contains(windowByteCount) else { throw self.failure("has windows of another size") }
+        var window = self.byteOffset + self.pointCount * pointByteCount
+        for index in 0..<self.pointCount {
+            let (compressed, decoded, bits) = (try self.size(), try self.size(), try self.number(UInt8.self))
+            let hasWindow = version == 0 ? index > 0 : try self.number(UInt8.self) != 0
+            guard bits < 8, !hasWindow || window + windowByteCount <= self.file.byteCount else {
+                throw self.failure("has a point that cannot be")
+            }
+            // Decoding needs the last 32 KiB.
+            let end = window + windowByteCount
+            let place = end - Int64(Inflater.windowByteCount)..<end
+            try self.append(bitOffset: compressed * 8 - Int64(bits), decoded, hasWindow ? place : nil)
+            if hasWindow { window = end }
+        }
+    }
+
+    /// Parses a head, the points, each with its window behind it, and the length of the decoded bytes; some with
+    /// numbers of lines.
+    mutating func parseGztool() throws(BlobError) {
+        self.byteOffset = 15
+        let hasLines = try self.number(UInt8.self) == UInt8(ascii: "X")
+        if hasLines { _ = try self.number(UInt32.self) }
+        self.pointCount = try self.size()
+        let isComplete = try self.size() == self.pointCount
+        for _ in 0..<self.pointCount {
+            let (decoded, compressed) = (try self.size(), try self.size())
+            let (bits, count) = (try self.number(UInt32.self), Int64(try self.number(UInt32.self)))
+            guard bits < 8, count <= 64 * 1024, count <= self.file.byteCount - self.byteOffset else {
+                throw self.failure("has a point that cannot be")
+            }
+            let place = self.byteOffset..<(self.byteOffset + count)
+            try self.append(bitOffset: compressed * 8 - Int64(bits), decoded, count > 0 ? place : nil)
+            self.byteOffset += count
+            if hasLines { _ = try self.size() }
+        }
+        guard isComplete else { return }
+        self.byteCount = try self.size()
+        if hasLines { _ = try self.size() }
+    }
+
+    private mutating func append(
+        bitOffset: Int64, _ byteOffset: Int64, _ window: Range<Int64>?
+    ) throws(BlobError) {
+        // Two points may be at one decoded byte, when there is nothing between them.
+        guard bitOffset >= 0, bitOffset > self.last?.bitOffset ?? -1, byteOffset >= self.last?.byteOffset ?? 0,
+            bitOffset <= 8 * (self.compressedByteCount ?? .max / 8)
+        else { throw self.failure("has a point out of order") }
+        let place = RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset)
+        self.last = place
+        if self.number % self.stride == 0 { self.points.append(ToolIndex.Point(place: place, window: window)) }
+        self.number += 1
+        guard self.points.count > ToolIndex.maximumPointCount else { return }
+        self.stride *= 2
+        self.points = Swift.stride(from: 0, to: self.points.count, by: 2).map { self.points[$0] }
+    }
+
+    /// Reads a length or an offset.
+    private mutating func size() throws(BlobError) -> Int64 {
+        guard let size = Int64(exactly: try self.number(UInt64.self)), size <= Self.maximumByteCount else {
+            throw self.failure("has a number past its limit")
+        }
+        return size
+    }
+
+    /// Reads a number, in the order of bytes of the format.
+    private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) throws(BlobError) -> Number {
+        let count = MemoryLayout<Number>.size
+        guard Int64(count) <= self.file.byteCount - self.byteOffset else { throw self.failure("ends too early") }
+        if self.byteOffset < self.bufferStart
+            || self.byteOffset + Int64(count) > self.bufferStart + Int64(self.buffer.count)
+        {
+            let byteCount = min(Self.bufferByteCount, self.file.byteCount - self.byteOffset)
+            self.buffer = try self.file.read(at: self.byteOffset, count: Int(byteCount))
+            self.bufferStart = self.byteOffset
+        }
+        let start = Int(self.byteOffset - self.bufferStart)
+        self.byteOffset += Int64(count)
+        let number = self.buffer.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start, as: Number.self) }
+        return self.format == .gztool ? Number(bigEndian: number) : Number(littleEndian: number)
+    }
+
+    private func failure(_ predicate: String) -> BlobError {
+        BlobError(.corrupted, "The index of \(self.format.rawValue) \(predicate).", byteOffset: self.byteOffset)
+    }
+}
+
+/// A source or container that can make an index with the one of another tool.
+package protocol ToolIndexImporting: Sendable {
+    /// Decodes everything once, compares each point of `index` with it, and makes an index of its own.
+    ///
+    /// - Returns: True when there is an index now; false when none can be kept.
+    /// - Throws: ``BlobError/Code/inconsistent`` when a point is wrong, and nothing is written then; errors of the
+    ///   content, of reading `index` and of writing.
+    func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool
+}
