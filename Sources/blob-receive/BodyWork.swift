@@ -25,28 +25,26 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     func begin(
         _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<RequestAnswer?>
     ) {
-        self.queue.run {
-            do throws(BlobError) {
-                let receiver = try make()
-                self.receiver = receiver
-                then(.success(receiver.interimAnswer))
-            } catch {
-                then(.failure(error))
-            }
+        self.run(then) { () throws(BlobError) in
+            let receiver = try make()
+            self.receiver = receiver
+            return receiver.interimAnswer
         }
     }
 
     /// Hashes and stores a piece; `fail` is called at the first error.
     func take(_ bytes: ByteBuffer, fail: @escaping @Sendable (BlobError) -> Void) {
         self.state.withLock { $0.waitingCount += 1 }
-        self.queue.run {
-            do throws(BlobError) {
-                try self.receive(bytes)
-            } catch {
-                self.drop()
-                fail(error)
-            }
+        let end: Outcome<Void> = { result in
+            if case .failure(let error) = result { fail(error) }
             self.endPiece()
+        }
+        self.run(end) { () throws(BlobError) in
+            do {
+                try bytes.withUnsafeReadableBytes { try self.receiver?.take($0) }
+            } catch {
+                throw BlobError(wrapping: error)
+            }
         }
     }
 
@@ -64,28 +62,23 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
 
     /// Ends a complete body: `then` receives the answer, with all parts stored and named. Not called after an error.
     func finish(then: @escaping Outcome<RequestAnswer>) {
-        self.queue.run {
-            guard let receiver = self.receiver else { return }
-            do throws(BlobError) {
-                then(.success(try receiver.answer()))
-            } catch {
-                self.drop()
-                then(.failure(error))
-            }
-        }
+        self.run(then) { () throws(BlobError) in try self.receiver?.answer() }
     }
 
     /// Discards a body that will not be completed, and its files.
     func abandon() { self.queue.run { self.drop() } }
 
-    // MARK: Called by the jobs
-
-    private func receive(_ bytes: ByteBuffer) throws(BlobError) {
-        guard let receiver = self.receiver else { return }
-        do {
-            try bytes.withUnsafeReadableBytes { try receiver.take($0) }
-        } catch {
-            throw BlobError(wrapping: error)
+    /// Runs a job behind the others: `then` receives its value, unless that is nil, or its error.
+    private func run<Value: Sendable>(
+        _ then: @escaping Outcome<Value>, _ job: @escaping @Sendable () throws(BlobError) -> Value?
+    ) {
+        self.queue.run {
+            do throws(BlobError) {
+                if let value = try job() { then(.success(value)) }
+            } catch {
+                self.drop()
+                then(.failure(error))
+            }
         }
     }
 

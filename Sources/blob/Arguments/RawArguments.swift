@@ -59,10 +59,10 @@ enum RawArguments {
             }
         }
         // The words of an unfinished command are not to be joined.
-        guard arguments.first != CompleteCommand.configuration.commandName else { return arguments }
-        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
-        let joined = self.joiningParts(Array(arguments[..<end])) + arguments[end...]
-        return self.joiningNames(joined, listCommands)
+        guard let command = arguments.first, command != CompleteCommand.configuration.commandName else {
+            return arguments
+        }
+        return [command] + self.joined(arguments.dropFirst(), joinsNames: listCommands.contains(command))
     }
 
     /// Returns true for an argument that is a value of `--skip-existing`, which may be left out.
@@ -71,26 +71,34 @@ enum RawArguments {
         return ["digest", "size"].contains(String(cString: pointer))
     }
 
-    /// Joins names that follow each other, as ``joiningParts(_:)`` joins parts, for each ``NameListCommand``.
-    private static func joiningNames(_ arguments: [String], _ listCommands: [String]) -> [String] {
-        guard let command = arguments.first, listCommands.contains(command) else { return arguments }
-        var joined = [command]
-        var names: [String] = []
+    /// Joins options for parts of a form that follow each other, and names: the time that the argument parser takes grows
+    /// with the square of the number of its arguments.
+    private static func joined(_ arguments: ArraySlice<String>, joinsNames: Bool) -> [String] {
+        enum Kind { case name, part, other }
+        var (joined, last, rest) = ([String](), Kind.other, arguments)
         var (isBehindTerminator, mayBeValue) = (false, false)
-        for argument in arguments.dropFirst() {
+        func append(_ value: String, _ kind: Kind, behind option: [String] = []) {
+            if last == kind {
+                joined[joined.count - 1] += "\(self.separator)\(value)"
+            } else {
+                joined += option + [value]
+            }
+            (last, mayBeValue) = (kind, false)
+        }
+        while let argument = rest.popFirst() {
             let isOption = argument.hasPrefix("-") && !isBehindTerminator
             // The argument behind an option may be its value. A name that begins with a hyphen cannot be the first.
-            if !mayBeValue, !isOption || argument == "-" && !names.isEmpty {
-                names.append(argument)
-                continue
+            if isOption, self.partOptions.contains(argument), let part = rest.popFirst() {
+                append(part, .part, behind: [argument])
+            } else if joinsNames, !mayBeValue, !isOption || argument == "-" && last == .name {
+                append(argument, .name)
+            } else {
+                joined.append(argument)
+                isBehindTerminator = isBehindTerminator || argument == "--"
+                (last, mayBeValue) = (.other, isOption && argument != "-" && argument != "--")
             }
-            if !names.isEmpty { joined.append(names.joined(separator: String(self.separator))) }
-            names = []
-            joined.append(argument)
-            if argument == "--" { isBehindTerminator = true }
-            mayBeValue = isOption && argument != "-" && argument != "--"
         }
-        return names.isEmpty ? joined : joined + [names.joined(separator: String(self.separator))]
+        return joined
     }
 
     /// Returns the names that were joined.
@@ -101,28 +109,6 @@ enum RawArguments {
     /// Returns the locator for a member of standard input, which the argument parser would take for options.
     private static func memberOfInput(_ text: String) -> String? {
         try? BlobRegistry.standard.locator(for: text).text
-    }
-
-    /// Joins options for parts of a form that follow each other: the time that the argument parser takes grows with the
-    /// square of the number of options.
-    private static func joiningParts(_ arguments: [String]) -> [String] {
-        var joined: [String] = []
-        var index = 0
-        while index < arguments.count {
-            joined.append(arguments[index])
-            guard self.partOptions.contains(arguments[index]), index + 1 < arguments.count else {
-                index += 1
-                continue
-            }
-            var parts = [arguments[index + 1]]
-            index += 2
-            while index + 1 < arguments.count, self.partOptions.contains(arguments[index]) {
-                parts.append(arguments[index + 1])
-                index += 2
-            }
-            joined.append(parts.joined(separator: String(self.separator)))
-        }
-        return joined
     }
 
     /// The names that are not UTF-8, by the locators that stand for them.

@@ -23,41 +23,23 @@ private func printableWithoutSecrets(_ argument: String) -> String {
     return locator.description == locator.text ? argument : locator.description
 }
 
-/// Returns the bytes of an argument as they were given, which lists of checksums have; for a terminal, one with
-/// characters that it would obey is as ``printableArgument(_:)`` has it.
-func listedName(_ argument: String) -> [UInt8] {
-    let isHarmless = { (character: Unicode.Scalar) in
-        character.isPrintable || "\n\r\t".unicodeScalars.contains(character)
-    }
-    guard isatty(STDOUT_FILENO) == 1, !argument.unicodeScalars.allSatisfy(isHarmless) else {
-        return RawArguments.bytes(of: argument)
-    }
-    return Array(printableArgument(argument).utf8)
-}
-
 /// Returns a name on one line: if it has control characters, they and `%` become `%XX`.
 func printable(_ text: String) -> String {
     guard !text.unicodeScalars.allSatisfy(\.isPrintable) else { return text }
-    return text.unicodeScalars.reduce(into: "") { printable, character in
-        if character.isPrintable, character != "%" {
-            printable.unicodeScalars.append(character)
-        } else {
-            printable += PercentEncoding.encode(String(character).utf8, leaving: [])
-        }
-    }
+    return text.unicodeScalars.map { character in
+        character.isPrintable && character != "%"
+            ? String(character) : PercentEncoding.encode(String(character).utf8, leaving: [])
+    }.joined()
 }
 
 /// Returns JSON in which strings have no control characters beyond ASCII either, which a terminal may obey.
 func printableJSON(_ json: String) -> String {
     guard !json.unicodeScalars.allSatisfy(\.isPrintable) else { return json }
-    return json.unicodeScalars.reduce(into: "") { text, character in
-        if character.isPrintable {
-            text.unicodeScalars.append(character)
-        } else {
-            for unit in String(character).utf16 {
-                let digits = String(unit, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            }
-        }
-    }
+    return json.unicodeScalars.map { character in
+        guard !character.isPrintable else { return String(character) }
+        return String(character).utf16.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
+    }.joined()
 }

@@ -27,22 +27,18 @@ enum Suggestion {
     private static func distance(_ word: [Character], _ other: [Character], atMost limit: Int) -> Int {
         let prefix = zip(word, other).prefix { $0 == $1 }.count
         let (word, other) = (Array(word[prefix...]), Array(other[prefix...]))
-        // Beyond the limit from the diagonal, no number is small enough to count.
-        let tooMany = limit + 1
-        var (last, current) = ([Int](), (0...other.count).map { min($0, tooMany) })
+        var (last, current) = ([Int](), Array(0...other.count))
         for (row, character) in word.enumerated() {
-            var next = [Int](repeating: tooMany, count: other.count + 1)
-            if row < limit { next[0] = row + 1 }
-            for column in max(0, row - limit)..<max(0, row - limit, min(other.count, row + limit + 1)) {
-                let own = other[column]
+            var next = [row + 1]
+            for (column, own) in other.enumerated() {
                 var best = min(
                     current[column] + (own == character ? 0 : 1), current[column + 1] + 1, next[column] + 1)
                 if row > 0, column > 0, own == word[row - 1], other[column - 1] == character {
                     best = min(best, last[column - 1] + 1)
                 }
-                next[column + 1] = min(best, tooMany)
+                next.append(best)
             }
-            guard next.contains(where: { $0 <= limit }) else { return tooMany }
+            guard next.contains(where: { $0 <= limit }) else { return limit + 1 }
             (last, current) = (current, next)
         }
         return current[other.count]

@@ -22,39 +22,42 @@ struct VerbosityOptions: ParsableArguments {
 
 /// The part of the options that all of the process follows.
 enum Verbosity {
-    private static let options = Locked((isQuiet: false, isVerbose: false))
-    private static let hasJSON = Locked(false)
+    private struct State {
+        var (isQuiet, isVerbose, isJSON) = (false, false, false)
+        /// The notices that were printed: a file is looked at for each of its sections, and each layer.
+        var notices: Set<IndexNotice> = []
+        /// The parts that are missing in the confinement of helpers, of which each is reported once.
+        var confinements: Set<Int64> = []
+    }
+
+    private static let state = Locked(State())
 
     static func set(_ options: VerbosityOptions) {
-        self.options.withLock { $0 = (options.quiet, options.verbose) }
+        self.state.withLock { ($0.isQuiet, $0.isVerbose) = (options.quiet, options.verbose) }
         guard options.verbose else { return }
-        // A file is looked at for each of its sections, and each layer.
-        let known = Locked<Set<IndexNotice>>([])
         IndexNotice.observe { notice in
-            guard known.withLock({ $0.insert(notice).inserted }) else { return }
+            guard self.state.withLock({ $0.notices.insert(notice).inserted }) else { return }
             ProgressLine.printNotice("blob: \(notice.text)\n")
         }
     }
 
-    /// The parts that are missing in the confinement of helpers, of which each is reported once.
-    private static let confinements = Locked<Set<Int64>>([])
-
     /// Prints how the system confines a helper, with `-v`.
     static func noteHelper(_ event: BlobEvent) {
         guard event.kind == .helperStarted, self.isVerbose,
-            self.confinements.withLock({ $0.insert(event.value).inserted })
+            self.state.withLock({ $0.confinements.insert(event.value).inserted })
         else { return }
-        ProgressLine.printNotice("blob: the helper process is \(event.confinement).\n")
+        let confinement = ArchiveFormat.helperConfinement(missing: event.value)
+        ProgressLine.printNotice("blob: the helper process is \(confinement).\n")
     }
 
-    static var isQuiet: Bool { self.options.withLock { $0.isQuiet } }
+    static var isQuiet: Bool { self.state.withLock { $0.isQuiet } }
 
-    static var isVerbose: Bool { self.options.withLock { $0.isVerbose } }
+    static var isVerbose: Bool { self.state.withLock { $0.isVerbose } }
 
     /// True when results are JSON: then errors have a line of JSON, too.
     static var isJSON: Bool {
-        get { self.hasJSON.withLock { $0 } }
-        set { self.hasJSON.withLock { $0 = newValue } }
+        get { self.state.withLock { $0.isJSON } }
+        set { self.state.withLock { $0.isJSON = newValue } }
     }
 }
 
@@ -65,12 +68,5 @@ extension IndexNotice {
         case .used(let path): "the index \(printable(path)) is used."
         case .refused(let path, let reason): "the index \(printable(path)) is not used: \(reason)."
         }
-    }
-}
-
-extension BlobEvent {
-    /// How the system confines a helper that was started, in words.
-    var confinement: String {
-        ArchiveFormat.helperConfinement(missing: self.value)
     }
 }
