@@ -133,17 +133,13 @@ public struct ArchiveContainer: BlobContainer {
         let recording = isKnown ? nil : try self.archive.tables.recording(isRequired: false, context)
         try self.catalogue.forEach(context, recording, body)
     }
-}
 
-extension ArchiveContainer {
     /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
     /// none.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         try self.archive.tables.searchedTable(self.catalogue, context)
     }
-}
 
-extension ArchiveContainer {
     /// Returns a container whose members are read in one pass, and the pass, which must be finished.
     package func inOnePass(_ context: BlobContext) throws -> (container: ArchiveContainer, pass: ArchivePass) {
         try self.inOnePass(isInOrder: self.isSequential(context))

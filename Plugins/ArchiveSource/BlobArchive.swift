@@ -121,9 +121,7 @@ public struct BlobArchive: Sendable {
         }
         try archive.read(selectors, context, body)
     }
-}
 
-extension BlobArchive {
     /// Calls `body` with each member and its source, in the order of the archive.
     ///
     /// Costs one pass over an archive that is read from beginning to end. The checks at the end of the archive are made

@@ -95,21 +95,3 @@ extension BlobProvider {
             schemes: ["udf"], signatures: [BlobSignature(Array("BEA01".utf8), at: 16 * 2048 + 1)]),
     ]
 }
-
-extension CompressionFormat {
-    /// Recognises a stream that begins with skippable frames. One whose first frame is far behind is taken for
-    /// Zstandard.
-    fileprivate var recognizes: (@Sendable ([UInt8]) -> Bool)? {
-        guard self == .zstd || self == .lz4 else { return nil }
-        return { self.begins($0) ?? (self == .zstd) }
-    }
-}
-
-extension ArchiveFormat {
-    /// A search for an archive behind other data; nil for formats that always begin at the first byte.
-    fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
-        if self == .zip { return ZipDirectory.isThere }
-        guard self.isEmbedded else { return nil }
-        return { base, context in try EmbeddedSource.byteOffset(of: self, in: base, context) != nil }
-    }
-}

@@ -143,10 +143,9 @@ extension UnsafeRawBufferPointer {
         }
         return UnsafeRawPointer(found) - base
     }
-}
 
-/// Little-endian numbers; 0, which is no signature, when they do not lie within the buffer.
-extension UnsafeRawBufferPointer {
+    // Little-endian numbers; 0, which is no signature, when they do not lie within the buffer.
+
     @inline(__always)  // Half of the time of a pass over a directory.
     func number16(at offset: Int) -> UInt16 {
         guard offset >= 0, offset + 2 <= self.count else { return 0 }

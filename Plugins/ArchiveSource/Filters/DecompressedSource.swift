@@ -138,17 +138,6 @@ extension DecompressedSource: BlobDescribing {
     }
 }
 
-extension CompressionFormat {
-    /// Returns the name of the content of a file with this name: `a.tar` for `a.tar.xz` and `a.txz`.
-    func nameOfContent(_ name: String) -> String {
-        let lowercased = name.lowercased()
-        for (suffix, replacement) in self.fileExtensions where lowercased.hasSuffix(".\(suffix)") {
-            return name.dropLast(suffix.count + 1) + replacement
-        }
-        return name
-    }
-}
-
 extension DecompressedSource: BlobIndexing {
     /// Makes an index of the blocks of bzip2 or Zstandard data that do not list them, unless there is one already.
     ///
@@ -220,16 +209,6 @@ extension DecompressedSource: RestartPointListing {
         }
         return RestartPoints(
             list.points.places, compressedByteCount: info.byteCount ?? 0, byteCount: list.byteCount)
-    }
-}
-
-extension MemberSource: RestartPointListing {
-    /// Returns the restart points of a member: those of its own, or those of an archive in which it is stored.
-    func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
-        let found = try self.find(context, isAlone: true).found
-        if let member = found.indexed { return try member.restartPoints(context) }
-        guard let range = found.storedRange else { return nil }
-        return try (self.underlying as? any RestartPointListing)?.restartPoints(context)?.places(in: range)
     }
 }
 

@@ -284,9 +284,7 @@ final class RecordingWalker: WalkerLayer {
             throw error
         }
     }
-}
 
-extension RecordingWalker {
     /// The index of the last member passed; -1 before the first one.
     var passedIndex: Int { self.isHeld ? self.base.index - 1 : self.base.index }
 

@@ -165,7 +165,7 @@ extension MemberSource: BlobDescribing {
     }
 }
 
-extension MemberSource: BlobIndexing, IndexVerifying {
+extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
     /// Builds the index of a large deflated member, unless there is one.
     func buildIndex(_ context: BlobContext) throws -> Bool {
         try self.find(context, isAlone: true).found.indexed?.buildIndex(context) ?? false
@@ -174,6 +174,14 @@ extension MemberSource: BlobIndexing, IndexVerifying {
     /// Verifies the index of a large deflated member.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
         try self.find(context, isAlone: true).found.indexed?.verifyIndex(context, report: report)
+    }
+
+    /// Returns the restart points of a member: those of its own, or those of an archive in which it is stored.
+    func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
+        let found = try self.find(context, isAlone: true).found
+        if let member = found.indexed { return try member.restartPoints(context) }
+        guard let range = found.storedRange else { return nil }
+        return try (self.underlying as? any RestartPointListing)?.restartPoints(context)?.places(in: range)
     }
 }
 

@@ -18,7 +18,7 @@ struct SevenZipHeader {
 
     /// The approximate number of bytes that libarchive allocates for a folder, a member and so on, even when the header
     /// is too short for them.
-    enum Cost {
+    private enum Cost {
         static let folder: UInt64 = 350
         static let member: UInt64 = 100
         static let packedStream: UInt64 = 16
@@ -36,14 +36,14 @@ struct SevenZipHeader {
     private let isolation: ArchiveIsolation
     private let context: BlobContext
     private let keys: SevenZipKeys
-    var bytes: Bytes
+    private var bytes: Bytes
     private var neededByteCount: UInt64 = 0
-    var hasSubStreams = false
+    private var hasSubStreams = false
     private var protection: SevenZipLayout.Protection?
     /// True when the folders were divided into streams.
-    var isDivided = false
+    private var isDivided = false
     /// The division into folders, as far as it was read.
-    var layout = SevenZipLayout()
+    private var layout = SevenZipLayout()
 
     /// Reads the header, and checks the memory that it takes against the limits; that of its members is checked when they
     /// are read, unless only libarchive can tell them.
@@ -114,7 +114,7 @@ struct SevenZipHeader {
         }
     }
 
-    mutating func need(_ count: UInt64, _ byteCount: UInt64) throws {
+    private mutating func need(_ count: UInt64, _ byteCount: UInt64) throws {
         let (product, overflows) = count.multipliedReportingOverflow(by: byteCount)
         let (sum, overflowsToo) = self.neededByteCount.addingReportingOverflow(product)
         self.neededByteCount = overflows || overflowsToo ? .max : sum
@@ -239,13 +239,11 @@ struct SevenZipHeader {
             + withUnsafeBytes(of: checksum.value.littleEndian) { Array($0) }
         return ConcatenatedSource([MemorySource(start)] + packed + [MemorySource(header)])
     }
-}
 
-extension SevenZipHeader {
     /// Reads how the streams are packed, unpacked and divided.
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
-    mutating func readStreams() throws -> UInt64? {
+    private mutating func readStreams() throws -> UInt64? {
         var id = try self.bytes.id()
         if id == .packInfo {
             try self.readPackedByteCounts()
@@ -365,13 +363,13 @@ extension SevenZipHeader {
     }
 
     /// Reads a bit for each of `count` things, which a byte other than 0 before them makes all ones.
-    mutating func readBits(_ count: Int) throws -> [Bool] {
+    private mutating func readBits(_ count: Int) throws -> [Bool] {
         guard try self.bytes.byte() == 0 else { return [Bool](repeating: true, count: count) }
         return try self.readPlainBits(count)
     }
 
     /// Reads `count` bits, the highest of each byte first.
-    mutating func readPlainBits(_ count: Int) throws -> [Bool] {
+    private mutating func readPlainBits(_ count: Int) throws -> [Bool] {
         var are = [Bool](repeating: false, count: count)
         var bits: UInt8 = 0
         for index in are.indices {
@@ -381,9 +379,7 @@ extension SevenZipHeader {
         }
         return are
     }
-}
 
-extension SevenZipHeader {
     /// The properties of members that have a part in their division, or a length to check.
     private enum Property {
         static let end: UInt64 = 0
@@ -403,7 +399,7 @@ extension SevenZipHeader {
     /// The length of a property must be the one that follows from its content, because libarchive uses either.
     ///
     /// - Returns: The members; nil when they have no names, or names that only libarchive can tell.
-    mutating func readMembers(_ count: Int) throws -> SevenZipMembers? {
+    private mutating func readMembers(_ count: Int) throws -> SevenZipMembers? {
         var (hasBytes, areEmptyFiles): ([Bool]?, [Bool]?)
         var names: [UInt8]?
         var attributes: [UInt32?]?

@@ -167,13 +167,36 @@ struct ZipEntry: Equatable {
             .inconsistent, "The directory of the zip archive and the header of the member differ in its \(what).",
             byteOffset: self.localOffset)
     }
-}
 
-extension Zip64Numbers {
-    /// Returns true when each length is that of the member, or zero because it follows the bytes.
-    fileprivate func mayBecome(_ entry: ZipEntry) -> Bool {
-        (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
-            && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
+    /// Returns a zip with this member alone: a local header made of the facts in the directory, which the member's own
+    /// agreed with, the bytes, and an empty directory.
+    func alone(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
+        let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
+        return ConcatenatedSource([MemorySource(self.localHeader), data, MemorySource(end)])
+    }
+
+    /// A local header (4.3.7) made of the facts in the directory.
+    private var localHeader: [UInt8] {
+        let extra: [UInt8] =
+            self.isZip64
+            ? Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(self.byteCount)
+                + Self.bytes(self.compressedByteCount)
+            : []
+        let fields = extra + (self.flags & 1 != 0 ? self.encryption?.storedField ?? [] : [])
+        let lengths =
+            self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
+        let version: UInt16 = self.isZip64 ? 45 : 20
+        // Only flag bits 0, encryption, and 1 are kept, which defines how LZMA ends: the lengths are in this header.
+        // The name is not used.
+        return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 3) + Self.bytes(self.method)
+            + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
+            + Self.bytes(UInt16(1)) + Self.bytes(UInt16(fields.count)) + [UInt8(ascii: "m")] + fields
+    }
+
+    private var isZip64: Bool { max(self.byteCount, self.compressedByteCount) >= Int64(UInt32.max) }
+
+    private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+        withUnsafeBytes(of: number.littleEndian) { Array($0) }
     }
 }
 
@@ -203,9 +226,9 @@ enum ZipEncryption: Equatable {
     static let flags: UInt16 = 1 | 1 << 13
 
     /// General purpose bit 6, strong encryption.
-    fileprivate static let strongFlag: UInt16 = 1 << 6
+    static let strongFlag: UInt16 = 1 << 6
 
-    fileprivate static let aesMethod: UInt16 = 99
+    static let aesMethod: UInt16 = 99
     private static let aesField: UInt16 = 0x9901
 
     /// The numbers of bytes before and behind the encrypted ones: random bytes or a salt and a password check, and an
@@ -245,7 +268,7 @@ enum ZipEncryption: Equatable {
         return [0x01, 0x99, 7, 0, 2, 0] + Array("AE".utf8) + [UInt8(bitCount / 64 - 1), 0, 0]
     }
 
-    fileprivate init(aes fields: ZipExtraFields) {
+    init(aes fields: ZipExtraFields) {
         self = .unsupported
         guard let field = fields.field(Self.aesField), field.count >= 7, field[2...3].elementsEqual("AE".utf8) else {
             return
@@ -253,17 +276,5 @@ enum ZipEncryption: Equatable {
         let (version, strength) = (field.number16(at: 0), Int(field[4]))
         guard 1...2 ~= version, 1...3 ~= strength else { return }
         self = .aes(bitCount: 64 * (strength + 1), version: version, method: field.number16(at: 5))
-    }
-}
-
-extension ZipRecord {
-    /// The encryption of the member; nil when it has none.
-    var encryption: ZipEncryption? {
-        guard self.flags & ZipEncryption.flags != 0 else { return nil }
-        guard self.flags & (ZipEncryption.strongFlag | 1 << 13) == 0 else { return .unsupported }
-        if self.method == ZipEncryption.aesMethod { return ZipEncryption(aes: self.extraFields) }
-        // 6.1.6: of a member whose CRC-32 follows its bytes, writers take the time.
-        let isDeferred = self.flags & 8 != 0
-        return .traditional(check: isDeferred ? UInt8(self.time >> 8) : UInt8(self.checksum >> 24))
     }
 }

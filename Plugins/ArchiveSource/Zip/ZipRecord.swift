@@ -122,6 +122,68 @@ struct ZipRecord {
         guard self.flags & Self.nameIsUTF8 == 0, name.contains(where: { $0 >= 0x80 }) else { return false }
         return String(validating: own, as: UTF8.self) == nil && CodePage437.decode(own) == name
     }
+
+    /// Returns the member as listings show it.
+    func member(index: Int, _ clock: inout DOSClock) -> BlobMember {
+        let kind = self.kind
+        let mode = self.mode
+        let encryption = self.encryption
+        let hasChecksum = kind == .file && encryption?.hasChecksum != false
+        return BlobMember(
+            index: index, name: self.name, kind: kind,
+            specialKind: kind == .special ? mode.flatMap(BlobMember.SpecialKind.init) : nil,
+            byteCount: kind == .file ? self.byteCount : nil, modificationTime: self.modificationTime(&clock),
+            permissions: mode.map { UInt16($0 & 0o7777) },
+            checksum: hasChecksum ? BlobMember.text(ofChecksum: self.checksum) : nil,
+            isEncrypted: encryption != nil)
+    }
+
+    /// The mode as in `stat(2)`; nil unless the writer's system has one, as Unix and Darwin do (4.4.2.2).
+    private var mode: UInt32? {
+        let mode = self.externalAttributes >> 16
+        return (self.system == 3 || self.system == 19) && mode != 0 ? mode : nil
+    }
+
+    var kind: BlobMember.Kind {
+        let isFolder = self.endsWithSlash
+        if let mode {
+            switch BlobMember.Kind(mode: mode) {
+            case .file: return isFolder ? .directory : .file
+            // Info-ZIP gives a member that came through a pipe the mode of the pipe.
+            case .special: return mode & 0o170000 == 0o010000 || self.byteCount > 0 ? .file : .special
+            case let kind: return kind
+            }
+        }
+        // MS-DOS: attribute bit 4 marks a folder.
+        return isFolder || self.system == 0 && self.externalAttributes & 0x10 != 0 ? .directory : .file
+    }
+
+    private func modificationTime(_ clock: inout DOSClock) -> Date? {
+        // Info-ZIP's "UT": flags, then seconds since 1970.
+        if let field = self.extraFields.field(0x5455), field.count >= 5, field[0] & 1 != 0 {
+            return Date(timeIntervalSince1970: Double(Int32(bitPattern: field.number32(at: 1))))
+        }
+        // 4.5.5, NTFS: a reserved number, then attribute 1 with three times in units of 100 ns since 1601.
+        if let field = self.extraFields.field(0x000A), field.count >= 16, field.number16(at: 4) == 1 {
+            let ticks = Double(field.number64(at: 8)) / 10_000_000
+            return Date(timeIntervalSince1970: ticks - 11_644_473_600)
+        }
+        // Info-ZIP's older "UX": the times of access and modification.
+        if let field = self.extraFields.field(0x5855), field.count >= 8 {
+            return Date(timeIntervalSince1970: Double(Int32(bitPattern: field.number32(at: 4))))
+        }
+        return self.date == 0 ? nil : clock.time(date: self.date, time: self.time)
+    }
+
+    /// The encryption of the member; nil when it has none.
+    var encryption: ZipEncryption? {
+        guard self.flags & ZipEncryption.flags != 0 else { return nil }
+        guard self.flags & (ZipEncryption.strongFlag | 1 << 13) == 0 else { return .unsupported }
+        if self.method == ZipEncryption.aesMethod { return ZipEncryption(aes: self.extraFields) }
+        // 6.1.6: of a member whose CRC-32 follows its bytes, writers take the time.
+        let isDeferred = self.flags & 8 != 0
+        return .traditional(check: isDeferred ? UInt8(self.time >> 8) : UInt8(self.checksum >> 24))
+    }
 }
 
 /// The extra fields of an entry or a header (4.5.1), each with a kind, a length and that many bytes.
@@ -175,59 +237,11 @@ struct Zip64Numbers {
         take(&self.compressedByteCount)
         take(&self.localOffset)
     }
-}
 
-extension ZipRecord {
-    /// Returns the member as listings show it.
-    func member(index: Int, _ clock: inout DOSClock) -> BlobMember {
-        let kind = self.kind
-        let mode = self.mode
-        let encryption = self.encryption
-        let hasChecksum = kind == .file && encryption?.hasChecksum != false
-        return BlobMember(
-            index: index, name: self.name, kind: kind,
-            specialKind: kind == .special ? mode.flatMap(BlobMember.SpecialKind.init) : nil,
-            byteCount: kind == .file ? self.byteCount : nil, modificationTime: self.modificationTime(&clock),
-            permissions: mode.map { UInt16($0 & 0o7777) },
-            checksum: hasChecksum ? BlobMember.text(ofChecksum: self.checksum) : nil,
-            isEncrypted: encryption != nil)
-    }
-
-    /// The mode as in `stat(2)`; nil unless the writer's system has one, as Unix and Darwin do (4.4.2.2).
-    private var mode: UInt32? {
-        let mode = self.externalAttributes >> 16
-        return (self.system == 3 || self.system == 19) && mode != 0 ? mode : nil
-    }
-
-    var kind: BlobMember.Kind {
-        let isFolder = self.endsWithSlash
-        if let mode {
-            switch BlobMember.Kind(mode: mode) {
-            case .file: return isFolder ? .directory : .file
-            // Info-ZIP gives a member that came through a pipe the mode of the pipe.
-            case .special: return mode & 0o170000 == 0o010000 || self.byteCount > 0 ? .file : .special
-            case let kind: return kind
-            }
-        }
-        // MS-DOS: attribute bit 4 marks a folder.
-        return isFolder || self.system == 0 && self.externalAttributes & 0x10 != 0 ? .directory : .file
-    }
-
-    private func modificationTime(_ clock: inout DOSClock) -> Date? {
-        // Info-ZIP's "UT": flags, then seconds since 1970.
-        if let field = self.extraFields.field(0x5455), field.count >= 5, field[0] & 1 != 0 {
-            return Date(timeIntervalSince1970: Double(Int32(bitPattern: field.number32(at: 1))))
-        }
-        // 4.5.5, NTFS: a reserved number, then attribute 1 with three times in units of 100 ns since 1601.
-        if let field = self.extraFields.field(0x000A), field.count >= 16, field.number16(at: 4) == 1 {
-            let ticks = Double(field.number64(at: 8)) / 10_000_000
-            return Date(timeIntervalSince1970: ticks - 11_644_473_600)
-        }
-        // Info-ZIP's older "UX": the times of access and modification.
-        if let field = self.extraFields.field(0x5855), field.count >= 8 {
-            return Date(timeIntervalSince1970: Double(Int32(bitPattern: field.number32(at: 4))))
-        }
-        return self.date == 0 ? nil : clock.time(date: self.date, time: self.time)
+    /// Returns true when each length is that of the member, or zero because it follows the bytes.
+    func mayBecome(_ entry: ZipEntry) -> Bool {
+        (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
+            && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
     }
 }
 

@@ -213,42 +213,7 @@ extension ZipSearch.Found {
         }
         try context.checkMemory(needed ?? 0, for: "The member")
     }
-}
 
-extension ZipEntry {
-    /// Returns a zip with this member alone: a local header made of the facts in the directory, which the member's own
-    /// agreed with, the bytes, and an empty directory.
-    func alone(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
-        let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
-        return ConcatenatedSource([MemorySource(self.localHeader), data, MemorySource(end)])
-    }
-
-    /// A local header (4.3.7) made of the facts in the directory.
-    private var localHeader: [UInt8] {
-        let extra: [UInt8] =
-            self.isZip64
-            ? Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(self.byteCount)
-                + Self.bytes(self.compressedByteCount)
-            : []
-        let fields = extra + (self.flags & 1 != 0 ? self.encryption?.storedField ?? [] : [])
-        let lengths =
-            self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
-        let version: UInt16 = self.isZip64 ? 45 : 20
-        // Only flag bits 0, encryption, and 1 are kept, which defines how LZMA ends: the lengths are in this header.
-        // The name is not used.
-        return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 3) + Self.bytes(self.method)
-            + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
-            + Self.bytes(UInt16(1)) + Self.bytes(UInt16(fields.count)) + [UInt8(ascii: "m")] + fields
-    }
-
-    private var isZip64: Bool { max(self.byteCount, self.compressedByteCount) >= Int64(UInt32.max) }
-
-    private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
-        withUnsafeBytes(of: number.littleEndian) { Array($0) }
-    }
-}
-
-extension ZipSearch.Found {
     /// Returns the bytes of an encrypted member, which libarchive decrypts as a stored one, and which is then read as
     /// any other.
     ///
