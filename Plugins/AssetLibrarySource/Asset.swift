@@ -38,7 +38,7 @@ public struct Asset: Hashable, Sendable, Identifiable {
     let storedPath: String
 
     /// The identifier in the catalogue of another program or in a folder; nil in our own.
-    var foreignID: String?
+    var catalogueID: String?
 
     /// True when the original stays where it was when it was imported.
     var isReference: Bool { self.storedPath.hasPrefix("file:") }
@@ -47,7 +47,7 @@ public struct Asset: Hashable, Sendable, Identifiable {
 extension Asset {
     /// The asset's URL, in the form of the assets library of iOS: `assets-library://asset/asset.JPG?id=UUID&ext=JPG`.
     public var locator: BlobLocator {
-        BlobLocator(asset: self.foreignID ?? self.id.uuidString, fileExtension: self.fileExtension)
+        BlobLocator(asset: self.catalogueID ?? self.id.uuidString, fileExtension: self.fileExtension)
     }
 
     /// The validator of the original: a strong one, made from its SHA-256.

@@ -198,7 +198,7 @@ extension AssetCatalogue {
     }
 
     /// The queries of readers.
-    var store: any AssetStore { (self as? AssetLibrary) ?? ForeignStore(self) }
+    var store: any AssetStore { (self as? AssetLibrary) ?? FileStore(self) }
 }
 
 extension AssetLibrary: AssetCatalogue {
@@ -233,7 +233,7 @@ extension AssetLibrary: AssetCatalogue {
 
     /// Opens the database of another program, which its tables show, whatever its name is.
     private static func catalogue(ofDatabase path: String) throws(BlobError) -> any AssetCatalogue {
-        let tables = try ForeignDatabase(at: path, tables: []).tables()
+        let tables = try ManagerDatabase(at: path, tables: []).tables()
         if tables.isSuperset(of: DigiKamCatalogue.tables) { return try DigiKamCatalogue(at: path) }
         if tables.isSuperset(of: ShotwellCatalogue.tables) { return try ShotwellCatalogue(at: path) }
         throw BlobError(

@@ -14,13 +14,13 @@ struct ShotwellRenderingTests {
     @Test(arguments: [("p1.jpg", "p1-exported.jpg"), ("p2.jpg", "p2-exported.jpg")])
     func aPictureIsTheOneThatShotwellExports(name: String, exported: String) async throws {
         let folder = try TemporaryFolder()
-        let path = try ForeignFixtures.database("photo.db", in: folder)
+        let path = try ManagerFixtures.database("photo.db", in: folder)
         let catalogue = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path))
         let asset = try #require(try catalogue.list().first { $0.name == name })
         let bytes = try await catalogue.source(for: asset.id).data(upTo: 1 << 20)
         try folder.write([UInt8](bytes), to: "ours.jpg")
         let upright = folder.path("upright.png")
-        let source = ForeignFixtures.folder.appendingPathComponent(exported).path
+        let source = ManagerFixtures.folder.appendingPathComponent(exported).path
         #expect(try FinishedProcess("convert", [source, "-auto-orient", upright]).status == 0)
         let compared = try FinishedProcess(
             "compare", ["-metric", "PSNR", folder.path("ours.jpg"), upright, "null:"])

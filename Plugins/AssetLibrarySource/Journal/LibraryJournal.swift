@@ -51,7 +51,9 @@ struct LibraryJournal: Sendable {
     func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
         if stored.id == place.id { return stored.byteCount >= place.byteCount }
         let path = "\(self.folderPath)/\(Self.fileName)"
-        guard let file = try? OriginalFile(path), let (id, former) = Self.beginning(file.descriptor) else { return false }
+        guard let file = try? OriginalFile(path), let (id, former) = Self.beginning(file.descriptor) else {
+            return false
+        }
         let ids = [id] + former.map(\.id)
         guard let index = ids.firstIndex(of: stored.id) else { return false }
         return former[index...].contains { $0.id == place.id && $0.byteCount >= place.byteCount }

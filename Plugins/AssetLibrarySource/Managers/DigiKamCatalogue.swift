@@ -14,9 +14,9 @@ struct DigiKamCatalogue: AssetCatalogue {
     /// The name of the tag above those that digiKam has for itself.
     private static let internalTag = "_Digikam_Internal_Tags_"
 
-    private let database: ForeignDatabase
+    private let database: ManagerDatabase
 
-    init(at path: String) throws(BlobError) { self.database = try ForeignDatabase(at: path, tables: Self.tables) }
+    init(at path: String) throws(BlobError) { self.database = try ManagerDatabase(at: path, tables: Self.tables) }
 
     var path: String { self.database.path }
 
@@ -44,31 +44,20 @@ struct DigiKamCatalogue: AssetCatalogue {
     }
 
     func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
-        var (condition, number) = ("", Int64?.none)
+        var condition = ""
         if let collection {
-            guard let id = ForeignCollectionID(collection), id.kind != .event, try self.hasCollection(id) else {
-                throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection).")
-            }
-            number = id.number
+            let id = ManagerCollection(collection)
+            guard let id, id.kind != .event,
+                try self.database.hasRow(id.number, in: id.kind == .album ? "Albums" : "Tags")
+            else { throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection).") }
             condition =
                 id.kind == .album
-                ? " AND Images.album = ?3"
-                : " AND EXISTS (SELECT 1 FROM ImageTags WHERE imageid = Images.id AND tagid = ?3)"
+                ? " AND Images.album = \(id.number)"
+                : " AND EXISTS (SELECT 1 FROM ImageTags WHERE imageid = Images.id AND tagid = \(id.number))"
         }
-        var last = Int64.min
         var row = DigiKamRow()
-        while true {
-            let page = try self.database.read { db in
-                let sql = "\(Self.selection)\(condition) AND Images.id > ?1 ORDER BY Images.id LIMIT ?2"
-                var arguments: StatementArguments = [last, RowPage.rowLimit]
-                if let number { arguments += [number] }
-                let rows = try Row.fetchCursor(db, sql: sql, arguments: arguments)
-                return try RowPage(rows, key: "id", of: "Images") { try row.asset($0) }
-            }
-            guard let end = page.elements.last?.row, end > last else { return }
-            for (asset, _) in page.elements { try body(asset) }
-            last = end
-        }
+        try self.database.forEachAsset(
+            Self.selection + condition, key: "Images.id", of: "Images", { try row.asset($0) }, body)
     }
 
     /// Returns the albums, and the tags by their paths, but not those that digiKam has for itself.
@@ -99,13 +88,6 @@ struct DigiKamCatalogue: AssetCatalogue {
                 found.append(AssetCollection(id: "tag/\(tag.id)", name: tag.path, kind: .tag, itemCount: count))
             }
             return found
-        }
-    }
-
-    private func hasCollection(_ id: ForeignCollectionID) throws(BlobError) -> Bool {
-        let table = id.kind == .album ? "Albums" : "Tags"
-        return try self.database.read { db in
-            try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE id = ?", arguments: [id.number]) != nil
         }
     }
 

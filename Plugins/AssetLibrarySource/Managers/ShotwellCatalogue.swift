@@ -14,12 +14,12 @@ struct ShotwellCatalogue: AssetCatalogue {
     /// The number of assets in a list that are looked up by one statement.
     private static let listPageCount = 500
 
-    private let database: ForeignDatabase
+    private let database: ManagerDatabase
     private let photos: ShotwellRows
     private let films = ShotwellRows.films
 
     init(at path: String) throws(BlobError) {
-        self.database = try ForeignDatabase(at: path, tables: Self.tables)
+        self.database = try ManagerDatabase(at: path, tables: Self.tables)
         // Made when the first photo is edited by another program.
         self.photos = ShotwellRows.photos(hasEdited: try self.database.tables().contains("BackingPhotoTable"))
     }
@@ -50,13 +50,15 @@ struct ShotwellCatalogue: AssetCatalogue {
     }
 
     func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
-        let id = collection.flatMap { ForeignCollectionID($0) }
-        switch id?.kind {
-        case nil where collection == nil:
+        guard let collection else {
             for rows in [self.photos, self.films] { try self.visit(rows, "", body) }
-        case .event? where try self.has("EventTable", id):
+            return
+        }
+        let id = ManagerCollection(collection)
+        switch id?.kind {
+        case .event? where try self.database.hasRow(id?.number ?? 0, in: "EventTable"):
             for rows in [self.photos, self.films] { try self.visit(rows, " AND t.event_id = \(id?.number ?? 0)", body) }
-        case .tag? where try self.has("TagTable", id):
+        case .tag? where try self.database.hasRow(id?.number ?? 0, in: "TagTable"):
             let list = try self.list(ofTag: id?.number ?? 0)
             for rows in [self.photos, self.films] {
                 let numbers = list.filter { $0.hasPrefix(rows.prefix) }.compactMap(rows.number).sorted()
@@ -65,14 +67,7 @@ struct ShotwellCatalogue: AssetCatalogue {
                     try self.visit(rows, " AND t.id IN (\(page))", body)
                 }
             }
-        default:
-            throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection ?? "").")
-        }
-    }
-
-    private func has(_ table: String, _ id: ForeignCollectionID?) throws -> Bool {
-        try self.database.read { db in
-            try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE id = ?", arguments: [id?.number]) != nil
+        default: throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection).")
         }
     }
 
@@ -89,18 +84,8 @@ struct ShotwellCatalogue: AssetCatalogue {
     }
 
     private func visit(_ rows: ShotwellRows, _ condition: String, _ body: (CataloguedAsset) throws -> Void) throws {
-        var last = Int64.min
-        while true {
-            let page = try self.database.read { db in
-                let found = try Row.fetchCursor(
-                    db, sql: "\(rows.selection)\(condition) AND t.id > ? ORDER BY t.id LIMIT ?",
-                    arguments: [last, RowPage.rowLimit])
-                return try RowPage(found, key: "id", of: rows.table) { try rows.asset($0) }
-            }
-            guard let end = page.elements.last?.row, end > last else { return }
-            for (asset, _) in page.elements { try body(asset) }
-            last = end
-        }
+        try self.database.forEachAsset(
+            rows.selection + condition, key: "t.id", of: rows.table, { try rows.asset($0) }, body)
     }
 
     /// Returns the tags by their paths, and the events, by the dates of their first assets unless they have names.

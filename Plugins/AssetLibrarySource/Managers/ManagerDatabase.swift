@@ -8,7 +8,7 @@ import GRDBSQLite
 ///
 /// Each read opens the database, holds its lock for one short statement after the other, and closes it: the other
 /// program finds no connection that would keep it from removing its log.
-struct ForeignDatabase: Sendable {
+struct ManagerDatabase: Sendable {
     /// The time in seconds that a read waits for a writer.
     private static let busyTimeout: TimeInterval = 5
     /// The length of the longest row in bytes; a list of the photos of a tag is the longest there is.
@@ -52,6 +52,68 @@ struct ForeignDatabase: Sendable {
         return Int64(hasher.finalize())
     }
 
+    // MARK: Assets
+
+    /// The number of rows that a statement reads at most.
+    private static let pageRowLimit = 1000
+    /// The time after which a page ends, since the other program cannot write meanwhile.
+    private static let pageTimeLimit = Duration.milliseconds(10)
+    /// The number of bytes of paths after which a page ends, so that long ones do not fill the memory.
+    private static let pageByteLimit = 4 << 20
+
+    /// Calls `body` with the assets of a selection in the order of their rows, without a lock of the database.
+    ///
+    /// - Parameters:
+    ///   - selection: A statement that ends with a condition, and has the number of the row as its column `id`.
+    ///   - key: The name of that column in the condition.
+    ///   - table: The table of the columns, for error messages.
+    ///   - decode: Returns the asset of a row.
+    func forEachAsset(
+        _ selection: String, key: String, of table: String, _ decode: (CheckedRow) throws -> CataloguedAsset,
+        _ body: (CataloguedAsset) throws -> Void
+    ) throws {
+        var last = Int64.min
+        while true {
+            let page = try self.read { db in
+                let rows = try Row.fetchCursor(
+                    db, sql: "\(selection) AND \(key) > ? ORDER BY \(key) LIMIT ?",
+                    arguments: [last, Self.pageRowLimit])
+                return try Self.page(rows, of: table, decode)
+            }
+            guard let end = page.last?.row, end > last else { return }
+            for (asset, _) in page { try body(asset) }
+            last = end
+        }
+    }
+
+    private static func page(
+        _ rows: RowCursor, of table: String, _ decode: (CheckedRow) throws -> CataloguedAsset
+    ) throws -> [(asset: CataloguedAsset, row: Int64)] {
+        var page: [(asset: CataloguedAsset, row: Int64)] = []
+        var byteCount = 0
+        // From the first row on, because a slow first one must not make pages of one row.
+        var end: ContinuousClock.Instant?
+        while byteCount < Self.pageByteLimit, end.map({ ContinuousClock.now < $0 }) ?? true,
+            let row = try rows.next()
+        {
+            end = end ?? .now + Self.pageTimeLimit
+            let checked = CheckedRow(row, of: table)
+            let asset = try decode(checked)
+            byteCount += asset.path.utf8.count
+            page.append((asset, try checked.value("id")))
+        }
+        return page
+    }
+
+    /// Returns true when a table has a row with this number.
+    func hasRow(_ number: Int64, in table: String) throws(BlobError) -> Bool {
+        try self.read { db in
+            try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE id = ?", arguments: [number]) != nil
+        }
+    }
+
+    // MARK: Reading
+
     /// Reads by statements, each of which sees one state of the database.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` when a change is not complete that the other program was making when it
@@ -61,7 +123,7 @@ struct ForeignDatabase: Sendable {
         do {
             return try Self.turn.withLock { _ in try self.readAlone(body) }
         } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
-            throw BlobError(self.incomplete, cause: error)
+            throw self.incomplete(error)
         } catch {
             throw BlobError(catalogue: error)
         }
@@ -82,7 +144,7 @@ struct ForeignDatabase: Sendable {
                     guard case .inUse = self.logState else { continue }
                     throw error
                 }
-            case .notIndexed: throw BlobError(self.incomplete)
+            case .notIndexed: throw self.incomplete(nil)
             case .empty:
                 // Opened in the usual way, SQLite would leave a log. Nobody writes into the file itself without one.
                 let result = Result { try self.read("immutable=1", body) }
@@ -96,7 +158,7 @@ struct ForeignDatabase: Sendable {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(Self.busyTimeout)
-        configuration.label = "BlobStreams.ForeignDatabase"
+        configuration.label = "BlobStreams.ManagerDatabase"
         configuration.prepareDatabase { db in
             sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, Self.rowByteLimit)
             // The schema is untrusted, and so are its pages.
@@ -112,11 +174,20 @@ struct ForeignDatabase: Sendable {
     ///
     /// - Throws: ``BlobError/Code/unsupported`` when the file is no database.
     private func isLogged() throws(BlobError) -> Bool {
-        let file = try RegularDatabase(self.path)
+        let descriptor = uninterrupted { open(self.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(self.path)") }
+        defer { close(descriptor) }
         // Section 1.3 of "Database File Format" of SQLite: the magic string, and the version for reading at byte 19.
-        guard file.header.starts(with: "SQLite format 3\0".utf8), file.header.count == RegularDatabase.headerByteCount
-        else { throw BlobError(.unsupported, "'\(self.path)' is no SQLite database.") }
-        return file.header[19] == 2
+        var header = [UInt8](repeating: 0, count: 100)
+        let count = header.withUnsafeMutableBytes { bytes in
+            Result { () throws(BlobError) in
+                try RegularFile.fill(bytes, from: descriptor, at: 0, named: self.path)
+            }
+        }
+        guard try count.get() == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+            throw BlobError(.unsupported, "'\(self.path)' is no SQLite database.")
+        }
+        return header[19] == 2
     }
 
     private enum LogState { case empty, inUse, notIndexed }
@@ -127,71 +198,17 @@ struct ForeignDatabase: Sendable {
         return log.byteCount == 0 ? .empty : .notIndexed
     }
 
-    private var incomplete: String {
-        "A change of the database '\(self.path)' is not complete: its program was stopped, and has to be started once."
-    }
-}
-
-/// The beginning of a database file.
-private struct RegularDatabase {
-    static let headerByteCount = 100
-    let header: [UInt8]
-
-    /// Reads the file at a path, following links.
-    init(_ path: String) throws(BlobError) {
-        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: Self.headerByteCount)
-        let count = bytes.withUnsafeMutableBytes { bytes in
-            Result { () throws(BlobError) in try RegularFile.fill(bytes, from: descriptor, at: 0, named: path) }
-        }
-        self.header = try Array(bytes.prefix(count.get()))
-    }
-}
-
-extension BlobError {
-    /// Creates the error for a database that its program has to repair.
-    fileprivate init(_ incomplete: String, cause: (any Error)? = nil) {
-        self.init(.unavailable, incomplete, operation: "open", cause: cause)
-    }
-}
-
-/// A page of rows.
-struct RowPage {
-    /// The number of rows that a statement reads at most.
-    static let rowLimit = 1000
-    /// The time after which a page ends, since the other program cannot write meanwhile.
-    private static let timeLimit = Duration.milliseconds(10)
-    /// The number of bytes of texts after which a page ends, so that long texts do not fill the memory.
-    private static let byteLimit = 4 << 20
-
-    /// The assets, and the numbers of their rows.
-    private(set) var elements: [(asset: CataloguedAsset, row: Int64)] = []
-
-    /// Reads rows until the page is full.
-    ///
-    /// - Parameters:
-    ///   - key: The column with the number of the row.
-    ///   - make: Returns the asset of a row.
-    init(
-        _ rows: RowCursor, key: String, of table: String, _ make: (CheckedRow) throws -> CataloguedAsset
-    ) throws {
-        var byteCount = 0
-        // From the first row on, because a slow first one must not make pages of one row.
-        var end: ContinuousClock.Instant?
-        while byteCount < Self.byteLimit, end.map({ ContinuousClock.now < $0 }) ?? true, let row = try rows.next() {
-            end = end ?? .now + Self.timeLimit
-            let checked = CheckedRow(row, of: table, key: key)
-            let asset = try make(checked)
-            byteCount += asset.path.utf8.count
-            self.elements.append((asset, try checked.value(key)))
-        }
+    /// Returns the error for a database that its program has to repair.
+    private func incomplete(_ cause: (any Error)?) -> BlobError {
+        BlobError(
+            .unavailable,
+            "A change of the database '\(self.path)' is not complete: its program was stopped, and has to be started once.",
+            operation: "open", cause: cause)
     }
 }
 
 /// The identifier of a collection in another program's catalogue: its kind, and the number of its row.
-struct ForeignCollectionID {
+struct ManagerCollection {
     let kind: AssetCollection.Kind
     let number: Int64
 

@@ -6,13 +6,13 @@ import Testing
 @testable import AssetLibrarySource
 
 /// The catalogues of digiKam and Shotwell, which those programs made; see the fixtures.
-@Suite struct ForeignCatalogueTests {
+@Suite struct ManagerCatalogueTests {
     private let folder: TemporaryFolder
 
     init() throws { self.folder = try TemporaryFolder() }
 
     private func open(_ name: String) throws -> any AssetCatalogue {
-        try AssetLibrary.catalogue(at: URL(fileURLWithPath: try ForeignFixtures.database(name, in: self.folder)))
+        try AssetLibrary.catalogue(at: URL(fileURLWithPath: try ManagerFixtures.database(name, in: self.folder)))
     }
 
     @Test func digiKamsItemsAlbumsAndTagsAreListed() throws {
@@ -39,16 +39,16 @@ import Testing
 
     @Test(arguments: ["nowhere", "volumeid:?label=CARD", "volumeid:?uuid=0000-0000"])
     func itemsOnAVolumeThatIsNotThereAreMissing(_ identifier: String) throws {
-        let path = try ForeignFixtures.database("digikam4.db", in: self.folder)
-        try ForeignFixtures.execute("UPDATE AlbumRoots SET identifier = '\(identifier)'", in: path)
+        let path = try ManagerFixtures.database("digikam4.db", in: self.folder)
+        try ManagerFixtures.execute("UPDATE AlbumRoots SET identifier = '\(identifier)'", in: path)
         let all = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path)).list()
         #expect(all.count == 6 && all.allSatisfy(\.isMissing))
     }
 
     /// A time of 0 is unknown.
     @Test func anEventWithoutANameHasItsFirstKnownDate() throws {
-        let path = try ForeignFixtures.database("photo.db", in: self.folder)
-        try ForeignFixtures.execute("UPDATE PhotoTable SET exposure_time = 0 WHERE id = 1", in: path)
+        let path = try ManagerFixtures.database("photo.db", in: self.folder)
+        try ManagerFixtures.execute("UPDATE PhotoTable SET exposure_time = 0 WHERE id = 1", in: path)
         let events = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path)).collections().dropFirst(3)
         #expect(events.map(\.name) == ["2024-07-10", "2024-05-01"])
     }
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: ["digikam4.db", "photo.db"]) func anAssetIsReadByItsURL(_ name: String) async throws {
-        let path = try ForeignFixtures.database(name, in: self.folder)
+        let path = try ManagerFixtures.database(name, in: self.folder)
         var registry = BlobRegistry()
         try registry.register(.assetLibrary(at: URL(fileURLWithPath: path)))
         let catalogue = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path))

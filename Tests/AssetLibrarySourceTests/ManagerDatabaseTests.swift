@@ -7,7 +7,7 @@ import Testing
 @testable import AssetLibrarySource
 
 /// The care with which databases of other programs are read, and databases that no program made.
-@Suite struct ForeignDatabaseTests {
+@Suite struct ManagerDatabaseTests {
     private let folder: TemporaryFolder
 
     init() throws { self.folder = try TemporaryFolder() }
@@ -21,7 +21,7 @@ import Testing
 
     @Test(arguments: ["digikam4.db", "photo.db"], ["delete", "wal"])
     func readingLeavesTheDatabaseAndItsFolderAsTheyWere(_ name: String, journal: String) throws {
-        let path = try ForeignFixtures.database(name, in: self.folder)
+        let path = try ManagerFixtures.database(name, in: self.folder)
         try DatabaseQueue(path: path).writeWithoutTransaction {
             try $0.execute(sql: "PRAGMA journal_mode = \(journal)")
         }
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func whatAWriterHasInItsLogIsReadAndNothingOfItIsTouched() throws {
-        let path = try ForeignFixtures.database("photo.db", in: self.folder)
+        let path = try ManagerFixtures.database("photo.db", in: self.folder)
         let writer = try DatabasePool(path: path)
         try writer.write { try $0.execute(sql: "UPDATE PhotoTable SET filesize = 99 WHERE id = 2") }
         // The index of the log is memory that the connections of a process share.
@@ -52,7 +52,7 @@ import Testing
 
     /// The log is beside the file, and not beside the link.
     @Test func whatAWriterHasInItsLogIsReadThroughALink() throws {
-        let path = try ForeignFixtures.database("photo.db", in: self.folder)
+        let path = try ManagerFixtures.database("photo.db", in: self.folder)
         let link = self.folder.path("link.db")
         symlink(path, link)
         let writer = try DatabasePool(path: path)
@@ -67,8 +67,8 @@ import Testing
 
     @Test(.enabled(if: (try? FinishedProcess("python3", ["--version"]))?.status == 0, "Python is missing."))
     func aWriterInAnotherProcessIsNotKeptWaiting() async throws {
-        let path = try ForeignFixtures.database("photo.db", in: self.folder)
-        try ForeignFixtures.execute(
+        let path = try ManagerFixtures.database("photo.db", in: self.folder)
+        try ManagerFixtures.execute(
             """
             WITH RECURSIVE n(x) AS (SELECT 100 UNION ALL SELECT x + 1 FROM n WHERE x < 2999)
             INSERT INTO PhotoTable (id, filename, filesize) SELECT x, printf('/photos/%d.jpg', x), 1 FROM n
@@ -94,7 +94,7 @@ import Testing
 
     @Test func aChangeThatAProgramDidNotCompleteIsLeftToIt() throws {
         // A journal that is valid, of a program that was killed, as copies taken in the middle of its transaction.
-        let path = try ForeignFixtures.database("photo.db", in: self.folder)
+        let path = try ManagerFixtures.database("photo.db", in: self.folder)
         let queue = try DatabaseQueue(path: path)
         let copy = self.folder.path("killed.db")
         try queue.writeWithoutTransaction { db in
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func aLogWithoutAnIndexIsLeftToItsProgram() throws {
-        let path = try ForeignFixtures.database("digikam4.db", in: self.folder)
+        let path = try ManagerFixtures.database("digikam4.db", in: self.folder)
         let writer = try DatabasePool(path: path)
         try writer.write { try $0.execute(sql: "UPDATE Images SET fileSize = 5") }
         let copy = self.folder.path("copy.db")
@@ -135,14 +135,14 @@ import Testing
         "UPDATE Images SET name = x'ff00' WHERE id = 1",
         "UPDATE Albums SET relativePath = x'00' WHERE id = 1", "UPDATE ImageInformation SET width = 'wide'",
     ]) func aForgedDatabaseIsATypedError(_ sql: String) throws {
-        let path = try ForeignFixtures.database("digikam4.db", in: self.folder)
-        try ForeignFixtures.execute(sql, in: path)
+        let path = try ManagerFixtures.database("digikam4.db", in: self.folder)
+        try ManagerFixtures.execute(sql, in: path)
         let code = codeThrown { try self.readAll(path) }
         #expect([.unsupported, .inconsistent, .corrupted].contains(code))
     }
 
     @Test func tagsInACircleAndLongTextsEnd() throws {
-        let path = try ForeignFixtures.database("digikam4.db", in: self.folder)
+        let path = try ManagerFixtures.database("digikam4.db", in: self.folder)
         try DatabaseQueue(path: path).write { db in
             for trigger in try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'trigger'") {
                 try db.execute(sql: "DROP TRIGGER \(trigger)")
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: ["digikam4.db", "photo.db"]) func aDamagedOrShortDatabaseIsNoTrap(_ name: String) throws {
-        let path = try ForeignFixtures.database(name, in: self.folder)
+        let path = try ManagerFixtures.database(name, in: self.folder)
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         var random = SplitMix64(seed: 18)
         for cut in [0, 1, 15, 16, 99, 100, 101] + Array(stride(from: 4096, to: bytes.count, by: 4096)) {

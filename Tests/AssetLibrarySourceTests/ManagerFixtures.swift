@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 
 /// The databases and pictures that digiKam and Shotwell made.
-enum ForeignFixtures {
+enum ManagerFixtures {
     static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("Fixtures/Catalogues")
 

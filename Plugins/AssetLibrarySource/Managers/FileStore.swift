@@ -3,7 +3,7 @@ import CryptoDigest
 import Foundation
 
 /// The queries of readers in a catalogue that is not ours: originals are described by their files.
-struct ForeignStore: AssetStore {
+struct FileStore: AssetStore {
     /// The pictures that were rendered, of all catalogues.
     private static let renditions = RenditionCache()
     /// The time between two looks while an observer waits for changes.
@@ -63,7 +63,7 @@ struct ForeignStore: AssetStore {
     }
 
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
-        guard let id = asset.foreignID, let found = try self.catalogue.cataloguedAsset(id) else { return .none }
+        guard let id = asset.catalogueID, let found = try self.catalogue.cataloguedAsset(id) else { return .none }
         let file = try OriginalFile(found.path)
         defer { file.close() }
         return try self.adjustment(of: found, file, DecodedPicture(asset.media))
@@ -124,7 +124,7 @@ extension Asset {
             media: found.media.replaced(by: MediaDescription(file.headerBytes)),
             generation: found.adjustmentNumber, isMissing: false, importDate: Date(nanoseconds: seconds),
             modificationDate: Date(nanoseconds: seconds),
-            storedPath: found.path, foreignID: found.id)
+            storedPath: found.path, catalogueID: found.id)
     }
 }
 
