@@ -250,14 +250,10 @@ public final class AssetLibrary: Sendable {
     /// - Throws: ``BlobError/Code/notFound`` when there is no such asset; otherwise as
     ///   ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
-        do {
+        try BlobError.naming("write") {
             try self.checkCanWrite()
             let lock = try LibraryLock.shared(self.folder, context)
             try withExtendedLifetime(lock) { try self.removeLocked(id) }
-        } catch {
-            var error = BlobError(wrapping: error)
-            error.operation = error.operation ?? "write"
-            throw error
         }
     }
 
@@ -319,4 +315,17 @@ public final class AssetLibrary: Sendable {
 /// The steps of an import in their order; each names the step that was just completed.
 package enum ImportStep: String, CaseIterable, Sendable {
     case began, copied, named, inserted, committed
+}
+
+extension BlobError {
+    /// Performs a step, whose errors name an operation unless they name one already.
+    static func naming<Value>(_ operation: String, _ body: () throws -> Value) throws(BlobError) -> Value {
+        do {
+            return try body()
+        } catch {
+            var error = BlobError(wrapping: error)
+            error.operation = error.operation ?? operation
+            throw error
+        }
+    }
 }

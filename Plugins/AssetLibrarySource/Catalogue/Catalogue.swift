@@ -71,11 +71,7 @@ struct Catalogue: Sendable {
 
     /// Creates or updates the tables.
     func migrate() throws(BlobError) {
-        do {
-            try Self.migrator.migrate(self.pool)
-        } catch {
-            throw BlobError(catalogue: error)
-        }
+        try Self.checked { try Self.migrator.migrate(self.pool) }
         try self.write { db in
             try db.execute(
                 sql: "INSERT OR IGNORE INTO library (id, uuid, created_at) VALUES (1, ?, ?)",
@@ -111,12 +107,12 @@ struct Catalogue: Sendable {
     private static let isTooNew = BlobError(
         .unsupported, "The catalogue was made by a newer version, and this one cannot read it.")
 
+    private static func checked<Value>(_ body: () throws -> Value) throws(BlobError) -> Value {
+        do { return try body() } catch { throw BlobError(catalogue: error) }
+    }
+
     func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
-        do {
-            return try self.pool.read(body)
-        } catch {
-            throw BlobError(catalogue: error)
-        }
+        try Self.checked { try self.pool.read(body) }
     }
 
     /// Performs one transaction, which survives a loss of power after the return.
@@ -124,12 +120,7 @@ struct Catalogue: Sendable {
     /// - Throws: ``BlobError/Code/changed`` when the catalogue was replaced by another file, so that the changes are
     ///   lost; errors of `body` and of the transaction, which is rolled back then.
     func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
-        let value: Value
-        do {
-            value = try self.pool.write(body)
-        } catch {
-            throw BlobError(catalogue: error)
-        }
+        let value = try Self.checked { try self.pool.write(body) }
         guard (try? FileSnapshot(path: self.path))?.isSameFile(as: self.file) == true else {
             throw BlobError(.changed, "The catalogue '\(self.path)' was replaced while the library was open.")
         }
@@ -171,11 +162,9 @@ struct Catalogue: Sendable {
 
     /// Moves the log into the database, and closes the connections.
     func close() throws(BlobError) {
-        do {
+        try Self.checked {
             try self.pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
             try self.pool.close()
-        } catch {
-            throw BlobError(catalogue: error)
         }
     }
 

@@ -122,3 +122,10 @@ final class Folder {
         BlobError(systemError: errno, doing: "\(act) \(self.path)/\(name)")
     }
 }
+
+/// Synchronises an open file to the disk, so that its bytes survive a loss of power.
+func synchronise(_ descriptor: CInt, named path: String) throws(BlobError) {
+    guard uninterrupted({ fsync(descriptor) }) == 0 else {
+        throw BlobError(systemError: errno, doing: "Could not synchronise \(path)")
+    }
+}

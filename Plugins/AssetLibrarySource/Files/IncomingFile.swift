@@ -44,9 +44,7 @@ final class IncomingFile {
 
     /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
     func synchronise() throws(BlobError) {
-        guard uninterrupted({ fsync(self.descriptor) }) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
-        }
+        try AssetLibrarySource.synchronise(self.descriptor, named: self.path)
         self.isOpen = false
         // Closed all the same after an interruption.
         guard Foundation.close(self.descriptor) == 0 || errno == EINTR else {

@@ -54,11 +54,7 @@ public final class AssetImport {
         self.context = context
         self.onCommit = onCommit
         self.facts = FactReader(context)
-        do {
-            self.folders = try OriginalsFolder(library.folder)
-        } catch {
-            throw Self.writing(error)
-        }
+        self.folders = try BlobError.naming("write") { try OriginalsFolder(library.folder) }
     }
 
     /// Copies the bytes of a source into the library. Its asset exists once `onCommit` is called for it.
@@ -76,11 +72,7 @@ public final class AssetImport {
     package func add(
         _ source: any BlobInputStreamDataSource, name: String?, from origin: ImportOrigin?
     ) throws(BlobError) {
-        do {
-            try self.add { try self.member(source, name, origin) }
-        } catch {
-            throw Self.writing(error)
-        }
+        try BlobError.naming("write") { try self.add { try self.member(source, name, origin) } }
     }
 
     /// Adds a file that was imported before and was not touched since; does nothing for any other.
@@ -93,14 +85,11 @@ public final class AssetImport {
     /// - Throws: As ``add(_:name:)``.
     /// - Complexity: O(log files).
     package func addImported(_ origin: ImportOrigin) throws(BlobError) -> Bool {
-        do {
+        try BlobError.naming("write") {
             guard let asset = try self.library.importedAsset(origin) else { return false }
-            let sidecars = try self.ofSource { () throws(BlobError) in
-                try self.library.changedSidecars(of: asset, origin)
-            }
-            let news = try self.library.news(for: asset, origin) { () throws(BlobError) in
-                try self.ownMedia(of: asset)
-            }
+            // Errors of the source do not concern others.
+            let sidecars = try BlobError.naming("open") { try self.library.changedSidecars(of: asset, origin) }
+            let news = try self.library.news(for: asset, origin) { try self.ownMedia(of: asset) }
             if sidecars.isEmpty, news == nil {
                 try self.commitIfComplete()
                 try self.onCommit(AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false))
@@ -110,8 +99,6 @@ public final class AssetImport {
                 try self.add { Member(id: asset.id, file: file, isKnown: true, origin: news) }
             }
             return true
-        } catch {
-            throw Self.writing(error)
         }
     }
 
@@ -135,17 +122,7 @@ public final class AssetImport {
     /// - Throws: Errors of committing a group, as ``add(_:name:)``.
     public func finish() throws(BlobError) {
         defer { self.lock = nil }
-        do {
-            try self.commit()
-        } catch {
-            throw Self.writing(error)
-        }
-    }
-
-    private static func writing(_ error: any Error) -> BlobError {
-        var error = BlobError(wrapping: error)
-        error.operation = error.operation ?? "write"
-        return error
+        try BlobError.naming("write") { try self.commit() }
     }
 
     /// The length of the descriptions of adjustments in one commit, in bytes, which are in memory until then.
@@ -226,7 +203,7 @@ public final class AssetImport {
         _ source: any BlobInputStreamDataSource, _ name: String?, _ origin: ImportOrigin?
     ) throws -> Member {
         if let path = source.filePath {
-            try self.ofSource { () throws(BlobError) in
+            try BlobError.naming("open") {
                 // Reading the catalogue and closing it would release the locks of SQLite.
                 guard !self.library.contains(path: path) else {
                     throw BlobError(.invalidArgument, "A file of the library cannot be imported into it.")
@@ -242,7 +219,7 @@ public final class AssetImport {
             let isInGroup = self.group.contains { $0.offersFile && $0.file.sha256 == file.sha256 }
             guard !isWhole, !isInGroup else { return Member(id: id, file: file, origin: origin) }
             if let origin, origin.isReference {
-                let reference = try self.ofSource { () throws(BlobError) in try origin.reference() }
+                let reference = try BlobError.naming("open") { try origin.reference() }
                 try self.describe(&file, reference.file)
                 return Member(
                     id: id, file: file, reference: reference.path, damagedPath: damagedPath, origin: origin)
@@ -260,17 +237,6 @@ public final class AssetImport {
         return Member(
             id: id, file: file, incoming: isWhole ? nil : incoming, damagedPath: damagedPath,
             origin: origin)
-    }
-
-    /// Marks errors as those of the source, which do not concern others.
-    func ofSource<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
-        do {
-            return try body()
-        } catch {
-            var error = error
-            error.operation = error.operation ?? "open"
-            throw error
-        }
     }
 
     /// Returns true when the original with these bytes is whole, or its path when it is damaged.
@@ -328,7 +294,7 @@ public final class AssetImport {
         if let path = source.filePath {
             file.modificationTime = try? FileSnapshot(path: path).modification
             if format?.mediaType.hasPrefix("image/") == true {
-                file.sidecars = try self.ofSource { () throws(BlobError) in try Sidecar.beside(path) }
+                file.sidecars = try BlobError.naming("open") { try Sidecar.beside(path) }
             }
         }
         return file
@@ -338,7 +304,7 @@ public final class AssetImport {
     private func describe(_ file: inout ImportedFile, _ original: OriginalFile) throws(BlobError) {
         let name = file.name
         // Each parser gets bytes of its own, since they limit what one reads.
-        try self.ofSource { () throws(BlobError) in try CloudPlaceholder.check(name: name, original.headerBytes) }
+        try BlobError.naming("open") { try CloudPlaceholder.check(name: name, original.headerBytes) }
         (file.media, file.hasAllFacts) = try self.facts.describe(original)
         file.embeddedXMP = EmbeddedXMP.find(in: original.headerBytes)
     }

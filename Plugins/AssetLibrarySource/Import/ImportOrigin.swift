@@ -132,8 +132,8 @@ extension AssetLibrary {
     ///
     /// - Parameter own: Returns what the file tells; called when its date or place may be those of a document.
     func news(
-        for asset: Asset, _ origin: ImportOrigin, own: () throws(BlobError) -> MediaDescription
-    ) throws(BlobError) -> ImportOrigin? {
+        for asset: Asset, _ origin: ImportOrigin, own: () throws -> MediaDescription
+    ) throws -> ImportOrigin? {
         guard let path = origin.documentPath, let document = try? FileSnapshot(path: path),
             document.change > Self.importTime(of: asset)
         else { return nil }

@@ -22,16 +22,16 @@ struct LibraryJournal: Sendable {
     private static let firstLineLimit = 4096
 
     private let folderPath: String
+    private var path: String { "\(self.folderPath)/\(Self.fileName)" }
 
     init(_ folder: LibraryFolder) { self.folderPath = folder.path }
 
     /// The length in bytes; 0 when there is no journal.
-    var byteCount: Int64 { (try? FileSnapshot(path: "\(self.folderPath)/\(Self.fileName)"))?.byteCount ?? 0 }
+    var byteCount: Int64 { (try? FileSnapshot(path: self.path))?.byteCount ?? 0 }
 
     /// The identity and the length; nothing and 0 when there is no journal.
     var place: JournalPlace {
-        let path = "\(self.folderPath)/\(Self.fileName)"
-        guard let file = try? OriginalFile(path) else { return JournalPlace(byteCount: self.byteCount) }
+        guard let file = try? OriginalFile(self.path) else { return JournalPlace(byteCount: self.byteCount) }
         return JournalPlace(byteCount: file.snapshot.byteCount, id: Self.beginning(file.descriptor)?.id)
     }
 
@@ -50,8 +50,7 @@ struct LibraryJournal: Sendable {
     /// same journal, or of one that was written anew from it.
     func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
         if stored.id == place.id { return stored.byteCount >= place.byteCount }
-        let path = "\(self.folderPath)/\(Self.fileName)"
-        guard let file = try? OriginalFile(path), let (id, former) = Self.beginning(file.descriptor) else {
+        guard let file = try? OriginalFile(self.path), let (id, former) = Self.beginning(file.descriptor) else {
             return false
         }
         let ids = [id] + former.map(\.id)
@@ -66,7 +65,7 @@ struct LibraryJournal: Sendable {
         guard uninterrupted({ ftruncate(descriptor, off_t(byteCount)) }) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not shorten the journal of the library")
         }
-        try Self.synchronise(descriptor)
+        try synchronise(descriptor, named: Self.fileName)
     }
 
     /// Appends lines, which survive a loss of power after the return. Ends a torn line before.
@@ -87,7 +86,7 @@ struct LibraryJournal: Sendable {
         let begun = end == 0 ? [JournalEntry.begun(UUID(), after: [])] : []
         let lines = try (begun + entries).reduce(into: torn) { $0 += try $1.line() }
         try lines.withUnsafeBytes { try writeAll($0, to: descriptor, named: Self.fileName) }
-        try Self.synchronise(descriptor)
+        try synchronise(descriptor, named: Self.fileName)
         if end == 0 { try folder.synchronise() }
         return JournalPlace(byteCount: end + Int64(lines.count), id: Self.beginning(descriptor)?.id)
     }
@@ -116,22 +115,16 @@ struct LibraryJournal: Sendable {
         if !former.contains(where: { $0.id == known.id }) { former.append(known) }
         try append(.begun(id, after: former))
         try write(append)
-        try Self.synchronise(descriptor)
+        try synchronise(descriptor, named: Self.fileName)
         try folder.replaceFile(named: Self.fileName, by: Self.newName)
         return JournalPlace(byteCount: byteCount, id: id)
     }
 
     /// The end of the journal, and those of the journals that it names.
     private var formerPlaces: [JournalPlace] {
-        guard let file = try? OriginalFile("\(self.folderPath)/\(Self.fileName)") else { return [] }
+        guard let file = try? OriginalFile(self.path) else { return [] }
         let begun = Self.beginning(file.descriptor)
         return [JournalPlace(byteCount: file.snapshot.byteCount, id: begun?.id)] + (begun?.after ?? [])
-    }
-
-    private static func synchronise(_ descriptor: CInt) throws(BlobError) {
-        guard uninterrupted({ fsync(descriptor) }) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise the journal of the library")
-        }
     }
 
     /// Calls `body` with each entry that begins at or after an offset, and ends before another; skips lines that are
@@ -142,13 +135,11 @@ struct LibraryJournal: Sendable {
     func forEachEntry(
         from byteOffset: Int64 = 0, upTo end: Int64 = .max, _ body: (JournalEntry) throws -> Void
     ) throws -> Int {
-        let path = "\(self.folderPath)/\(Self.fileName)"
-        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
-        if descriptor < 0, errno == ENOENT { return 0 }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
-        defer { close(descriptor) }
-        guard try FileSnapshot(descriptor, path).isRegular else {
-            throw BlobError(.unsupported, "The journal \(path) is not a regular file.")
+        let file: OriginalFile
+        do throws(BlobError) {
+            file = try OriginalFile(self.path)
+        } catch  where error.code == .notFound {
+            return 0
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.lineLimit, alignment: 16)
         defer { buffer.deallocate() }
@@ -156,7 +147,7 @@ struct LibraryJournal: Sendable {
         while true {
             let room = UnsafeMutableRawBufferPointer(
                 rebasing: buffer[kept...].prefix(Int(clamping: max(0, end - offset))))
-            let count = try RegularFile.read(descriptor, into: room, at: offset, named: path)
+            let count = try file.read(into: room, at: offset)
             guard count > 0 else { return skippedCount + (kept > 0 || isInLongLine ? 1 : 0) }
             offset += Int64(count)
             var rest = buffer[..<(kept + count)]

@@ -89,9 +89,7 @@ extension AssetLibrary {
         let descriptor = uninterrupted { open(temporaryPath, O_RDWR | O_CLOEXEC | O_NOFOLLOW) }
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(temporaryPath)") }
         defer { close(descriptor) }
-        guard uninterrupted({ fsync(descriptor) }) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise \(temporaryPath)")
-        }
+        try synchronise(descriptor, named: temporaryPath)
         guard blob_rename_new(AT_FDCWD, temporaryPath, AT_FDCWD, path) == 0 else {
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(path)") }
             throw BlobError(.invalidArgument, "Something has the name '\(path)' already.", operation: "write")

@@ -304,9 +304,7 @@ struct CatalogueRebuild {
         }
         let new = try root.openFile(named: Self.newName, O_RDWR)
         defer { close(new) }
-        guard uninterrupted({ fsync(new) }) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise the new catalogue")
-        }
+        try synchronise(new, named: Self.newName)
         for suffix in Catalogue.fileSuffixes {
             try folders.setAside(Catalogue.fileName + suffix, in: root)
             if !suffix.isEmpty { try root.removeFile(named: Self.newName + suffix) }
