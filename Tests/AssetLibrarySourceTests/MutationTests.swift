@@ -65,7 +65,7 @@ import Testing
                     failures += 1
                 }
                 if number % 100 == 0 { peak = max(peak, try Self.peakByteCount() ?? 0) }
-                guard running.process.failure != nil else { continue }
+                guard running.failure != nil else { continue }
                 crashes += 1
                 process = nil
                 // Kept to be looked at.

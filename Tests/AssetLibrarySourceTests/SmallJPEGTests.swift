@@ -1,3 +1,4 @@
+import BlobHelper
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -41,7 +42,7 @@ import Testing
         return done.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    private static func thumbnail(of path: String, size: Int, orientation: Int = 1) throws -> Data? {
+    private static func thumbnail(of path: String, size: Int, orientation: Int = 1) throws -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         defer { close(file) }
         return try MediaProcess(for: .smallJPEGs, BlobContext())

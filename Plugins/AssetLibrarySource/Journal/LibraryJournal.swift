@@ -135,12 +135,9 @@ struct LibraryJournal: Sendable {
     func forEachEntry(
         from byteOffset: Int64 = 0, upTo end: Int64 = .max, _ body: (JournalEntry) throws -> Void
     ) throws -> Int {
-        let file: OriginalFile
-        do throws(BlobError) {
-            file = try OriginalFile(self.path)
-        } catch  where error.code == .notFound {
-            return 0
-        }
+        guard self.byteCount > 0 else { return 0 }
+        let file = try OriginalFile(self.path)
+        defer { file.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.lineLimit, alignment: 16)
         defer { buffer.deallocate() }
         var (offset, kept, skippedCount, isInLongLine) = (byteOffset, 0, 0, false)

@@ -1,4 +1,5 @@
 public import BlobCore
+import BlobHelper
 import BlobIndex
 public import Foundation
 import HelperExchange
@@ -105,7 +106,7 @@ extension AssetResolver {
                 let bytes = try process.thumbnail(
                     of: file.descriptor, size: size.rawValue, orientation: asset.media.orientation ?? 1,
                     meanwhile: verify)
-                if let bytes { return bytes }
+                if let bytes { return Data(bytes) }
             } catch {
                 // libvips may decode the picture all the same, and is tried too when libturbojpeg is missing.
                 guard error.code == .unavailable || error.code == .corrupted else { throw error }
@@ -115,7 +116,7 @@ extension AssetResolver {
         guard let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue, meanwhile: verify) else {
             throw BlobError(.internalError, "The helper declined a thumbnail.", locator: asset.locator.text)
         }
-        return bytes
+        return Data(bytes)
     }
 
     /// Compares the digest of an original with that of its asset.

@@ -1,19 +1,17 @@
-import BlobCore
-import BlobHelper
-import Foundation
-import HelperExchange
+package import BlobCore
+package import HelperExchange
 
 /// A process of `blob-media-helper`, which decodes pictures of strangers; for any number of files. Has one owner.
 ///
 /// It has neither files but those that it is sent, nor network, and on Linux only the system calls that it needs.
-final class MediaProcess {
+package final class MediaProcess {
     /// The default limit of the memory that decoding may take, in bytes, beyond that of the program and its libraries.
-    static let memoryByteCount = 512 << 20
+    package static let memoryByteCount = 512 << 20
 
-    static let location = HelperLocation("blob-media-helper", variable: "BLOB_MEDIA_HELPER")
+    package static let location = HelperLocation("blob-media-helper", variable: "BLOB_MEDIA_HELPER")
 
     /// The limits of one command. A picture of 100 megapixels takes some seconds.
-    static let limits = {
+    package static let limits = {
         var limits = HelperLimits()
         limits.processorTime = 60_000
         limits.silence = .seconds(20)
@@ -21,8 +19,10 @@ final class MediaProcess {
     }()
 
     /// The version of the library that it runs.
-    let libraryVersion: String
-    let process: HelperProcess
+    package let libraryVersion: String
+    fileprivate let process: HelperProcess
+    /// The error after which the helper is gone; nil before it.
+    package var failure: BlobError? { self.process.failure }
 
     /// Starts a helper.
     ///
@@ -33,7 +33,7 @@ final class MediaProcess {
     /// - Throws: ``BlobError/Code/unavailable`` when there is no helper, it is of another version, its library is
     ///   missing, or the system does not confine it and the context does not allow that; the errors of
     ///   ``HelperProcess``.
-    init(
+    package init(
         for task: MediaTask, at path: String? = nil, memoryByteCount: Int = memoryByteCount,
         limits: HelperLimits = limits, variables: [String] = [], fault: String? = nil, _ context: BlobContext
     ) throws(BlobError) {
@@ -57,7 +57,7 @@ final class MediaProcess {
     /// Creates the error for an answer that says one.
     ///
     /// - Parameter act: The beginning of the message: `The thumbnail cannot be made`.
-    static func error(_ answer: ExchangeFrame, _ act: String) -> BlobError {
+    fileprivate static func error(_ answer: ExchangeFrame, _ act: String) -> BlobError {
         let text = String(decoding: answer.payload, as: UTF8.self)
         return switch ExchangeFrame.Failure(rawValue: answer.a) {
         case .library: BlobError(.corrupted, "\(act): \(text)")
@@ -69,7 +69,7 @@ final class MediaProcess {
     }
 
     /// The largest file whose facts are read, in bytes: the helper maps it.
-    static let factsByteLimit: Int64 = 256 << 20
+    private static let factsByteLimit: Int64 = 256 << 20
 
     /// Returns the facts that a picture's Exif, XMP and IPTC tell.
     ///
@@ -79,7 +79,7 @@ final class MediaProcess {
     /// - Throws: ``BlobError/Code/corrupted`` when there is no metadata that can be read, or it crashes the helper,
     ///   ``BlobError/Code/limitExceeded`` for a file of more than ``factsByteLimit`` bytes; the errors of
     ///   ``HelperProcess``.
-    func facts(of file: CInt, byteCount: Int64) throws(BlobError) -> MediaFacts {
+    package func facts(of file: CInt, byteCount: Int64) throws(BlobError) -> MediaFacts {
         guard byteCount <= Self.factsByteLimit else {
             throw BlobError(
                 .limitExceeded, "Facts are read of files of at most \(Self.factsByteLimit) bytes, not \(byteCount).")
@@ -95,7 +95,7 @@ final class MediaProcess {
     }
 
     /// The largest number of bytes of a thumbnail: far more than a JPEG of 1024 x 1024 pixels has.
-    static let thumbnailByteLimit = 16 << 20
+    package static let thumbnailByteLimit = 16 << 20
 
     /// Returns a small picture as JPEG: upright, in sRGB, without metadata; nil when a process for
     /// ``MediaTask/smallJPEGs`` declines.
@@ -108,18 +108,18 @@ final class MediaProcess {
     /// - Throws: ``BlobError/Code/corrupted`` when it is no picture or crashes the helper,
     ///   ``BlobError/Code/truncated`` when a part of it is missing, ``BlobError/Code/limitExceeded`` when it takes too
     ///   much memory; the errors of ``HelperProcess`` and of `meanwhile`.
-    func thumbnail(
+    package func thumbnail(
         of file: CInt, size: Int, orientation: Int = 1, meanwhile: () throws(BlobError) -> Void = {}
-    ) throws(BlobError) -> Data? {
+    ) throws(BlobError) -> [UInt8]? {
         let command = ExchangeFrame(.thumbnail, a: Int64(size), b: Int64(orientation))
         let output = try HelperOutput(
             of: self.process, to: command, descriptors: [file], [.done, .declined])
         try meanwhile()
-        var bytes = Data()
+        var bytes: [UInt8] = []
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
         defer { buffer.deallocate() }
         while case let count = try output.read(into: buffer), count > 0 {
-            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            bytes += buffer[..<count]
             guard bytes.count <= Self.thumbnailByteLimit else {
                 throw BlobError(.corrupted, "The helper made a thumbnail of more than \(bytes.count) bytes.")
             }
@@ -132,19 +132,23 @@ final class MediaProcess {
 }
 
 /// A picture to render as JPEG with its metadata.
-struct RenderingJob {
+package struct RenderingJob {
     /// The size of the decoded picture.
-    var width: Int
-    var height: Int
-    var steps: [RenderStep]
-    /// The quality as JPEG, 1 to 100.
-    var quality: Int
+    fileprivate let width: Int
+    fileprivate let height: Int
+    fileprivate let steps: [RenderStep]
+    fileprivate let quality: Int
     /// The orientation, and the crop after it, of a JPEG for which nothing else is done; nil for any other.
-    var lossless: (orientation: Int, crop: [RenderStep])?
+    package var lossless: (orientation: Int, crop: [RenderStep])?
+
+    /// - Parameter quality: The quality as JPEG, 1 to 100.
+    package init(width: Int, height: Int, steps: [RenderStep], quality: Int) {
+        (self.width, self.height, self.steps, self.quality) = (width, height, steps, quality)
+    }
 }
 
 /// The bytes of a picture that a helper renders. Ends the helper with itself.
-final class RenderingOutput {
+package final class RenderingOutput {
     /// The memory for the coefficients of a JPEG that is turned without loss, in bytes: 24 megapixels in 4:2:0.
     private static let coefficientByteCount = 144 << 20
 
@@ -156,7 +160,7 @@ final class RenderingOutput {
     /// Starts the work.
     ///
     /// - Parameter file: The open picture, for reading, at its beginning; stays open as long as this object is read.
-    init(_ process: MediaProcess, _ file: CInt, _ job: RenderingJob) throws(BlobError) {
+    package init(_ process: MediaProcess, _ file: CInt, _ job: RenderingJob) throws(BlobError) {
         (self.process, self.file, self.job) = (process, file, job)
         if let lossless = job.lossless {
             let command = ExchangeFrame(
@@ -184,7 +188,7 @@ final class RenderingOutput {
     /// - Throws: ``BlobError/Code/corrupted`` when the picture cannot be decoded, ``BlobError/Code/truncated`` when a part
     ///   of it is missing, ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of
     ///   ``HelperProcess``. What was read before an error is worthless.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         while true {
             let count = try self.output.read(into: buffer)
             guard count == 0, let answer = self.output.answer else { return count }

@@ -31,7 +31,7 @@ final class FactReader {
         } catch {
             try self.context.check()
             // After a crash, the next file gets another helper.
-            if self.process?.process.failure != nil { self.process = nil }
+            if self.process?.failure != nil { self.process = nil }
             if error.code == .unavailable { self.missing = error }
             return (media, error.code == .corrupted || error.code == .limitExceeded)
         }
