@@ -61,6 +61,7 @@ extension Asset {
 
     /// The length of the longest extension that is kept; a longer suffix is hardly an extension.
     private static let extensionLimit = 16
+    private static let extensionBytes = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
     /// Returns the extension of `name`, if any file system and URL can contain it.
     static func fileExtension(ofName name: String) -> String? {
@@ -71,14 +72,6 @@ extension Asset {
     }
 
     static func isFileExtension(_ text: String) -> Bool {
-        (1...self.extensionLimit).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: false
-                }
-            }
+        (1...self.extensionLimit).contains(text.utf8.count) && text.utf8.allSatisfy(self.extensionBytes.contains)
     }
 }

@@ -258,22 +258,23 @@ extension Catalogue {
                 MediaColumn.all.map { $0.value(media) } + [isWhole ? self.factsVersion : nil, Data(sha256)]))
     }
 
-    /// Stores what is known about an original where its file says nothing.
+    /// Stores what is known about an original where its file says nothing, or in place of what is known.
     static func setGiven(
         captureDate: String?, offset: String?, latitude: Double?, longitude: Double?, ofOriginal sha256: Data,
-        _ db: Database
+        replaces: Bool = false, _ db: Database
     ) throws {
         if let captureDate {
             try db.execute(
                 sql: """
-                    UPDATE original SET capture_date = ?, capture_offset = ? WHERE sha256 = ? AND capture_date IS NULL
-                    """, arguments: [captureDate, offset, sha256])
+                    UPDATE original SET capture_date = ?, capture_offset = ?
+                    WHERE sha256 = ? AND (? OR capture_date IS NULL)
+                    """, arguments: [captureDate, offset, sha256, replaces])
         }
         guard let latitude, let longitude else { return }
         try db.execute(
             sql: """
-                UPDATE original SET gps_latitude = ?, gps_longitude = ? WHERE sha256 = ? AND gps_latitude IS NULL
-                """, arguments: [latitude, longitude, sha256])
+                UPDATE original SET gps_latitude = ?, gps_longitude = ? WHERE sha256 = ? AND (? OR gps_latitude IS NULL)
+                """, arguments: [latitude, longitude, sha256, replaces])
     }
 }
 

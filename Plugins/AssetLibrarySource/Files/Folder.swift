@@ -129,3 +129,10 @@ func synchronise(_ descriptor: CInt, named path: String) throws(BlobError) {
         throw BlobError(systemError: errno, doing: "Could not synchronise \(path)")
     }
 }
+
+/// Returns a path without links, as bytes; nil when nothing is there.
+func resolvedPath(_ path: [UInt8]) -> [UInt8]? {
+    guard let resolved = realpath(path.map { CChar(bitPattern: $0) } + [0], nil) else { return nil }
+    defer { free(resolved) }
+    return Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
+}

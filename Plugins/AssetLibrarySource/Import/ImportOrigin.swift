@@ -52,11 +52,10 @@ package struct ImportOrigin: Sendable {
     /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, and ``BlobError/Code/changed`` for a file
     ///   that was touched since it was looked at.
     func reference() throws(BlobError) -> (path: String, file: OriginalFile) {
-        guard let resolved = realpath(self.path.map { CChar(bitPattern: $0) } + [0], nil) else {
+        guard let resolved = resolvedPath(self.path) else {
             throw BlobError(systemError: errno, doing: "Could not resolve the path of the file")
         }
-        defer { free(resolved) }
-        guard let path = String(validatingCString: resolved) else {
+        guard let path = String(validating: resolved, as: UTF8.self) else {
             throw BlobError(.unsupported, "A file whose path is not UTF-8 cannot be imported by reference.")
         }
         let file = try OriginalFile(path)
@@ -66,28 +65,18 @@ package struct ImportOrigin: Sendable {
         return (BlobLocator(filePath: Array(path.utf8)).text, file)
     }
 
-    func setGiven(ofOriginal sha256: Data, _ db: Database) throws {
+    func setGiven(ofOriginal sha256: Data, replaces: Bool = false, _ db: Database) throws {
         try Catalogue.setGiven(
             captureDate: self.captureDate, offset: self.captureOffset, latitude: self.place?.latitude,
-            longitude: self.place?.longitude, ofOriginal: sha256, db)
+            longitude: self.place?.longitude, ofOriginal: sha256, replaces: replaces, db)
     }
 
     /// Stores the facts that a document tells in place of those that are known, and the name.
     func replaceGiven(of asset: Asset, _ db: Database) throws {
-        if let captureDate {
-            try db.execute(
-                sql: "UPDATE original SET capture_date = ?, capture_offset = ? WHERE sha256 = ?",
-                arguments: [captureDate, self.captureOffset, Data(asset.sha256)])
-        }
-        if let place {
-            try db.execute(
-                sql: "UPDATE original SET gps_latitude = ?, gps_longitude = ? WHERE sha256 = ?",
-                arguments: [place.latitude, place.longitude, Data(asset.sha256)])
-        }
-        if let title {
-            try db.execute(
-                sql: "UPDATE asset SET original_filename = ? WHERE uuid = ?", arguments: [title, asset.id.uuidString])
-        }
+        try self.setGiven(ofOriginal: Data(asset.sha256), replaces: true, db)
+        guard let title else { return }
+        try db.execute(
+            sql: "UPDATE asset SET original_filename = ? WHERE uuid = ?", arguments: [title, asset.id.uuidString])
     }
 
     /// Stores the status of the file with its asset.
@@ -173,12 +162,9 @@ extension AssetLibrary {
 
     /// Returns true when a path, links resolved, is that of a file of the library; others may lie in its folder.
     package func contains(path: [UInt8]) -> Bool {
-        guard let resolved = realpath(path.map { CChar(bitPattern: $0) } + [0], nil) else { return false }
-        defer { free(resolved) }
-        guard let root = realpath(self.folder.path, nil) else { return false }
-        defer { free(root) }
-        let (path, prefix) = (String(cString: resolved), "\(String(cString: root))/")
-        guard path.hasPrefix(prefix) else { return false }
-        return LibraryFolder.isOwn(String(path.dropFirst(prefix.count)))
+        guard let path = resolvedPath(path), let root = resolvedPath(Array(self.folder.path.utf8)),
+            path.starts(with: root + [UInt8(ascii: "/")])
+        else { return false }
+        return LibraryFolder.isOwn(String(decoding: path[(root.count + 1)...], as: UTF8.self))
     }
 }

@@ -28,19 +28,12 @@ package struct TakeoutDocument {
         guard let document = try? JSONDecoder().decode(Document.self, from: data) else { return nil }
         let title = document.title.flatMap { $0.isEmpty || $0.utf8.count > 255 ? nil : $0 }
         self.title = title?.replacingOccurrences(of: "/", with: "_")
-        self.captureDate = document.photoTakenTime?.timestamp.flatMap { Int64($0) }.flatMap(Self.exifDate)
+        let time = document.photoTakenTime?.timestamp.flatMap { Int64($0) } ?? 0
+        self.captureDate = time == 0 ? nil : MediaDescription.text(ofTime: time, inUTC: true)
         let (latitude, longitude) = (document.geoData?.latitude ?? 0, document.geoData?.longitude ?? 0)
         // Zero, zero stands for no place.
         let isPlace = (latitude != 0 || longitude != 0) && abs(latitude) <= 90 && abs(longitude) <= 180
         self.place = isPlace ? (latitude, longitude) : nil
-    }
-
-    private static func exifDate(_ seconds: Int64) -> String? {
-        var (time, parts) = (time_t(seconds), tm())
-        guard seconds != 0, gmtime_r(&time, &parts) != nil, (-1900...8099).contains(parts.tm_year) else { return nil }
-        return String(
-            format: "%04d:%02d:%02d %02d:%02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1,
-            Int(parts.tm_mday), Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
     }
 
     /// Returns the name of the document of a photo, among the names of a folder.

@@ -111,6 +111,8 @@ package struct LibraryCheck {
     func check(_ first: StoredOriginal, _ library: AssetLibrary) throws {
         var original = first
         guard let asset = try library.catalogue.holder(of: original) else {
+            // It may have been removed with its last asset.
+            guard try !library.catalogue.originals(where: "id = ?", [original.id]).isEmpty else { return }
             return try self.report(.catalogue, original.path, "The catalogue has an original of no asset.")
         }
         var damage = try self.damage(of: original, asset, library)

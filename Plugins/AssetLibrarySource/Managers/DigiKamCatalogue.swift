@@ -208,20 +208,15 @@ private enum MountedVolumes {
     /// Looks the device up, and where it is mounted; see proc(5), `/proc/self/mounts`. Another card may take the place
     /// of one that was removed, so nothing is kept.
     static func path(uuid: String) -> String? {
-        guard !uuid.contains("/"),
-            let device = realpath("/dev/disk/by-uuid/\(uuid)", nil)
-                ?? realpath("/dev/disk/by-uuid/\(uuid.lowercased())", nil)
-        else { return nil }
-        defer { free(device) }
+        let link = { (name: String) in resolvedPath(Array("/dev/disk/by-uuid/\(name)".utf8)) }
+        guard !uuid.contains("/"), let device = link(uuid) ?? link(uuid.lowercased()) else { return nil }
         let mounts = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
             // A volume of a mapper has several names.
-            guard fields.count > 1, fields[0].hasPrefix("/"), let mounted = realpath(String(fields[0]), nil) else {
+            guard fields.count > 1, fields[0].hasPrefix("/"), resolvedPath(Array(fields[0].utf8)) == device else {
                 continue
             }
-            defer { free(mounted) }
-            guard strcmp(mounted, device) == 0 else { continue }
             // Spaces and others are octal.
             return String(fields[1]).replacing(/\\(\d{3})/) { match in
                 Int(match.output.1, radix: 8).flatMap(UnicodeScalar.init).map { String(Character($0)) } ?? ""

@@ -28,31 +28,32 @@ struct FolderCatalogue: AssetCatalogue {
     }
 
     func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
-        guard let collection else { return try self.visit([]) { _, assets in try assets().forEach(body) } }
-        for asset in try self.listing(of: collection) { try body(asset) }
+        guard let collection else { return try self.visit { _, assets in try assets.forEach(body) } }
+        try self.assets(in: collection).forEach(body)
     }
 
-    private func listing(of collection: String) throws(BlobError) -> Listing {
-        guard let parts = Self.components(collection) else { throw self.noFolder(collection) }
-        do {
-            let folder = try self.folder(parts)
-            return Listing(of: folder, try folder.names(), parts, self)
-        } catch {
-            guard error.code == .notFound || error.code == .unsupported else { throw error }
-            throw self.noFolder(collection)
+    private func assets(in collection: String) throws(BlobError) -> [CataloguedAsset] {
+        if let parts = Self.components(collection) {
+            do throws(BlobError) {
+                let folder = try self.folder(parts)
+                return self.assets(of: folder, try folder.names(), prefix: parts)
+            } catch {
+                guard error.code == .notFound || error.code == .unsupported else { throw error }
+            }
         }
+        throw BlobError(.notFound, "There is no such folder of photos in '\(self.path)': \(collection).")
     }
 
     /// Returns the folders with assets in them, by their paths; the assets of the folder itself are in none.
     func collections() throws(BlobError) -> [AssetCollection] {
         var found: [AssetCollection] = []
         do {
-            try self.visit([]) { parts, assets in
-                let count = parts.isEmpty ? 0 : assets().reduce(0) { count, _ in count + 1 }
-                guard count > 0 else { return }
+            try self.visit { parts, assets in
+                guard !parts.isEmpty, !assets.isEmpty else { return }
                 found.append(
                     AssetCollection(
-                        id: Self.id(parts), name: parts.joined(separator: "/"), kind: .folder, itemCount: count))
+                        id: Self.id(parts), name: parts.joined(separator: "/"), kind: .folder,
+                        itemCount: assets.count))
             }
         } catch {
             throw BlobError(wrapping: error)
@@ -60,13 +61,11 @@ struct FolderCatalogue: AssetCatalogue {
         return found
     }
 
-    /// Calls `body` with each folder from `parts` on and its assets, in the order of the bytes of their names.
+    /// Calls `body` with each folder and its assets, in the order of the bytes of their names.
     ///
     /// - Throws: The first error of a folder that cannot be read, after all others were visited; errors of `body`.
-    private func visit(
-        _ parts: [String], _ body: ([String], () -> Listing) throws -> Void
-    ) throws {
-        var waiting = [parts]
+    private func visit(_ body: ([String], [CataloguedAsset]) throws -> Void) throws {
+        var waiting: [[String]] = [[]]
         var failure: BlobError?
         while let parts = waiting.popLast() {
             let folder: Folder
@@ -79,7 +78,7 @@ struct FolderCatalogue: AssetCatalogue {
                 if parts.isEmpty || error.code != .notFound { failure = failure ?? error }
                 continue
             }
-            try body(parts) { Listing(of: folder, names, parts, self) }
+            try body(parts, self.assets(of: folder, names, prefix: parts))
             let folders = names.filter { !Self.isHidden($0) && folder.status(of: $0)?.isFolder == true }
             guard parts.count < Self.depthLimit || folders.isEmpty else {
                 failure = BlobError(.limitExceeded, "More than \(Self.depthLimit) folders are within each other.")
@@ -96,29 +95,15 @@ struct FolderCatalogue: AssetCatalogue {
         return folder
     }
 
-    /// The assets of a folder, without those of folders in it.
-    fileprivate struct Listing: Sequence, IteratorProtocol {
-        private let catalogue: FolderCatalogue
-        private let folder: Folder
-        private let prefix: [String]
-        private let names: Set<String>
-        private var waiting: [String]
-
-        init(of folder: Folder, _ names: [String], _ prefix: [String], _ catalogue: FolderCatalogue) {
-            (self.folder, self.prefix, self.names, self.catalogue) = (folder, prefix, Set(names), catalogue)
-            self.waiting = names.filter { !FolderCatalogue.isHidden($0) && !FolderCatalogue.isSidecar($0) }
-            self.waiting.sort { $1.utf8.lexicographicallyPrecedes($0.utf8) }
-        }
-
-        mutating func next() -> CataloguedAsset? {
-            while let name = self.waiting.popLast() {
-                guard let status = self.folder.status(of: name), status.isRegular else { continue }
-                let (names, folder) = (self.names, self.folder)
-                return self.catalogue.asset(name, status, in: folder, prefix: self.prefix) {
-                    names.contains($0) && folder.hasFile(named: $0)
-                }
+    /// Returns the assets of a folder, without those of folders in it, in the order of the bytes of their names.
+    private func assets(of folder: Folder, _ names: [String], prefix: [String]) -> [CataloguedAsset] {
+        let all = Set(names)
+        let own = names.filter { !Self.isHidden($0) && !Self.isSidecar($0) }
+        return own.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.compactMap { name in
+            guard let status = folder.status(of: name), status.isRegular else { return nil }
+            return self.asset(name, status, in: folder, prefix: prefix) {
+                all.contains($0) && folder.hasFile(named: $0)
             }
-            return nil
         }
     }
 
@@ -135,10 +120,6 @@ struct FolderCatalogue: AssetCatalogue {
         if let document = TakeoutDocument.name(for: name, where: isThere) { sidecars.append(document) }
         asset.sidecarPaths = sidecars.map { "\(base)/\($0)" }
         return asset
-    }
-
-    private func noFolder(_ id: String) -> BlobError {
-        BlobError(.notFound, "There is no such folder of photos in '\(self.path)': \(id).")
     }
 
     // MARK: Names

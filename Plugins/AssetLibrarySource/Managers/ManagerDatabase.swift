@@ -24,9 +24,7 @@ struct ManagerDatabase: Sendable {
     /// - Throws: ``BlobError/Code/unsupported`` when one is missing, or the file is no database.
     init(at path: String, tables: [String]) throws(BlobError) {
         // SQLite's log is beside the file, and not beside a link to it.
-        let resolved = realpath(path, nil)
-        defer { free(resolved) }
-        self.path = resolved.map { String(cString: $0) } ?? path
+        self.path = resolvedPath(Array(path.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? path
         let found = try self.tables()
         guard let missing = tables.first(where: { !found.contains($0) }) else { return }
         throw BlobError(.unsupported, "The database '\(path)' has no table '\(missing)', and cannot be read.")

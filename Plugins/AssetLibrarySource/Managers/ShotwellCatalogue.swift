@@ -116,10 +116,14 @@ struct ShotwellCatalogue: AssetCatalogue {
                     first = min(first, try sums.optionalValue("first") ?? .max)
                 }
                 let name = try event.optionalValue("name", as: String.self) ?? ""
-                let date = ShotwellRows.localTime(first, "%04d-%02d-%02d")
+                let date = MediaDescription.text(ofTime: first, inUTC: false).map { time in
+                    String(time.prefix(10)).replacing(":", with: "-")
+                }
                 found.append(
                     AssetCollection(
-                        id: "event/\(id)", name: name.isEmpty ? date ?? "event \(id)" : name, kind: .event,
+                        id: "event/\(id)",
+                        name: name.isEmpty ? date ?? "event \(id)" : name,
+                        kind: .event,
                         itemCount: count))
             }
             return found
@@ -195,7 +199,7 @@ struct ShotwellRows {
         asset.media.setSize(
             try row.optionalValue("width", as: Int.self) ?? 0, try row.optionalValue("height", as: Int.self) ?? 0)
         let time = try row.optionalValue("exposure_time", as: Int64.self) ?? 0
-        asset.media.captureDate = time == 0 ? nil : Self.localTime(time, "%04d:%02d:%02d %02d:%02d:%02d")
+        asset.media.captureDate = time == 0 ? nil : MediaDescription.text(ofTime: time, inUTC: false)
         asset.isMissing = try (row.optionalValue("flags", as: Int64.self) ?? 0) & self.offline != 0
         guard self.table == "PhotoTable" else {
             asset.adjustment = Adjustment.none
@@ -211,13 +215,4 @@ struct ShotwellRows {
         return asset
     }
 
-    /// Returns a time in seconds since 1970 in the time zone of this machine, in which Shotwell takes the times of
-    /// cameras; nil outside of the calendar.
-    static func localTime(_ seconds: Int64, _ format: String) -> String? {
-        var (time, parts) = (time_t(seconds), tm())
-        guard localtime_r(&time, &parts) != nil, (-1900...8099).contains(parts.tm_year) else { return nil }
-        return String(
-            format: format, Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday), Int(parts.tm_hour),
-            Int(parts.tm_min), Int(parts.tm_sec))
-    }
 }

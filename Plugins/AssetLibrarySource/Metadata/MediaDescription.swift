@@ -1,3 +1,4 @@
+import Foundation
 import HelperExchange
 
 /// A description of an original, read from its headers; a property that the headers do not provide is nil.
@@ -76,6 +77,17 @@ extension MediaDescription {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         return text.utf8.count == form.count && !text.hasPrefix("0000")
             && zip(text.utf8, form).allSatisfy { $1 == UInt8(ascii: "0") ? digits.contains($0) : $0 == $1 }
+    }
+
+    /// Returns a time in seconds since 1970 as Exif has it, in UTC or in the time zone of this machine; nil outside of
+    /// the calendar.
+    static func text(ofTime seconds: Int64, inUTC: Bool) -> String? {
+        var (time, parts) = (time_t(seconds), tm())
+        let isKnown = (inUTC ? gmtime_r(&time, &parts) : localtime_r(&time, &parts)) != nil
+        guard isKnown, (-1900...8099).contains(parts.tm_year) else { return nil }
+        return String(
+            format: "%04d:%02d:%02d %02d:%02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1,
+            Int(parts.tm_mday), Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
     }
 
     // MARK: Headers
