@@ -125,8 +125,8 @@ import Testing
         try await onThread {
             #expect(try SevenZipHeader.check(MemorySource(bytes), BlobContext()) == nil)
             let layout = try #require(try SevenZipHeader.check(MemorySource(plain), BlobContext()))
-            #expect(layout.place(of: 0) == .member(0, folder: 0))
-            #expect(layout.place(of: 1) == nil)
+            #expect(layout.stream(of: 0) == 0)
+            #expect(layout.stream(of: 1) == nil)
         }
         let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
         #expect(try await archive.data("m") == Data("text".utf8))

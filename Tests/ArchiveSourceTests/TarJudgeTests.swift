@@ -131,7 +131,7 @@ private struct Account: Equatable {
                     name: entry.member.name, kind: entry.member.kind, byteCount: entry.member.byteCount,
                     linkTarget: entry.member.linkTarget)
                 member.warning = entry.member.headerFault
-                if entry.hasBytes, entry.member.headerFault == nil {
+                if entry.member.hasBytes, entry.member.headerFault == nil {
                     do throws(BlobError) {
                         member.parts = try Self.parts(walker, entry)
                     } catch {

@@ -81,6 +81,9 @@ struct FoundMember {
     var indexed: DeflatedMember?
     /// Returns a body that verifies the checksum of a stored member; nil when it has none. To be called any number of times.
     var makeCheckedBody: MakeCheckedBody?
+    /// The info of the member as a source, and the member as it is found again; set by ``MemberSource``.
+    var info = BlobInfo()
+    var stored: StoredMember?
 }
 
 /// The members of an archive that is walked from member to member, which are of any format but zip.

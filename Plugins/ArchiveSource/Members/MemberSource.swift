@@ -54,22 +54,16 @@ struct MemberSource: BlobLayer {
             return try stored.makeBody(at: byteOffset, over: self.archive.base, context)
         }
         // Without its index, the member is decoded from its beginning, which checks all of it.
-        if let indexed = member.found.indexed, byteOffset == 0 || member.info.isRandomAccess {
+        if let indexed = member.indexed, byteOffset == 0 || member.info.isRandomAccess {
             return try indexed.makeBody(at: byteOffset, member.info, context)
         }
-        return try member.found.makeBody(member.info, byteOffset)
-    }
-
-    struct Opening {
-        let found: FoundMember
-        let info: BlobInfo
-        let stored: StoredMember?
+        return try member.makeBody(member.info, byteOffset)
     }
 
     /// Finds the member, and the way to read it from its beginning.
     ///
     /// - Parameter isAlone: True to leave the pass in which several members are read.
-    func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> Opening {
+    func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> FoundMember {
         let pass = isAlone ? nil : self.pass
         let table =
             if let pass {
@@ -94,11 +88,11 @@ struct MemberSource: BlobLayer {
     /// Searches without a table that does not fit the archive, and drops it; trusts it when the archive is at fault.
     ///
     /// One search is enough for that: of an archive with many damaged members, one for each would take too long.
-    private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Opening {
+    private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> FoundMember {
         do throws(BlobError) {
-            let opening = try self.search(nil, isAlone: true, context)
+            let found = try self.search(nil, isAlone: true, context)
             self.archive.tables.discard()
-            return opening
+            return found
         } catch let again {
             if again.code == error.code { self.archive.tables.trust() } else { self.archive.tables.discard() }
             throw again
@@ -107,14 +101,14 @@ struct MemberSource: BlobLayer {
 
     /// Searches without the table for a member that is not in it, or is in it several times, because the archive may
     /// have been rewritten since.
-    private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
+    private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> FoundMember {
         guard error.mayBeCausedByTable, !self.archive.tables.isConfirmed else { throw error }
         do {
-            let opening = try self.search(nil, isAlone: true, context)
+            let found = try self.search(nil, isAlone: true, context)
             // A table does not have names in other encodings.
-            if case .name(let name) = self.selector, opening.found.member.name != name { return opening }
+            if case .name(let name) = self.selector, found.member.name != name { return found }
             self.archive.tables.discard()
-            return opening
+            return found
         } catch {
             // One search is enough to confirm the table.
             if error.code == .notFound { self.archive.tables.confirm() }
@@ -124,8 +118,8 @@ struct MemberSource: BlobLayer {
 
     private func search(
         _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool, _ context: BlobContext
-    ) throws(BlobError) -> Opening {
-        let found = try self.catalogue.find(self.selector, known, isAlone: isAlone, context)
+    ) throws(BlobError) -> FoundMember {
+        var found = try self.catalogue.find(self.selector, known, isAlone: isAlone, context)
         let base = found.baseInfo
         let hasIndex = try found.indexed?.hasIndex(context) ?? false
         let slash = UInt8(ascii: "/")
@@ -133,14 +127,15 @@ struct MemberSource: BlobLayer {
         let end = path.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0
         let start = path[..<end].lastIndex(of: slash).map { $0 + 1 } ?? 0
         let name = String(decoding: path[start..<end], as: UTF8.self)
-        let info = BlobInfo(
+        found.info = BlobInfo(
             byteCount: found.byteCount, name: name.isEmpty ? nil : name,
             validator: base.validator.map { .combined("\(self.archive.format.rawValue)#\(self.selector.text)", [$0]) },
             isRandomAccess: (found.storedRange != nil || hasIndex) && base.isRandomAccess && base.validator != nil)
         self.isEncrypted.withLock { $0 = found.member.isEncrypted }
-        let stored = StoredMember(found, info: info, self.archive.format)
+        let stored = StoredMember(found, self.archive.format)
         self.stored.withLock { $0 = stored }
-        return Opening(found: found, info: info, stored: stored)
+        found.stored = stored
+        return found
     }
 }
 
@@ -149,7 +144,7 @@ extension MemberSource: BlobDescribing {
     /// compressed size.
     func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.archive.isRepeatable else { return [] }
-        let found = try self.find(context, isAlone: true).found
+        let found = try self.find(context, isAlone: true)
         let member = found.member
         var facts: [(name: String, value: any Encodable & Sendable)] = [("member index", Int64(member.index))]
         if let time = member.modificationTime { facts.append(("modification time", time)) }
@@ -168,17 +163,17 @@ extension MemberSource: BlobDescribing {
 extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
     /// Builds the index of a large deflated member, unless there is one.
     func buildIndex(_ context: BlobContext) throws -> Bool {
-        try self.find(context, isAlone: true).found.indexed?.buildIndex(context) ?? false
+        try self.find(context, isAlone: true).indexed?.buildIndex(context) ?? false
     }
 
     /// Verifies the index of a large deflated member.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
-        try self.find(context, isAlone: true).found.indexed?.verifyIndex(context, report: report)
+        try self.find(context, isAlone: true).indexed?.verifyIndex(context, report: report)
     }
 
     /// Returns the restart points of a member: those of its own, or those of an archive in which it is stored.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
-        let found = try self.find(context, isAlone: true).found
+        let found = try self.find(context, isAlone: true)
         if let member = found.indexed { return try member.restartPoints(context) }
         guard let range = found.storedRange else { return nil }
         return try (self.underlying as? any RestartPointListing)?.restartPoints(context)?.places(in: range)
@@ -192,29 +187,25 @@ struct StoredMember: Sendable {
     let info: BlobInfo
     private let format: ArchiveFormat
     /// The range of the bytes in the base.
-    let range: Range<Int64>
+    private let range: Range<Int64>
     /// Returns a body that verifies the checksum of the member; nil when the format has no checksum, as in a tar.
     private let makeCheckedBody: FoundMember.MakeCheckedBody?
-    private let validator: BlobValidator
-    private let statusChangeTime: Int64?
+    /// The info of the base in which the member was found.
+    private let baseInfo: BlobInfo
 
     /// Returns nil when the content of the base cannot be recognised again, or ends within the member.
-    init?(_ found: FoundMember, info: BlobInfo, _ format: ArchiveFormat) {
+    init?(_ found: FoundMember, _ format: ArchiveFormat) {
         let base = found.baseInfo
-        guard let range = found.storedRange, let validator = base.validator, base.isRandomAccess,
-            range.upperBound <= base.byteCount ?? 0, info.byteCount == Int64(range.count)
+        guard let range = found.storedRange, base.validator != nil, base.isRandomAccess,
+            range.upperBound <= base.byteCount ?? 0, found.info.byteCount == Int64(range.count)
         else { return nil }
-        self.info = info
-        self.format = format
-        self.range = range
+        (self.info, self.format, self.range, self.baseInfo) = (found.info, format, range, base)
         self.makeCheckedBody = found.makeCheckedBody
-        self.validator = validator
-        self.statusChangeTime = base.statusChangeTime
     }
 
     /// Returns true when a base with this info still has the content in which the member was found.
     func isIn(_ base: BlobInfo) -> Bool {
-        base.validator == self.validator && base.statusChangeTime == self.statusChangeTime
+        base.validator == self.baseInfo.validator && base.statusChangeTime == self.baseInfo.statusChangeTime
     }
 
     /// Returns the bytes of the member from an offset on. Of a zip, only a read from the beginning is compared with the
@@ -234,7 +225,7 @@ struct StoredMember: Sendable {
             guard byteOffset == 0 else { return }
             context.reportEnd(of: self.format.rawValue, byteCount: Int64(self.range.count), check: nil)
         }
-        let base = try base.open(at: start, matching: self.validator, context: context)
+        let base = try base.open(at: start, matching: self.baseInfo.validator, context: context)
         return .inspected(base, bytes, startingAt: byteOffset)
     }
 }

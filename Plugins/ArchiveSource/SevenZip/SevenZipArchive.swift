@@ -193,7 +193,13 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         _ context: BlobContext
     ) throws(BlobError) -> FoundMember {
         guard let directory = try self.directory(context) else {
-            return try self.walked.find(selector, known, isAlone: isAlone, context)
+            let found = try self.walked.find(selector, known, isAlone: isAlone, context)
+            // Of an archive whose folders are known, one is decoded alone.
+            guard let (layout, info) = try self.archive.layout(context),
+                let stream = layout.stream(of: found.member.index),
+                found.byteCount == Int64(exactly: layout.streamByteCounts[stream])
+            else { return found }
+            return self.found(found.member, stream, layout, info, context)
         }
         let index: Int
         switch known.map({ BlobLocator.Selector.index($0.record.member.index) }) ?? selector {
@@ -211,12 +217,17 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         if member.kind == .symbolicLink { member.linkTarget = try self.target(of: index, directory, context) }
         if member.isEncrypted, context.password == nil { throw .withoutPassword("This member") }
         try member.checkKind()
-        return FoundMember(
-            member: member, byteCount: member.byteCount, baseInfo: directory.info, storedRange: nil,
-            makeBody: { [archive] info, byteOffset throws(BlobError) in
+        return self.found(member, directory.layout.stream(of: index), directory.layout, directory.info, context)
+    }
+
+    private func found(
+        _ member: BlobMember, _ stream: Int?, _ layout: SevenZipLayout, _ info: BlobInfo, _ context: BlobContext
+    ) -> FoundMember {
+        FoundMember(
+            member: member, byteCount: member.byteCount, baseInfo: info, storedRange: nil,
+            makeBody: { [archive] memberInfo, byteOffset throws(BlobError) in
                 let stream = try SevenZipStream(
-                    archive, directory.layout, directory.info, stream: directory.layout.stream(of: index),
-                    at: byteOffset, info: info, context)
+                    archive, layout, info, stream: stream, at: byteOffset, info: memberInfo, context)
                 return .stream(stream, startingAt: byteOffset)
             })
     }

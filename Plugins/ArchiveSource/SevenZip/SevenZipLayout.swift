@@ -4,14 +4,6 @@ import Crypto
 /// The division of a 7z into folders, each of which is decoded on its own, and of the folders into streams, which are
 /// the bytes of the members.
 struct SevenZipLayout {
-    /// The place of the bytes of a member.
-    enum Place: Equatable {
-        /// The member has no bytes.
-        case none
-        /// The bytes are those of a member of a folder, by the index that it has in the folder.
-        case member(Int, folder: Int)
-    }
-
     /// One folder; its lists are ranges of the lists that all folders share.
     struct Folder {
         /// The range of its coders' description, as in the header.
@@ -106,12 +98,12 @@ struct SevenZipLayout {
     /// - Parameters:
     ///   - byteCount: The length of the base.
     ///   - isolation: The place where an archive with rare coders is decoded.
-    ///   - key: Returns the key of an encryption; nil to leave it to libarchive, which refuses it.
+    ///   - key: Returns the key of an encryption.
     /// - Throws: As ``checkReadable(folder:_:)``, and errors of opening.
     func walker(
         ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
         _ isolation: ArchiveIsolation?, _ context: BlobContext,
-        _ key: ((SevenZipEncryption) throws(BlobError) -> SymmetricKey)? = nil
+        _ key: (SevenZipEncryption) throws(BlobError) -> SymmetricKey
     ) throws(BlobError) -> (any MemberWalker)? {
         try self.checkReadable(folder: index, context)
         guard let source = try self.archive(ofFolder: index, in: base, byteCount: byteCount, key) else { return nil }
@@ -189,8 +181,11 @@ struct SevenZipLayout {
         return Int(next) == self.streamByteCounts.count
     }
 
-    /// Returns the index of the stream of a member; nil when it has none.
-    func stream(of index: Int) -> Int? { self.streams.map { $0[index].map(Int.init) } ?? index }
+    /// Returns the index of the stream of a member; nil when it has none, and when there is no such member.
+    func stream(of index: Int) -> Int? {
+        guard (0..<self.memberCount).contains(index) else { return nil }
+        return self.streams.map { $0[index].map(Int.init) } ?? index
+    }
 
     /// Returns the index of the folder of a stream.
     func folder(ofStream stream: Int) -> Int {
@@ -202,14 +197,6 @@ struct SevenZipLayout {
                 ? middle..<range.upperBound : range.prefix(range.count / 2)
         }
         return range.lowerBound
-    }
-
-    /// Returns the place of the bytes of the member with this index; nil when there is no such member.
-    func place(of index: Int) -> Place? {
-        guard (0..<self.memberCount).contains(index) else { return nil }
-        guard let stream = self.stream(of: index) else { return Place.none }
-        let folder = self.folder(ofStream: stream)
-        return .member(stream - self.folders[folder].streams.lowerBound, folder: folder)
     }
 
     /// Returns the coders of a folder.
@@ -229,10 +216,10 @@ struct SevenZipLayout {
     ///
     /// - Parameters:
     ///   - byteCount: The length of the base, or of its beginning with the packed streams.
-    ///   - key: Returns the key of an encryption; nil to leave it to libarchive, which refuses it.
+    ///   - key: Returns the key of an encryption.
     func archive(
         ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
-        _ key: ((SevenZipEncryption) throws(BlobError) -> SymmetricKey)? = nil
+        _ key: (SevenZipEncryption) throws(BlobError) -> SymmetricKey
     ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
         let packed = self.folders[index].packed
         let place = SevenZipHeader.startByteCount
@@ -241,12 +228,8 @@ struct SevenZipLayout {
             let last = Int64(exactly: end), last <= byteCount - place,
             var coders = (try? self.splitCoders(ofFolder: index))?.coders
         else { return nil }
-        guard self.folders[index].isEncrypted, let key else {
-            return SevenZipHeader.archive(
-                [base.slice((place + Int64(start))..<(place + last))], last - Int64(start),
-                self.header(of: index, coders))
-        }
-        guard let encryptions = coders.removeEncryption() else { return nil }
+        let none = [SevenZipEncryption?](repeating: nil, count: packed.count)
+        guard let encryptions = self.folders[index].isEncrypted ? coders.removeEncryption() : none else { return nil }
         var offset = place + Int64(start)
         var parts: [any BlobInputStreamDataSource] = []
         for (packedByteCount, place) in zip(self.packedByteCounts[packed], encryptions.indices) {

@@ -1,29 +1,23 @@
 import BlobCore
 
-/// A walker over a 7z, which decodes only the folder of the member whose bytes are read.
+/// A walker over a 7z, which libarchive reads as a whole: its headers first, and from the beginning on up to the member
+/// whose bytes are read.
 ///
-/// libarchive is given an archive of this folder alone. A folder is decoded from its beginning, and the members before
-/// the one that is read are read and dropped, because skipping decodes them anyway, and before version 3.7.5 libarchive
-/// takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue 2106).
+/// The members before that one are read and dropped, because skipping decodes them anyway, and before version 3.7.5
+/// libarchive takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue 2106).
 ///
-/// Where no archive of a folder can be made, libarchive reads the whole archive, up to the member. An archive with rare
-/// coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation`` says.
+/// For archives whose folders are not known, and for names that only libarchive can tell; see ``SevenZipCatalogue``. An
+/// archive with rare coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation`` says.
 final class SevenZipWalker: WalkerLayer {
-    /// A walker over the bytes of a folder, or of the whole archive.
-    private struct Opened {
-        /// The index of the folder; nil for the whole archive.
-        let folder: Int?
-        let walker: any MemberWalker
-    }
-
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let layout: SevenZipLayout?
     /// The place where the archive is decoded; nil when it has only common coders.
     private let isolation: ArchiveIsolation?
     private let headers: HeaderWalker
-    private var opened: Opened?
-    /// True when ``opened`` is at the bytes of the current member, or the member has none.
+    /// The walker over the bytes; nil before any are read.
+    private var reader: (any MemberWalker)?
+    /// True when ``reader`` is at the bytes of the current member.
     private var isAtBytes = false
 
     init(
@@ -48,7 +42,7 @@ final class SevenZipWalker: WalkerLayer {
     }
 
     var base: any MemberWalker { self.headers }
-    var check: String? { self.opened?.walker.check }
+    var check: String? { self.reader?.check }
 
     func advance() throws(BlobError) -> Bool {
         self.isAtBytes = false
@@ -56,54 +50,29 @@ final class SevenZipWalker: WalkerLayer {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        let place = self.layout?.place(of: self.index)
-        guard place != SevenZipLayout.Place.none else { return self.end(at: 0) }
-        if !self.isAtBytes {
-            try self.openBytes(place)
-            self.isAtBytes = true
-        }
-        guard let opened else { preconditionFailure("The bytes were opened.") }
-        return try opened.walker.nextBlock()
+        if let layout, layout.stream(of: self.index) == nil { return self.end(at: 0) }
+        if let reader, self.isAtBytes { return try reader.nextBlock() }
+        let reader = try self.readerAtMember()
+        (self.reader, self.isAtBytes) = (reader, true)
+        return try reader.nextBlock()
     }
 
-    private func openBytes(_ place: SevenZipLayout.Place?) throws(BlobError) {
-        if case .member(let index, let folder) = place, try self.open(folder: folder, index),
-            self.opened?.walker.entry.member.byteCount == self.entry.member.byteCount
-        {
-            return
+    /// Returns a walker that stands at the bytes of the current member.
+    private func readerAtMember() throws(BlobError) -> any MemberWalker {
+        var reader = self.reader
+        if reader?.index ?? .max >= self.index {
+            try self.layout?.checkMemory(self.context)
+            reader = try Self.decoder(over: self.source, self.isolation, self.context)
         }
-        guard try self.open(folder: nil, self.index) else {
+        // The parts of one pass belong together.
+        guard let reader, try self.source.info(self.context).validator == self.baseInfo.validator else {
             throw .archiveHasChanged
         }
-    }
-
-    /// Moves to a member of a folder, or of the whole archive; returns false when there is no such member.
-    private func open(folder: Int?, _ index: Int) throws(BlobError) -> Bool {
-        if self.opened == nil || self.opened?.folder != folder || self.opened?.walker.index ?? 0 >= index {
-            self.opened = nil
-            guard let walker = try self.walker(ofFolder: folder) else { return false }
-            // The parts of one pass belong together.
-            guard try self.source.info(self.context).validator == self.baseInfo.validator else {
-                throw .archiveHasChanged
-            }
-            self.opened = Opened(folder: folder, walker: walker)
+        while reader.index < self.index {
+            if reader.index >= 0, reader.entry.member.hasBytes { try reader.dropData() }
+            guard try reader.advance() else { throw .archiveHasChanged }
         }
-        guard let walker = self.opened?.walker else { return false }
-        while true {
-            if walker.index >= 0, walker.entry.member.hasBytes { try walker.dropData() }
-            guard try walker.advance() else { return false }
-            if walker.index == index { return true }
-        }
-    }
-
-    private func walker(ofFolder folder: Int?) throws(BlobError) -> (any MemberWalker)? {
-        guard let folder else {
-            try self.layout?.checkMemory(self.context)
-            return try Self.decoder(over: self.source, self.isolation, self.context)
-        }
-        return try self.layout?.walker(
-            ofFolder: folder, in: self.source, byteCount: self.baseInfo.byteCount, self.isolation,
-            self.context)
+        return reader
     }
 }
 

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// A search for one member of a zip, in memory that does not grow with the number of members.
+/// A search for one member of a zip. Takes memory for each member only when they are in another order than their bytes.
 struct ZipSearch {
     /// A member and the range of its bytes.
     struct Found {
@@ -118,7 +118,7 @@ struct ZipSearch {
         guard count == 1 else { throw .ambiguous(found.name, count: count, first: found.index) }
         // Nearly all writers list members in the order of their bytes; only otherwise is a second pass needed.
         guard before.highest < found.localOffset else {
-            return (found, try self.surroundings(of: found, directory))
+            return (found, try directory.extents(self.context).bounds(at: found.localOffset))
         }
         return (found, ZipMemberBounds(precedingEnd: max(before.end, around.end), next: around.next))
     }
@@ -128,15 +128,6 @@ struct ZipSearch {
         case .name(let name): record.isNamed(name)
         case .index(let wanted): index == wanted
         }
-    }
-
-    private func surroundings(of entry: ZipEntry, _ directory: ZipDirectory) throws(BlobError) -> ZipMemberBounds {
-        var around = Neighbours(next: directory.range.lowerBound)
-        var records = directory.records()
-        while let record = try records.next() {
-            if !entry.isSame(as: record) { around.add(record, around: entry) }
-        }
-        return ZipMemberBounds(precedingEnd: around.end, next: around.next)
     }
 
     /// The bounds that the other members set, gathered during a pass.
