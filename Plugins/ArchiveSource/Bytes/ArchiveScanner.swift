@@ -164,3 +164,17 @@ extension UnsafeRawBufferPointer {
         return UInt64(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 }
+
+extension Collection<UInt8> where SubSequence == Self {
+    /// Removes a number of seven bits in each byte, the lowest first, as xz (The .xz File Format, 1.2) and RAR 5 have
+    /// them, and returns it; nil when it does not end within `maximumByteCount` bytes.
+    mutating func popVarint(upTo maximumByteCount: Int) -> UInt64? {
+        var number: UInt64 = 0
+        for place in 0..<maximumByteCount {
+            guard let byte = self.popFirst() else { return nil }
+            number |= UInt64(byte & 0x7F) << UInt64(7 * place)
+            if byte & 0x80 == 0 { return number }
+        }
+        return nil
+    }
+}

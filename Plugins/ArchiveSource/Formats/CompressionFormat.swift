@@ -155,9 +155,11 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     static func xzWindow(_ header: ArraySlice<UInt8>) -> UInt64? {
         var rest = header
         guard let flags = rest.popFirst() else { return nil }
-        for bit in [UInt8(0x40), 0x80] where flags & bit != 0 { guard Self.varint(&rest) != nil else { return nil } }
+        for bit in [UInt8(0x40), 0x80] where flags & bit != 0 {
+            guard rest.popVarint(upTo: 9) != nil else { return nil }
+        }
         for _ in 0...(flags & 3) {
-            guard let filter = Self.varint(&rest), let count = Self.varint(&rest), count <= rest.count else {
+            guard let filter = rest.popVarint(upTo: 9), let count = rest.popVarint(upTo: 9), count <= rest.count else {
                 return nil
             }
             if filter == 0x21, let bits = rest.first { return Self.lzma2Window(bits) }
@@ -170,17 +172,6 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     static func lzma2Window(_ coded: UInt8) -> UInt64 {
         let bits = UInt64(coded & 0x3F)
         return bits >= 40 ? UInt64(UInt32.max) : (2 | bits & 1) << (bits / 2 + 11)
-    }
-
-    /// Reads a number of seven bits in each byte, the lowest first (The .xz File Format, 1.2).
-    private static func varint(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
-        var number: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 63, by: 7) {
-            guard let byte = bytes.popFirst() else { return nil }
-            number |= UInt64(byte & 0x7F) << shift
-            if byte & 0x80 == 0 { return number }
-        }
-        return nil
     }
 
     /// Decodes the header of a frame (RFC 8878, section 3.1.1.1); nil for a skippable frame.

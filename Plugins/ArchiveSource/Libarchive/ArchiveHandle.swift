@@ -97,6 +97,19 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 }
 
 extension BlobError {
+    /// The codes of messages of libarchive by words in them, the first of which counts.
+    private static let codes: [(code: Code, words: [String])] = [
+        (.encrypted, ["encrypt", "passphrase", "password"]),
+        (.truncated, ["truncated", "unexpected end", "premature", "no progress is possible", "end of file"]),
+        (.checksumMismatch, ["crc", "checksum", "digest", "authentication code"]),
+        (.sizeMismatch, ["wrong size", "size mismatch"]),
+        (
+            .unsupported,
+            ["unexpected codec id", "unsupported", "not supported", "unknown compression", "cannot seek"]
+        ),
+        (.limitExceeded, ["allocate memory", "too much memory"]),
+    ]
+
     /// Creates an error from a message of libarchive, whose error numbers do not tell a wrong checksum from a wrong
     /// structure.
     init(libraryMessage message: String?, label: String) {
@@ -114,28 +127,7 @@ extension BlobError {
             default: reason
             }
         let text = message.lowercased()
-        let code: Code =
-            if text.holds("encrypt") || text.holds("passphrase") || text.holds("password") {
-                .encrypted
-            } else if text.holds("truncated") || text.holds("unexpected end") || text.holds("premature")
-                || text.holds("no progress is possible") || text.holds("end of file")
-            {
-                .truncated
-            } else if text.holds("crc") || text.holds("checksum") || text.holds("digest")
-                || text.holds("authentication code")
-            {
-                .checksumMismatch
-            } else if text.holds("wrong size") || text.holds("size mismatch") {
-                .sizeMismatch
-            } else if text.holds("unexpected codec id") || text.holds("unsupported") || text.holds("not supported")
-                || text.holds("unknown compression") || text.holds("cannot seek")
-            {
-                .unsupported
-            } else if text.holds("allocate memory") || text.holds("too much memory") {
-                .limitExceeded
-            } else {
-                .corrupted
-            }
+        let code = Self.codes.first { $0.words.contains(where: text.holds) }?.code ?? .corrupted
         self.init(code, "The \(label) cannot be read: \(message.trimmingSuffix(".")).")
     }
 }

@@ -125,16 +125,22 @@ struct RAR5Headers {
         while true {
             let prefix = try self.scanner.bytes(at: self.byteOffset, count: Self.prefixByteCount)
             var start = prefix.dropFirst(4)
-            guard let count = Self.number(&start), count < UInt64(ArchiveScanner.bufferByteCount) else { return nil }
+            guard let count = start.popVarint(upTo: Self.maximumNumberByteCount),
+                count < UInt64(ArchiveScanner.bufferByteCount)
+            else { return nil }
             let headerOffset = self.byteOffset + Int64(start.startIndex)
             let bytes = try self.scanner.bytes(at: headerOffset, count: Int(count))
             var header = bytes[...]
-            guard bytes.count == Int(count), let kind = Self.number(&header), let flags = Self.number(&header) else {
+            guard bytes.count == Int(count), let kind = header.popVarint(upTo: Self.maximumNumberByteCount),
+                let flags = header.popVarint(upTo: Self.maximumNumberByteCount)
+            else {
                 return nil
             }
             if kind == Self.endKind { self.end = headerOffset + Int64(count) }
-            guard kind != Self.endKind, let extraCount = flags & 1 == 0 ? 0 : Self.number(&header),
-                let dataCount = flags & 2 == 0 ? 0 : Self.number(&header), extraCount <= UInt64(header.count),
+            guard kind != Self.endKind,
+                let extraCount = flags & 1 == 0 ? 0 : header.popVarint(upTo: Self.maximumNumberByteCount),
+                let dataCount = flags & 2 == 0 ? 0 : header.popVarint(upTo: Self.maximumNumberByteCount),
+                extraCount <= UInt64(header.count),
                 case let end = (headerOffset + Int64(count)).addingReportingOverflow(Int64(clamping: dataCount)),
                 !end.overflow
             else { return nil }
@@ -149,9 +155,9 @@ struct RAR5Headers {
     /// Returns true when one of the records of a file is that of encryption.
     private static func areEncrypted(_ records: Slice<UnsafeRawBufferPointer>) -> Bool {
         var rest = records
-        while let count = Self.number(&rest), count <= UInt64(rest.count) {
+        while let count = rest.popVarint(upTo: Self.maximumNumberByteCount), count <= UInt64(rest.count) {
             var record = rest.prefix(Int(count))
-            if Self.number(&record) == Self.encryptionRecord { return true }
+            if record.popVarint(upTo: Self.maximumNumberByteCount) == Self.encryptionRecord { return true }
             rest = rest.dropFirst(Int(count))
         }
         return false
@@ -160,21 +166,11 @@ struct RAR5Headers {
     /// Returns the checksum among the fields of a file, which follow its flags, length and attributes, and its time.
     private static func checksum(_ fields: Slice<UnsafeRawBufferPointer>) -> UInt32? {
         var rest = fields
-        guard let flags = Self.number(&rest), flags & Self.checksumFlag != 0, Self.number(&rest) != nil,
-            Self.number(&rest) != nil
+        guard let flags = rest.popVarint(upTo: Self.maximumNumberByteCount), flags & Self.checksumFlag != 0,
+            rest.popVarint(upTo: Self.maximumNumberByteCount) != nil,
+            rest.popVarint(upTo: Self.maximumNumberByteCount) != nil
         else { return nil }
         let bytes = rest.dropFirst(flags & Self.timeFlag == 0 ? 0 : 4).prefix(4)
         return bytes.count == 4 ? bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) } : nil
-    }
-
-    /// Takes a number: seven bits a byte, the lowest first; nil when it does not end.
-    private static func number(_ bytes: inout Slice<UnsafeRawBufferPointer>) -> UInt64? {
-        var value: UInt64 = 0
-        for place in 0..<Self.maximumNumberByteCount {
-            guard let byte = bytes.popFirst() else { return nil }
-            value |= UInt64(byte & 0x7F) << UInt64(7 * place)
-            if byte & 0x80 == 0 { return value }
-        }
-        return nil
     }
 }

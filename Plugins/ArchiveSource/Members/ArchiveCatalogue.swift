@@ -39,14 +39,7 @@ protocol ArchiveCatalogue: Sendable {
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws
 
     /// Finds a member, and makes the checks that are possible before its first byte.
-    ///
-    /// - Parameters:
-    ///   - known: The table of the members and the record of this one; nil to search.
-    ///   - isAlone: True to leave the pass in which several members are read, if there is one.
-    func find(
-        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
-        _ context: BlobContext
-    ) throws(BlobError) -> FoundMember
+    func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember
 
     /// Returns the indices of members, `Int.max` for those that are not found or not unique; nil when finding them
     /// costs more than their order saves.
@@ -58,6 +51,15 @@ protocol ArchiveCatalogue: Sendable {
 
 extension ArchiveCatalogue {
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]? { nil }
+}
+
+/// The member that is searched for.
+struct MemberQuery {
+    let selector: BlobLocator.Selector
+    /// The table of the members and the record of this one; nil to search.
+    var known: (table: MemberTable, record: MemberTable.Record)?
+    /// True to leave the pass in which several members are read, if there is one.
+    var isAlone = false
 }
 
 /// A member that was found, and the way to read it.
@@ -108,14 +110,11 @@ struct WalkedCatalogue: ArchiveCatalogue {
         try recording?.finish()
     }
 
-    func find(
-        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
-        _ context: BlobContext
-    ) throws(BlobError) -> FoundMember {
+    func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
         let search = MemberSearch(
-            archive: self.archive, selector: selector, context: context, table: known?.table,
-            pass: isAlone ? nil : self.pass)
-        let found = try search.open(known?.record)
+            archive: self.archive, selector: query.selector, context: context, table: query.known?.table,
+            pass: query.isAlone ? nil : self.pass)
+        let found = try search.open(query.known?.record)
         return FoundMember(
             member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,
             storedRange: found.walker.storedRange,

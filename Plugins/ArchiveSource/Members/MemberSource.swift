@@ -71,7 +71,8 @@ struct MemberSource: BlobLayer {
             } else {
                 try self.archive.tables.searchedTable(self.catalogue, context)
             }
-        guard let table else { return try self.search(nil, isAlone: isAlone, context) }
+        var query = MemberQuery(selector: self.selector, isAlone: isAlone)
+        guard let table else { return try self.search(query, context) }
         let known: MemberTable.Record
         do {
             known = try table.record(of: self.selector)
@@ -79,7 +80,8 @@ struct MemberSource: BlobLayer {
             return try self.findWithoutTable(context, error)
         }
         do {
-            return try self.search((table, known), isAlone: isAlone, context)
+            query.known = (table, known)
+            return try self.search(query, context)
         } catch  where error.mayBeCausedByTable && !self.archive.tables.isBeyondDoubt {
             return try self.searchAgain(after: error, context)
         }
@@ -90,7 +92,7 @@ struct MemberSource: BlobLayer {
     /// One search is enough for that: of an archive with many damaged members, one for each would take too long.
     private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> FoundMember {
         do throws(BlobError) {
-            let found = try self.search(nil, isAlone: true, context)
+            let found = try self.search(MemberQuery(selector: self.selector, isAlone: true), context)
             self.archive.tables.discard()
             return found
         } catch let again {
@@ -104,7 +106,7 @@ struct MemberSource: BlobLayer {
     private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> FoundMember {
         guard error.mayBeCausedByTable, !self.archive.tables.isConfirmed else { throw error }
         do {
-            let found = try self.search(nil, isAlone: true, context)
+            let found = try self.search(MemberQuery(selector: self.selector, isAlone: true), context)
             // A table does not have names in other encodings.
             if case .name(let name) = self.selector, found.member.name != name { return found }
             self.archive.tables.discard()
@@ -116,10 +118,8 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    private func search(
-        _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool, _ context: BlobContext
-    ) throws(BlobError) -> FoundMember {
-        var found = try self.catalogue.find(self.selector, known, isAlone: isAlone, context)
+    private func search(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
+        var found = try self.catalogue.find(query, context)
         let base = found.baseInfo
         let hasIndex = try found.indexed?.hasIndex(context) ?? false
         let slash = UInt8(ascii: "/")

@@ -188,12 +188,10 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         try recording?.finish()
     }
 
-    func find(
-        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
-        _ context: BlobContext
-    ) throws(BlobError) -> FoundMember {
+    func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
+        let known = query.known
         guard let directory = try self.directory(context) else {
-            let found = try self.walked.find(selector, known, isAlone: isAlone, context)
+            let found = try self.walked.find(query, context)
             // Of an archive whose folders are known, one is decoded alone.
             guard let (layout, info) = try self.archive.layout(context),
                 let stream = layout.stream(of: found.member.index),
@@ -202,14 +200,14 @@ struct SevenZipCatalogue: ArchiveCatalogue {
             return self.found(found.member, stream, layout, info, context)
         }
         let index: Int
-        switch known.map({ BlobLocator.Selector.index($0.record.member.index) }) ?? selector {
+        switch known.map({ BlobLocator.Selector.index($0.record.member.index) }) ?? query.selector {
         case .index(let number): index = number
         case .name(let name):
             let indices = directory.members.indices(named: name)
             guard indices.count <= 1 else { throw .ambiguous(name, count: indices.count, first: indices[0]) }
             index = indices.first ?? -1
         }
-        guard (0..<directory.members.count).contains(index) else { throw BlobError(notFound: selector) }
+        guard (0..<directory.members.count).contains(index) else { throw BlobError(notFound: query.selector) }
         var member = directory.member(index)
         if let known, known.record.member.name != member.name {
             throw .staleTable

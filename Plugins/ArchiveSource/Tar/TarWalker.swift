@@ -150,8 +150,7 @@ final class TarWalker: MemberWalker {
             own?.modificationTime ?? (own?.has("mtime") ?? false ? nil : self.globals.modificationTime)
             ?? Double(header.modificationTime)
         self.name.set(header, dialect, longName: extensions.name)
-        self.kind = Self.kind(header.type)
-        self.specialKind = Self.specialKind(header.type)
+        (self.kind, self.specialKind) = Self.kind(header.type)
         if self.kind == .file, self.name.last == UInt8(ascii: "/") { self.kind = .directory }
         if self.kind == .hardLink || self.kind == .symbolicLink {
             self.linkName = extensions.linkName ?? Array(header.linkName)
@@ -183,24 +182,18 @@ final class TarWalker: MemberWalker {
         self.blocks.advance()
     }
 
-    private static func kind(_ type: UInt8) -> BlobMember.Kind {
+    private static func kind(_ type: UInt8) -> (BlobMember.Kind, BlobMember.SpecialKind?) {
         switch type {
-        case UInt8(ascii: "1"): .hardLink
-        case UInt8(ascii: "2"): .symbolicLink
-        // Devices and FIFOs; a part of a file that began on another volume; a GNU list of names.
-        case UInt8(ascii: "3"), UInt8(ascii: "4"), UInt8(ascii: "6"), UInt8(ascii: "M"), UInt8(ascii: "N"): .special
+        case UInt8(ascii: "1"): (.hardLink, nil)
+        case UInt8(ascii: "2"): (.symbolicLink, nil)
+        case UInt8(ascii: "3"): (.special, .characterDevice)
+        case UInt8(ascii: "4"): (.special, .blockDevice)
+        case UInt8(ascii: "6"): (.special, .fifo)
+        // A part of a file that began on another volume; a GNU list of names.
+        case UInt8(ascii: "M"), UInt8(ascii: "N"): (.special, nil)
         // The second is a GNU directory with a list of its entries.
-        case UInt8(ascii: "5"), UInt8(ascii: "D"): .directory
-        default: .file
-        }
-    }
-
-    private static func specialKind(_ type: UInt8) -> BlobMember.SpecialKind? {
-        switch type {
-        case UInt8(ascii: "3"): .characterDevice
-        case UInt8(ascii: "4"): .blockDevice
-        case UInt8(ascii: "6"): .fifo
-        default: nil
+        case UInt8(ascii: "5"), UInt8(ascii: "D"): (.directory, nil)
+        default: (.file, nil)
         }
     }
 

@@ -55,12 +55,9 @@ struct ZipCatalogue: ArchiveCatalogue {
         try recording.finish(overlapping: found.areDisjoint && !directory.isWrapped ? nil : found)
     }
 
-    func find(
-        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
-        _ context: BlobContext
-    ) throws(BlobError) -> FoundMember {
-        let pass = isAlone ? nil : self.pass
-        let found = try ZipSearch(base: self.archive.base, selector: selector, context: context, pass: pass)
+    func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
+        let (pass, known) = (query.isAlone ? nil : self.pass, query.known)
+        let found = try ZipSearch(base: self.archive.base, selector: query.selector, context: context, pass: pass)
             .open(known?.record, overlapping: known == nil ? nil : self.archive.tables.extents)
         let entry = found.entry
         let isWrapped = try WrappedLength.isLikely(of: found)
