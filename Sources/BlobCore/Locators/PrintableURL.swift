@@ -18,7 +18,7 @@ public func printableURL(_ text: String) -> String {
 /// - Parameter isUnknown: True when the scheme is none, and may be the user of a URL without a scheme.
 package func printableLocator(_ text: String, isUnknown: Bool = false) -> String {
     let bytes = Array(text.utf8)
-    guard let scheme = scheme(of: bytes) else { return text }
+    guard let scheme = originScheme(of: bytes) else { return text }
     let namesHost = text.contains("://") || ["http", "https", "s3"].contains { scheme.elementsEqual($0.utf8) }
     guard namesHost || isUnknown else { return text }
     let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
@@ -28,12 +28,12 @@ package func printableLocator(_ text: String, isUnknown: Bool = false) -> String
 /// Returns true for the text of a locator whose origin is on this machine: its query names things, while any other may
 /// be a secret.
 func isLocal(_ text: String) -> Bool {
-    let origin = scheme(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self).lowercased() }
+    let origin = originScheme(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self).lowercased() }
     return origin.map(["assets-library", "data", "file", "stdin"].contains) ?? false
 }
 
 /// Returns the scheme of the origin; nil without a scheme.
-private func scheme(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
+func originScheme(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[..<colon].allSatisfy(schemeCharacters.contains)
     else { return nil }
     return bytes[..<colon].split(separator: UInt8(ascii: "+")).last

@@ -78,15 +78,10 @@ private func isFile(_ path: String) -> Bool {
 /// Returns true for a text that begins with a scheme, whose first character is a letter (RFC 3986, section 3.1), and
 /// its colon.
 private func hasScheme(_ text: String) -> Bool {
-    let end = text.utf8.firstIndex { character in
-        switch character {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): false
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): false
-        default: true
-        }
+    guard let first = text.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20) else {
+        return false
     }
-    guard let end, text.utf8[end] == UInt8(ascii: ":"), let first = text.utf8.first else { return false }
-    return end != text.startIndex && (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20)
+    return originScheme(of: Array(text.utf8)) != nil
 }
 
 /// Returns the index at which a path ends and members begin: of the first `#` after the name of a file, or else the
