@@ -109,7 +109,7 @@ public struct GzipSource: BlobLayer {
         self.holder = IndexHolder(
             base, scheme: format.rawValue, index, worthwhileByteCount: Self.worthwhileByteCount
         ) { file, layer, content throws(BlobError) in
-            try GzipIndex(file, layer: layer, content: content, tuning: tuning)
+            try GzipIndex.load(file, layer: layer, content: content, tuning: tuning)
         }
     }
 

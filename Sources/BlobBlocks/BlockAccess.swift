@@ -11,7 +11,7 @@ package final class BlockAccess: Sendable {
         let table: BlockTable?
         let reached = ReachedPoints()
         /// The block that the last reader left.
-        let parked = Locked<ParkedBlock?>(nil)
+        let parked = Locked<OpenBlock?>(nil)
 
         init(table: BlockTable?) { self.table = table }
     }
@@ -48,7 +48,7 @@ package final class BlockAccess: Sendable {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
         let facts = try self.facts(base)
         let finder: (any BlockFinder)?
-        var parked: ParkedBlock?
+        var parked: OpenBlock?
         var expected: ExpectedBlocks?
         // Starts that depend on an index are not kept as those that were found.
         let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts?.reached.append($0) } }

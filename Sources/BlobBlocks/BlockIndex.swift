@@ -72,15 +72,10 @@ package final class BlockIndex: HeldIndex, BlockList {
         _ file: IndexFile, layer: String, content: IndexedContent
     ) throws(BlobError) -> BlockIndex? {
         let limit = Self.maximumHeadByteCount + Self.maximumCount(content.byteCount) * Self.maximumEntryByteCount
-        guard let section = try file.section(.blocks(layer), for: content, atMost: limit) else { return nil }
-        guard let index = try? BlockIndex(decoding: try section.bytes()),
-            index.points.compressedByteCount == content.byteCount
-        else {
-            file.noteRefusal(IndexFile.isDamaged)
-            return nil
+        return try file.load(.blocks(layer), for: content, atMost: limit) {
+            let index = try BlockIndex(decoding: $0)
+            return index.points.compressedByteCount == content.byteCount ? index : nil
         }
-        file.noteUse()
-        return index
     }
 
     /// Returns the section of the index, and its length in bytes.

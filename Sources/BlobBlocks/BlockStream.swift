@@ -29,13 +29,9 @@ struct ExpectedBlocks {
 /// byte of a block is delivered before the block was verified, except for formats that ask for it.
 final class BlockStream: LateStream {
     /// A block, or the beginning of one that has become too large, decoded by any thread.
-    fileprivate struct Part: Sendable {
-        var chunks: [Window]
-        /// The rest of the block; nil when all of it is in ``chunks``.
-        var rest: OpenBlock?
-        var byteCount: Int64
-        var checksum: UInt32
-        var check: String?
+    private struct Decoded: Sendable {
+        let chunks: [Window]
+        let block: OpenBlock
     }
 
     /// The memory that all blocks take that were begun and not delivered, in bytes, about, unless one takes more.
@@ -61,8 +57,8 @@ final class BlockStream: LateStream {
     private var expected: ExpectedBlocks?
     private var recording: BlockRecording?
     private let found: (RestartPoint) -> Void
-    private let park: (ParkedBlock) -> Void
-    private let pipeline: OrderedPipeline<Block, Part>
+    private let park: (OpenBlock) -> Void
+    private let pipeline: OrderedPipeline<Block, Decoded>
     private let buffers = WindowPool(byteCount: BlockStream.chunkByteCount)
 
     private let context: BlobContext
@@ -74,9 +70,7 @@ final class BlockStream: LateStream {
 
     /// The bytes to deliver next, then the rest of the block that they are from.
     private var chunks: [Window] = []
-    private var open: (block: OpenBlock, isStreamed: Bool)?
-    /// The offset at which the block in ``open`` begins.
-    private var openStart: Int64 = 0
+    private var open: OpenBlock?
     /// A block that is not begun, because it must wait for memory.
     private var held: Block?
     private var isOver = false
@@ -101,8 +95,8 @@ final class BlockStream: LateStream {
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
         countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil,
         recording: BlockRecording? = nil,
-        _ context: BlobContext, found: @escaping (RestartPoint) -> Void = { _ in }, after parked: ParkedBlock? = nil,
-        park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> BlobBody
+        _ context: BlobContext, found: @escaping (RestartPoint) -> Void = { _ in }, after parked: OpenBlock? = nil,
+        park: @escaping (OpenBlock) -> Void, judge: @escaping (Int64) throws -> BlobBody
     ) {
         self.finder = finder
         self.layer = layer
@@ -115,11 +109,11 @@ final class BlockStream: LateStream {
         self.found = found
         self.park = park
         if let parked {
-            (self.open, self.openStart, self.takenCount) = ((parked.block, false), parked.startOffset, 1)
-            self.compressedByteCount = parked.block.compressedByteCount
+            (self.open, self.takenCount) = (parked, 1)
+            self.compressedByteCount = parked.compressedByteCount
         }
         self.judge = judge
-        let threadCount = OrderedPipeline<Block, Part>.usualThreadCount
+        let threadCount = OrderedPipeline<Block, Decoded>.usualThreadCount
         let buffers = self.buffers
         self.pipeline = OrderedPipeline(
             threadCount: threadCount, window: 2 * threadCount, on: .brief, context: context
@@ -134,7 +128,7 @@ final class BlockStream: LateStream {
         } catch {
             // Of a block that is known from the index alone, bytes may be delivered before it is verified: another
             // decoder would continue at the wrong byte.
-            let isUnproven = self.expected != nil && self.open != nil && byteOffset > self.openStart
+            let isUnproven = self.expected != nil && byteOffset > self.open?.startOffset ?? .max
             self.leaveBlocks()
             guard let content = error as? BlobError, content.isAboutContent, !isUnproven else { throw error }
             output.removeLast(output.byteCount - start)
@@ -149,9 +143,7 @@ final class BlockStream: LateStream {
     }
 
     func close() {
-        if self.streamsFirst, let open, !open.isStreamed {
-            self.park(ParkedBlock(block: open.block, startOffset: self.openStart))
-        }
+        if self.streamsFirst, let open, !open.isStreamed { self.park(open) }
         self.leaveBlocks()
     }
 
@@ -170,10 +162,9 @@ final class BlockStream: LateStream {
                 self.buffers.giveBack(self.chunks.removeFirst())
                 self.lookAhead(at: byteOffset)
             } else if let open {
-                try open.block.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
-                if open.block.isAtEnd {
-                    self.take(
-                        byteCount: open.block.byteCount, checksum: open.block.checksum, check: open.block.check)
+                try open.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
+                if open.isAtEnd {
+                    self.take(open)
                     self.open = nil
                 } else if !open.isStreamed {
                     self.lookAhead(at: byteOffset)
@@ -200,15 +191,12 @@ final class BlockStream: LateStream {
             try self.begin(block, at: byteOffset)
             return true
         }
-        if let part = try self.pipeline.next({ try self.nextJob() }) {
+        if let decoded = try self.pipeline.next({ try self.nextJob() }) {
             self.currentByteCount = self.begunByteCounts.removeFirst()
             self.takenCount += 1
-            self.chunks = part.chunks
-            if let rest = part.rest {
-                (self.open, self.openStart) = ((rest, false), byteOffset)
-            } else {
-                self.take(byteCount: part.byteCount, checksum: part.checksum, check: part.check)
-            }
+            self.chunks = decoded.chunks
+            decoded.block.startOffset = byteOffset
+            if decoded.block.isAtEnd { self.take(decoded.block) } else { self.open = decoded.block }
             return true
         }
         guard let held else { return try self.end() }
@@ -243,11 +231,11 @@ final class BlockStream: LateStream {
     }
 
     /// Takes note of a verified block.
-    private func take(byteCount: Int64, checksum: UInt32, check: String?) {
-        if self.context.eventSink != nil { self.checked[check, default: 0] += byteCount }
-        guard let next = self.finder.decoded(byteCount) else { return }
+    private func take(_ block: OpenBlock) {
+        if self.context.eventSink != nil { self.checked[block.check, default: 0] += block.byteCount }
+        guard let next = block.next else { return }
         self.found(next)
-        self.recording?.append(checksum: checksum, next: next)
+        self.recording?.append(checksum: block.checksum, next: next)
     }
 
     /// Begins to decode a block on this thread, as it is read.
@@ -255,7 +243,8 @@ final class BlockStream: LateStream {
         self.takenCount += 1
         self.currentByteCount = block.memoryByteCount
         self.memoryByteCount += self.currentByteCount
-        (self.open, self.openStart) = ((try OpenBlock(block), block.isStreamed), byteOffset)
+        self.open = try OpenBlock(block)
+        self.open?.startOffset = byteOffset
     }
 
     /// Has further blocks decoded on other threads, unless only a short range is being read.
@@ -283,7 +272,7 @@ final class BlockStream: LateStream {
         return block
     }
 
-    private static func decode(_ block: Block, _ buffers: WindowPool) throws -> Part {
+    private static func decode(_ block: Block, _ buffers: WindowPool) throws -> Decoded {
         let open = try OpenBlock(block)
         var chunks: [Window] = []
         repeat {
@@ -291,8 +280,6 @@ final class BlockStream: LateStream {
             try chunk.fill { try open.decode(into: &$0) }
             chunks.append(chunk)
         } while !open.isAtEnd && (block.byteCount != nil || chunks.count < Self.maximumChunkCount)
-        return Part(
-            chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount, checksum: open.checksum,
-            check: open.check)
+        return Decoded(chunks: chunks, block: open)
     }
 }

@@ -43,19 +43,17 @@ final class IndexDescriptor: Sendable {
     /// True when the file belongs to the effective user of this process.
     var isOwn: Bool { self.status.st_uid == geteuid() }
 
-    /// Fills `buffer` with the bytes at `byteOffset`.
+    /// Returns the bytes at `byteOffset`.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the file ends before `buffer` is full, and errors of `pread(2)`.
-    func read(at byteOffset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
-        let count = try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: "the index")
-        guard count == buffer.count else {
-            throw BlobError(.corrupted, "The index ends too early.", byteOffset: byteOffset + Int64(count))
-        }
-    }
-
+    /// - Throws: ``BlobError/Code/corrupted`` when the file ends before, and errors of `pread(2)`.
     func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        try bytes.withMutableBytes { buffer throws(BlobError) in try self.read(at: byteOffset, into: buffer) }
+        let filled = try bytes.withMutableBytes { buffer throws(BlobError) in
+            try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: "the index")
+        }
+        guard filled == count else {
+            throw BlobError(.corrupted, "The index ends too early.", byteOffset: byteOffset + Int64(filled))
+        }
         return bytes
     }
 

@@ -67,6 +67,23 @@ package struct IndexFile: Sendable {
         return section
     }
 
+    /// Returns the index that `decode` makes from a section; nil when there is none, or it is damaged.
+    ///
+    /// - Parameter maximumByteCount: See ``section(_:for:atMost:)``.
+    /// - Throws: Errors of reading the file.
+    package func load<Index>(
+        _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64,
+        _ decode: ([UInt8]) throws -> Index?
+    ) throws(BlobError) -> Index? {
+        guard let section = try self.section(key, for: content, atMost: maximumByteCount) else { return nil }
+        guard let index = try? decode(try section.bytes()) else {
+            self.noteRefusal(Self.isDamaged)
+            return nil
+        }
+        self.noteUse()
+        return index
+    }
+
     private func refuse(_ reason: String) -> IndexSection? {
         self.noteRefusal(reason)
         return nil
@@ -93,12 +110,7 @@ package struct IndexFile: Sendable {
 
     /// Returns all sections, whatever content they were made from; none when the file is missing, damaged or
     /// unreadable.
-    package func sections() -> [IndexSection.Summary] {
-        self.entries.map { IndexSection.Summary(key: $0.key, byteCount: $0.byteCount, content: $0.content) }
-    }
-
-    /// The sections of the file; none unless it is an index.
-    private var entries: [IndexTable.Entry] {
+    package func sections() -> [IndexSection.Entry] {
         if case .index(_, let table) = self.state() { table.entries } else { [] }
     }
 
@@ -182,7 +194,7 @@ package struct IndexFile: Sendable {
     package func proof(
         of content: IndexedContent, _ base: any BlobInputStreamDataSource, layer: String, _ context: BlobContext
     ) throws(BlobError) -> [NewIndexSection] {
-        guard self.folder == nil, !self.entries.contains(where: { $0.key.kind == .parts && $0.content == content })
+        guard self.folder == nil, !self.sections().contains(where: { $0.key.kind == .parts && $0.content == content })
         else { return [] }
         let parts = try ContentParts(of: base, content.byteCount, context)
         return [NewIndexSection(IndexSection.Key(layer: layer, kind: .parts), bytes: parts.encoded)]
@@ -319,11 +331,11 @@ private struct IndexOutput: ~Copyable {
     mutating func section(
         _ key: IndexSection.Key, _ flags: IndexSection.Flags, _ content: IndexedContent,
         _ body: (inout IndexOutput) throws(BlobError) -> Void
-    ) throws(BlobError) -> IndexTable.Entry {
+    ) throws(BlobError) -> IndexSection.Entry {
         let start = self.byteOffset
         self.sum = CRC32()
         try body(&self)
-        return IndexTable.Entry(
+        return IndexSection.Entry(
             key: key, flags: flags, content: content, byteOffset: start, byteCount: self.byteOffset - start,
             checksum: self.sum.value)
     }
@@ -332,7 +344,7 @@ private struct IndexOutput: ~Copyable {
 extension IndexTable {
     /// Copies the sections that are not in the table yet, are intact and fit.
     fileprivate mutating func copy(
-        _ entries: [Entry], of file: IndexDescriptor, to output: inout IndexOutput
+        _ entries: [IndexSection.Entry], of file: IndexDescriptor, to output: inout IndexOutput
     ) throws(BlobError) {
         for entry in entries where self.entries.count < Self.maximumSectionCount {
             let range = entry.byteOffset..<(entry.byteOffset + entry.byteCount)

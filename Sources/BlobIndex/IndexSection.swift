@@ -54,25 +54,24 @@ package final class IndexSection: Sendable {
     }
 
     /// The facts about a section that are known without reading it.
-    package struct Summary: Hashable, Sendable {
+    package struct Entry: Hashable, Sendable {
         package let key: Key
-        package let byteCount: Int64
+        let flags: Flags
         /// The content that the section was made from.
         package let content: IndexedContent
-
-        package init(key: Key, byteCount: Int64, content: IndexedContent) {
-            (self.key, self.byteCount, self.content) = (key, byteCount, content)
-        }
+        let byteOffset: Int64
+        package let byteCount: Int64
+        let checksum: UInt32
     }
 
     /// The length of the largest section that ``bytes()`` loads: 256 MiB.
     package static let maximumLoadedByteCount: Int64 = 256 << 20
 
     private let file: IndexDescriptor
-    private let entry: IndexTable.Entry
+    private let entry: Entry
     private let loaded = Locked<[UInt8]?>(nil)
 
-    init(_ file: IndexDescriptor, _ entry: IndexTable.Entry) {
+    init(_ file: IndexDescriptor, _ entry: Entry) {
         self.file = file
         self.entry = entry
     }
@@ -119,25 +118,13 @@ package final class IndexSection: Sendable {
     /// - Throws: ``BlobError/Code/corrupted`` when the part is not within the section or the file was truncated.
     package func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         // Before allocating, because the count may come from a damaged file.
-        try self.checkRange(byteOffset, count)
-        var bytes = [UInt8](repeating: 0, count: count)
-        try bytes.withMutableBytes { buffer throws(BlobError) in try self.read(at: byteOffset, into: buffer) }
-        return bytes
-    }
-
-    /// Fills `buffer` with a part of the section, as ``read(at:count:)`` reads it.
-    package func read(at byteOffset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
-        try self.checkRange(byteOffset, buffer.count)
-        try self.file.read(at: self.entry.byteOffset + byteOffset, into: buffer)
-    }
-
-    private func checkRange(_ byteOffset: Int64, _ count: Int) throws(BlobError) {
         guard byteOffset >= 0, byteOffset <= self.byteCount, count >= 0, Int64(count) <= self.byteCount - byteOffset
         else {
             throw BlobError(
                 .corrupted, "The index points behind the end of its section \(self.entry.key.kind).",
                 byteOffset: byteOffset)
         }
+        return try self.file.read(at: self.entry.byteOffset + byteOffset, count: count)
     }
 }
 
@@ -165,15 +152,6 @@ package struct NewIndexSection {
 
     /// Creates a section of `bytes`.
     package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], bytes: [UInt8]) {
-        self.init(key, flags: flags, chunks: [bytes])
-    }
-
-    /// Creates a section of `chunks`, one after the other.
-    package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], chunks: [[UInt8]]) {
-        self.init(key, flags: flags) { sink throws(BlobError) in
-            for chunk in chunks {
-                try chunk.withBytes { bytes throws(BlobError) in try sink(bytes) }
-            }
-        }
+        self.init(key, flags: flags) { sink throws(BlobError) in try bytes.withBytes(sink) }
     }
 }

@@ -32,18 +32,9 @@ struct IndexTable {
     /// The length of the end of a file that is read at first, in bytes.
     private static let usualTailByteCount: Int64 = 1024
 
-    struct Entry {
-        let key: IndexSection.Key
-        let flags: IndexSection.Flags
-        let content: IndexedContent
-        let byteOffset: Int64
-        let byteCount: Int64
-        let checksum: UInt32
-    }
-
     /// The text of the locator of the origin; empty when it has none.
     var origin: String
-    var entries: [Entry] = []
+    var entries: [IndexSection.Entry] = []
 
     /// Creates a table without sections.
     init(origin: String) { self.origin = origin }
@@ -107,7 +98,7 @@ struct IndexTable {
         var reader = IndexReader(table)
         self.origin = try reader.text()
         for _ in 0..<(try reader.count(atMost: Self.maximumSectionCount)) {
-            let entry = Entry(
+            let entry = IndexSection.Entry(
                 key: IndexSection.Key(
                     layer: try reader.text(), kind: IndexSection.Kind(rawValue: try reader.fixed())),
                 flags: IndexSection.Flags(rawValue: try reader.fixed()),

@@ -86,7 +86,7 @@ struct BuiltIndex {
         try file.write(
             [
                 NewIndexSection(.points(layer), bytes: layout.encoded),
-                NewIndexSection(.windows(layer), flags: .hasOwnChecks, chunks: packed),
+                NewIndexSection(.windows(layer), flags: .hasOwnChecks, bytes: packed.flatMap { $0 }),
             ], for: self.content)
     }
 }

@@ -77,10 +77,11 @@ import Testing
     }
 
     @Test func learnedWindowsAreBoundedInNumber() {
-        let learned = LearnedWindows(maximumCount: 8)
+        var learned = LearnedWindows()
+        learned.maximumCount = 8
         for slice in 1...100 where learned.wants(slice) { learned.insert([UInt8(slice)], of: slice) }
-        #expect(learned.count <= 8)
-        #expect(learned.window(of: 96) == [96] && learned.window(of: 99) == nil)
+        #expect(learned.windows.count <= 8)
+        #expect(learned.windows[96] == [96] && learned.windows[99] == nil)
         #expect(learned.wants(112) && !learned.wants(113) && !learned.wants(96))
     }
 
@@ -98,7 +99,7 @@ import Testing
             compressedByteCount: Int64(base.byteCount), spacing: GzipTuning.standard.minimumSpacing)
         #expect(try file.section(.points("gzip"), for: content) != nil)
         #expect(try file.section(.points("gzip"), for: content, atMost: maximum) == nil)
-        #expect(try GzipIndex(file, layer: "gzip", content: content) == nil)
+        #expect(try GzipIndex.load(file, layer: "gzip", content: content) == nil)
         let outcome = outcome(of: GzipSource(base.source, index: .file(index.path)))
         #expect(outcome.isWhole && outcome.bytes == bytes)
     }

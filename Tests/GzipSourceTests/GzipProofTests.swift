@@ -45,7 +45,7 @@ import Testing
             #expect(try source.buildIndex(BlobContext()))
             let content = try #require(try IndexedContent.of(file, BlobContext()))
             let indexFile = try #require(IndexFile(policy, for: nil))
-            let index = try #require(try GzipIndex(indexFile, layer: format.rawValue, content: content))
+            let index = try #require(try GzipIndex.load(indexFile, layer: format.rawValue, content: content))
             for start in [0, number * 900_000] {
                 let opening = IndexedOpening(source: source, baseValidator: nil, context: BlobContext())
                 let pass = IndexedPass(index, opening, at: Int64(start))

@@ -12,16 +12,16 @@ struct GzipHeader {
     /// ID1 and ID2.
     static let identification: [UInt8] = [0x1F, 0x8B]
 
-    private enum Part {
+    /// The parts in their order, of which the flags announce some.
+    private enum Part: Int {
         case fixed, extraLength, extra, name, comment, checksum
     }
 
     // FLG, section 2.3.1; FTEXT (bit 0) is a hint, and is ignored.
-    private static let hasChecksum: UInt8 = 1 << 1
-    private static let hasExtra: UInt8 = 1 << 2
-    private static let hasName: UInt8 = 1 << 3
-    private static let hasComment: UInt8 = 1 << 4
+    private static let (hasChecksum, hasExtra, hasName, hasComment): (UInt8, UInt8, UInt8, UInt8) = (2, 4, 8, 16)
     private static let reserved: UInt8 = 0b1110_0000
+
+    private static let fixedByteCount = 10
 
     private var part = Part.fixed
     private var position = 0  // The offset of the next byte in the part.
@@ -48,32 +48,28 @@ struct GzipHeader {
     /// - Throws: An error without an offset, which is that of this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         if self.part != .checksum { self.sum.update(byte) }
-        switch self.part {
-        case .fixed: return try self.takeFixed(byte)
-        case .extraLength:
-            guard self.takesNumber(byte) else { return false }
-            self.extraByteCount = self.number
-            return self.number > 0 ? self.begin(.extra) : self.begin(after: .extra)
-        case .extra:
-            self.position += 1
-            return self.position == self.extraByteCount ? self.begin(after: .extra) : false
-        case .name, .comment: return try self.takeText(byte)
-        case .checksum:
-            guard self.takesNumber(byte) else { return false }
-            let found = Int(self.sum.value & 0xFFFF)
-            guard self.number == found else {
-                throw BlobError(
-                    .checksumMismatch,
-                    "The checksum of the gzip header is \(hexadecimal(found, digits: 4)), "
-                        + "it says \(hexadecimal(self.number, digits: 4)).")
-            }
-            return true
-        }
-    }
-
-    private mutating func takeFixed(_ byte: UInt8) throws(BlobError) -> Bool {
         let position = self.position
         self.position += 1
+        switch self.part {
+        case .fixed:
+            try self.takeFixed(byte, at: position)
+            guard self.position == Self.fixedByteCount else { return false }
+        case .extraLength, .checksum:
+            self.number |= Int(byte) << (8 * position)
+            guard self.position == 2 else { return false }
+            if self.part == .extraLength { self.extraByteCount = self.number } else { try self.check() }
+        case .extra:
+            guard self.position == self.extraByteCount else { return false }
+        case .name, .comment:
+            guard byte == 0 else {
+                try self.takeText(byte, at: position)
+                return false
+            }
+        }
+        return !self.beginPart()
+    }
+
+    private mutating func takeFixed(_ byte: UInt8, at position: Int) throws(BlobError) {
         switch position {
         case 0, 1:
             guard byte == Self.identification[position] else {
@@ -91,47 +87,47 @@ struct GzipHeader {
             }
             self.flags = byte
         case 4...7: self.time |= UInt32(byte) << (8 * (position - 4))
-        case 9: return self.begin(after: .fixed)
         default: break  // XFL and OS may be anything.
         }
-        return false
     }
 
-    private mutating func takeText(_ byte: UInt8) throws(BlobError) -> Bool {
-        guard byte != 0 else { return self.begin(after: self.part) }
-        guard self.position < Self.maximumFieldByteCount else {
+    private mutating func takeText(_ byte: UInt8, at position: Int) throws(BlobError) {
+        guard position < Self.maximumFieldByteCount else {
             let name = self.part == .name ? "name" : "comment"
             throw BlobError(
                 .limitExceeded,
                 "The \(name) in the gzip header is longer than the limit of \(Self.maximumFieldByteCount) bytes.")
         }
-        self.position += 1
         if self.keepsName, self.part == .name { self.name.append(byte) }
-        return false
     }
 
-    /// Begins the first part after `part` that the flags announce; returns true when there is none.
-    private mutating func begin(after part: Part) -> Bool {
-        switch part {
-        case .fixed where self.flags & Self.hasExtra != 0: self.begin(.extraLength)
-        case .fixed, .extraLength, .extra:
-            self.flags & Self.hasName != 0 ? self.begin(.name) : self.begin(after: .name)
-        case .name: self.flags & Self.hasComment != 0 ? self.begin(.comment) : self.begin(after: .comment)
-        case .comment: self.flags & Self.hasChecksum != 0 ? self.begin(.checksum) : true
-        case .checksum: true
+    private func check() throws(BlobError) {
+        let found = Int(self.sum.value & 0xFFFF)
+        guard self.number == found else {
+            throw BlobError(
+                .checksumMismatch,
+                "The checksum of the gzip header is \(hexadecimal(found, digits: 4)), "
+                    + "it says \(hexadecimal(self.number, digits: 4)).")
         }
     }
 
-    private mutating func begin(_ part: Part) -> Bool {
-        (self.part, self.position, self.number) = (part, 0, 0)
+    /// Begins the next part that there is; returns false when there is none.
+    private mutating func beginPart() -> Bool {
+        (self.position, self.number) = (0, 0)
+        while let next = Part(rawValue: self.part.rawValue + 1) {
+            self.part = next
+            let isThere =
+                switch next {
+                case .fixed: true
+                case .extraLength: self.flags & Self.hasExtra != 0
+                case .extra: self.extraByteCount > 0
+                case .name: self.flags & Self.hasName != 0
+                case .comment: self.flags & Self.hasComment != 0
+                case .checksum: self.flags & Self.hasChecksum != 0
+                }
+            if isThere { return true }
+        }
         return false
-    }
-
-    /// Parses a byte of a number; returns true when the number is complete.
-    private mutating func takesNumber(_ byte: UInt8) -> Bool {
-        self.number |= Int(byte) << (8 * self.position)
-        self.position += 1
-        return self.position == 2
     }
 }
 

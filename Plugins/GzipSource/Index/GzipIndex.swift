@@ -5,38 +5,30 @@ internal import BlobIndex
 /// An index that is ready for use: its layout, and access to its windows.
 final class GzipIndex: HeldIndex {
     let layout: GzipIndexLayout
-    /// The content that the index was made from.
-    let content: IndexedContent
     private let windows: IndexSection
     private let file: IndexFile
-    private let learned = LearnedWindows()
+    private let learned = Locked(LearnedWindows())
     private let isDamageReported = Locked(false)
     private let disproof = Locked(false)
 
-    /// Opens the index of `content` in a file; nil when there is none, or it is damaged.
+    private init(_ layout: GzipIndexLayout, _ windows: IndexSection, _ file: IndexFile) {
+        (self.layout, self.windows, self.file) = (layout, windows, file)
+    }
+
+    /// Loads the index of `content` from a file; returns nil when there is none, or it is damaged.
     ///
     /// - Parameter tuning: The sizes with which the index was made.
     /// - Throws: Errors of reading the file.
-    init?(
+    static func load(
         _ file: IndexFile, layer: String, content: IndexedContent, tuning: GzipTuning = .standard
-    ) throws(BlobError) {
+    ) throws(BlobError) -> GzipIndex? {
         let spacing = tuning.minimumSpacing
-        let maximumByteCount = GzipIndexLayout.maximumEncodedByteCount(
-            compressedByteCount: content.byteCount, spacing: spacing)
-        guard let section = try file.section(.points(layer), for: content, atMost: maximumByteCount),
-            let windows = try file.section(.windows(layer), for: content)
-        else { return nil }
-        guard let layout = try? GzipIndexLayout(decoding: try section.bytes(), spacing: spacing),
-            layout.points.compressedByteCount == content.byteCount
-        else {
-            file.noteRefusal(IndexFile.isDamaged)
-            return nil
+        let limit = GzipIndexLayout.maximumEncodedByteCount(compressedByteCount: content.byteCount, spacing: spacing)
+        guard let windows = try file.section(.windows(layer), for: content) else { return nil }
+        return try file.load(.points(layer), for: content, atMost: limit) {
+            let layout = try GzipIndexLayout(decoding: $0, spacing: spacing)
+            return layout.points.compressedByteCount == content.byteCount ? GzipIndex(layout, windows, file) : nil
         }
-        file.noteUse()
-        self.layout = layout
-        self.content = content
-        self.windows = windows
-        self.file = file
     }
 
     /// True when the index turned out to be made from other bytes than its content has.
@@ -75,7 +67,7 @@ final class GzipIndex: HeldIndex {
         } catch {
             guard error.code == .corrupted else { throw error }
             self.discardFile()
-            guard let window = self.learned.window(of: slice) else { throw IndexMismatch(error: error) }
+            guard let window = self.learned.withLock({ $0.windows[slice] }) else { throw IndexMismatch(error: error) }
             return window
         }
     }
@@ -87,12 +79,12 @@ final class GzipIndex: HeldIndex {
     ///
     /// - Parameter window: The decoded bytes before the point, as verified by the checksums of the index.
     func learn(_ window: [UInt8], of slice: Int) throws {
-        guard self.layout.windows[slice] != nil, self.learned.wants(slice) else { return }
+        guard self.layout.windows[slice] != nil, self.learned.withLock({ $0.wants(slice) }) else { return }
         do throws(BlobError) {
             _ = try self.windowInFile(of: slice)
         } catch {
             guard error.code == .corrupted else { throw error }
-            self.learned.insert(window, of: slice)
+            self.learned.withLock { $0.insert(window, of: slice) }
         }
     }
 
@@ -143,42 +135,22 @@ extension Error {
 ///
 /// They make the damage cost what decoding up to them costs, once for a source instead of once for each reader. At most
 /// 512 windows of 32 KiB are kept, which is 16 MiB; of more, those of every second, fourth, … point.
-final class LearnedWindows: Sendable {
-    private struct State {
-        var windows: [Int: [UInt8]] = [:]
-        /// The distance of the kept slices.
-        var stride = 1
-    }
-
-    private let maximumCount: Int
-    private let state = Locked(State())
-
-    /// The default number of windows.
-    private static let defaultMaximumCount = 512
-
-    init(maximumCount: Int = LearnedWindows.defaultMaximumCount) { self.maximumCount = maximumCount }
-
-    /// The number of windows that are kept.
-    var count: Int { self.state.withLock { $0.windows.count } }
-
-    /// Returns the window of a slice's restart point; nil when it was not learned.
-    func window(of slice: Int) -> [UInt8]? { self.state.withLock { $0.windows[slice] } }
+struct LearnedWindows {
+    var maximumCount = 512
+    private(set) var windows: [Int: [UInt8]] = [:]
+    /// The distance of the kept slices.
+    private var stride = 1
 
     /// Returns true when the window of a slice would be kept and is not known yet.
-    func wants(_ slice: Int) -> Bool {
-        self.state.withLock { slice % $0.stride == 0 && $0.windows[slice] == nil }
-    }
+    func wants(_ slice: Int) -> Bool { slice % self.stride == 0 && self.windows[slice] == nil }
 
     /// Keeps the window of a slice; when there are too many then, drops every second one.
-    func insert(_ window: [UInt8], of slice: Int) {
-        self.state.withLock { state in
-            guard slice % state.stride == 0 else { return }
-            state.windows[slice] = window
-            while state.windows.count > self.maximumCount {
-                state.stride *= 2
-                let stride = state.stride
-                state.windows = state.windows.filter { $0.key % stride == 0 }
-            }
+    mutating func insert(_ window: [UInt8], of slice: Int) {
+        guard slice % self.stride == 0 else { return }
+        self.windows[slice] = window
+        while self.windows.count > self.maximumCount {
+            self.stride *= 2
+            self.windows = self.windows.filter { $0.key % self.stride == 0 }
         }
     }
 }

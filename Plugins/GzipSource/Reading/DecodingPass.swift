@@ -6,7 +6,7 @@ internal import BlobIndex
 final class DecodingPass {
     private let base: BlobReader
     private let waits: Bool
-    private var decoder: FrameDecoder
+    private(set) var decoder: FrameDecoder
     /// The compressed bytes that were fetched and not decoded.
     private let input: Window
     /// The offset in the compressed data up to which the decoder was fed.
@@ -40,12 +40,6 @@ final class DecodingPass {
 
     /// The offset of the next byte to decode in the compressed data.
     var compressedByteOffset: Int64 { self.decoder.byteOffset }
-
-    /// The sum of the current frame, and whether it lacks the bytes before the restart point.
-    var sum: (FrameSum, isPartial: Bool) { (self.decoder.sum, self.decoder.isPartial) }
-
-    /// See ``FrameDecoder/remainder``.
-    var remainder: FrameDecoder.Remainder? { self.decoder.remainder }
 
     /// Continues at a restart point; the base is at the byte that contains the point.
     ///

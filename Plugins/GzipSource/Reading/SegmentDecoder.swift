@@ -112,14 +112,15 @@ final class SegmentDecoder {
         self.advance(by: byteCount)
         if next == nil { try self.finish() }
         guard next == nil || reachesNextPoint else { return DecodedBatch(slices: slices, buffer: buffer, end: nil) }
-        let (sum, remainder) = (self.pass.sum, self.pass.remainder)
+        let (sum, isPartial) = (self.pass.decoder.sum, self.pass.decoder.isPartial)
+        let remainder = self.pass.decoder.remainder
         guard next?.isInData != true || self.lookAhead() else {
             return DecodedBatch(slices: slices, buffer: buffer, end: nil)
         }
         return DecodedBatch(
             slices: slices, buffer: buffer,
             end: DecodedBatch.End(
-                sum: sum.0, isPartial: sum.isPartial, remainder: remainder, ahead: self.ahead))
+                sum: sum, isPartial: isPartial, remainder: remainder, ahead: self.ahead))
     }
 
     /// Returns true when the next bytes are equal to `bytes`, as far as there are that many. Consumes none of them.

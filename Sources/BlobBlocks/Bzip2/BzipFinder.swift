@@ -20,9 +20,7 @@ final class BzipFinder: BlockFinder {
     private var level: UInt8?
     /// The checksum of the blocks of the stream so far.
     private var sum: UInt32
-    /// The starts behind the blocks that were begun and not decoded.
-    private var ends: [RestartPoint] = []
-    private(set) var byteOffset: Int64
+    let byteOffset: Int64
 
     init(_ base: BlockBase, _ scan: BlockScan) throws {
         self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
@@ -57,23 +55,15 @@ final class BzipFinder: BlockFinder {
                 self.level = nil
             case BzipScanner.block:
                 let end = try self.endOfBlock()
-                let block = self.block(self.bit..<end, level: level, sum: sum)
+                var block = self.block(self.bit..<end, level: level, sum: sum)
                 self.sum = (self.sum << 1 | self.sum >> 31) ^ sum
                 self.drop(end)
-                self.ends.append(
-                    RestartPoint(
-                        bitOffset: self.bitOffset, byteOffset: 0, detail: UInt64(level) | UInt64(self.sum) << 8))
+                let detail = UInt64(level) | UInt64(self.sum) << 8
+                block.next = RestartPoint(bitOffset: self.bitOffset, byteOffset: 0, detail: detail)
                 return block
             default: throw self.unsuitable
             }
         }
-    }
-
-    func decoded(_ byteCount: Int64) -> RestartPoint? {
-        self.byteOffset += byteCount
-        var end = self.ends.removeFirst()
-        end.byteOffset = self.byteOffset
-        return end
     }
 
     func close() { self.input.base.close() }

@@ -3,6 +3,34 @@ import BlobIndex
 import BlobPlatform
 import CLzma
 
+/// The state of a decoder of liblzma.
+private final class LzmaStream {
+    // On the heap: liblzma keeps a pointer to it.
+    let pointer = UnsafeMutablePointer<lzma_stream>.allocate(capacity: 1)
+
+    init() { self.pointer.initialize(to: lzma_stream()) }
+
+    deinit {
+        blob_lzma_end(self.pointer)
+        self.pointer.deallocate()
+    }
+
+    /// Decodes bytes, which are removed from the front of `input`.
+    func code(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) -> lzma_ret {
+        output.withUnsafeMutableBytes { buffer, count in
+            self.pointer.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            self.pointer.pointee.avail_in = input.count
+            self.pointer.pointee.next_out = buffer.baseAddress.map { ($0 + count).assumingMemoryBound(to: UInt8.self) }
+            self.pointer.pointee.avail_out = buffer.count - count
+            let status = blob_lzma_code(self.pointer, LZMA_RUN)
+            count = buffer.count - self.pointer.pointee.avail_out
+            input = UnsafeRawBufferPointer(rebasing: input.suffix(self.pointer.pointee.avail_in))
+            (self.pointer.pointee.next_in, self.pointer.pointee.next_out) = (nil, nil)
+            return status
+        }
+    }
+}
+
 /// A decoder of one block of an xz, by liblzma.
 final class XzDecoder: BlockDecoder {
     /// The largest window of a block, in bytes, if the job allows as much memory: 128 MiB, because there may be one for
@@ -12,8 +40,8 @@ final class XzDecoder: BlockDecoder {
     /// The identifier of LZMA2 (The .xz File Format, 5.3.1).
     private static let lzma2: UInt64 = 0x21
 
+    private let stream = LzmaStream()
     // On the heap: liblzma keeps pointers to these.
-    private let stream = UnsafeMutablePointer<lzma_stream>.allocate(capacity: 1)
     private let block = UnsafeMutablePointer<lzma_block>.allocate(capacity: 1)
     private let filters = UnsafeMutablePointer<lzma_filter>.allocate(capacity: Int(LZMA_FILTERS_MAX) + 1)
 
@@ -25,7 +53,6 @@ final class XzDecoder: BlockDecoder {
     init(
         header: [UInt8], check: UInt32, unpaddedByteCount: Int64, byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) {
-        self.stream.initialize(to: lzma_stream())
         self.block.initialize(to: lzma_block())
         self.filters.initialize(repeating: lzma_filter(), count: Int(LZMA_FILTERS_MAX) + 1)
         guard let first = header.first, first > 0, header.count >= (Int(first) + 1) * 4 else { throw Self.noHeader }
@@ -45,7 +72,7 @@ final class XzDecoder: BlockDecoder {
             blob_lzma_block_compressed_size(self.block, UInt64(unpaddedByteCount)) == LZMA_OK
         else { throw BlobError(.corrupted, "The index of the xz has other lengths than a block.") }
         self.block.pointee.uncompressed_size = UInt64(byteCount)
-        switch blob_lzma_block_decoder(self.stream, self.block) {
+        switch blob_lzma_block_decoder(self.stream.pointer, self.block) {
         case LZMA_OK: break
         case LZMA_MEM_ERROR: throw Self.noMemory
         default: throw BlobError(.unsupported, "A block of the xz has filters that are not known.")
@@ -53,32 +80,19 @@ final class XzDecoder: BlockDecoder {
     }
 
     deinit {
-        blob_lzma_end(self.stream)
         for filter in UnsafeBufferPointer(start: self.filters, count: Int(LZMA_FILTERS_MAX)) { free(filter.options) }
-        self.stream.deallocate()
         self.block.deallocate()
         self.filters.deallocate()
     }
 
     func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool {
-        var status = LZMA_OK
         // The block header is not decoded again.
         if self.skippedByteCount < self.block.pointee.header_size {
             let count = min(input.count, Int(self.block.pointee.header_size) - self.skippedByteCount)
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst(count))
             self.skippedByteCount += count
         }
-        output.withUnsafeMutableBytes { buffer, count in
-            self.stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            self.stream.pointee.avail_in = input.count
-            self.stream.pointee.next_out = buffer.baseAddress.map { ($0 + count).assumingMemoryBound(to: UInt8.self) }
-            self.stream.pointee.avail_out = buffer.count - count
-            status = blob_lzma_code(self.stream, LZMA_RUN)
-            count = buffer.count - self.stream.pointee.avail_out
-            input = UnsafeRawBufferPointer(rebasing: input.suffix(self.stream.pointee.avail_in))
-            (self.stream.pointee.next_in, self.stream.pointee.next_out) = (nil, nil)
-        }
-        switch status {
+        switch self.stream.code(&input, into: &output) {
         case LZMA_OK, LZMA_BUF_ERROR: return false
         case LZMA_STREAM_END: return true
         case LZMA_MEM_ERROR: throw Self.noMemory
@@ -135,8 +149,8 @@ package final class BranchDecoder {
     private static let chunkByteCount = 64 * 1024
     private static let lzma2: UInt64 = 0x21
 
+    private let stream = LzmaStream()
     // On the heap: liblzma keeps pointers to these.
-    private let stream = UnsafeMutablePointer<lzma_stream>.allocate(capacity: 1)
     private let branch = UnsafeMutablePointer<lzma_options_bcj>.allocate(capacity: 1)
     private let window = UnsafeMutablePointer<lzma_options_lzma>.allocate(capacity: 1)
     private var isFirst = true
@@ -152,7 +166,6 @@ package final class BranchDecoder {
     /// - Throws: ``BlobError/Code/unsupported`` for a start offset that the filter does not have,
     ///   ``BlobError/Code/io`` when there is no memory.
     package init(_ filter: UInt64, startOffset: UInt32) throws(BlobError) {
-        self.stream.initialize(to: lzma_stream())
         self.branch.initialize(to: lzma_options_bcj(start_offset: startOffset))
         self.window.initialize(to: lzma_options_lzma())
         self.window.pointee.dict_size = 4096
@@ -160,7 +173,7 @@ package final class BranchDecoder {
             lzma_filter(id: filter, options: self.branch), lzma_filter(id: Self.lzma2, options: self.window),
             lzma_filter(id: .max, options: nil),
         ]
-        switch blob_lzma_raw_decoder(self.stream, filters) {
+        switch blob_lzma_raw_decoder(self.stream.pointer, filters) {
         case LZMA_OK: break
         case LZMA_MEM_ERROR: throw BlobError(.io, "There is no memory for a filter.", isTransient: true)
         default: throw BlobError(.unsupported, "A branch filter has properties that are not known.")
@@ -168,8 +181,6 @@ package final class BranchDecoder {
     }
 
     deinit {
-        blob_lzma_end(self.stream)
-        self.stream.deallocate()
         self.branch.deallocate()
         self.window.deallocate()
     }
@@ -193,22 +204,18 @@ package final class BranchDecoder {
     }
 
     private func code(_ input: [UInt8], into output: inout [UInt8]) throws(BlobError) {
-        var status = LZMA_OK
-        let room = input.count + Self.heldByteCount
-        output += [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-            input.withUnsafeBufferPointer { input in
-                self.stream.pointee.next_in = input.baseAddress
-                self.stream.pointee.avail_in = input.count
-                self.stream.pointee.next_out = buffer.baseAddress
-                self.stream.pointee.avail_out = room
-                status = blob_lzma_code(self.stream, LZMA_RUN)
-                count = room - self.stream.pointee.avail_out
-                (self.stream.pointee.next_in, self.stream.pointee.next_out) = (nil, nil)
+        var isWhole = false
+        output += [UInt8](unsafeUninitializedCapacity: input.count + Self.heldByteCount) { buffer, count in
+            let buffer = UnsafeMutableRawBufferPointer(buffer)
+            var span = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            input.withUnsafeBytes { input in
+                var rest = input
+                let status = self.stream.code(&rest, into: &span)
+                isWhole = rest.isEmpty && (status == LZMA_OK || status == LZMA_STREAM_END)
             }
+            count = span.finalize(for: buffer)
         }
-        guard status == LZMA_OK || status == LZMA_STREAM_END, self.stream.pointee.avail_in == 0 else {
-            throw BlobError(.internalError, "A branch filter ends with status \(status.rawValue).")
-        }
+        guard isWhole else { throw BlobError(.internalError, "A branch filter does not take its input.") }
     }
 
     /// More bytes than a filter holds back.

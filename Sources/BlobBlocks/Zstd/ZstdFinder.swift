@@ -11,11 +11,7 @@ final class ZstdFinder: BlockFinder {
     private let scan: BlockScan
     private let maximumWindowByteCount: UInt64
     private var input: FinderInput
-    /// The starts of the frames that were begun and not decoded.
-    private var ends: [Int64] = []
     private(set) var byteOffset: Int64
-    /// The offset of the first byte that is not decoded.
-    private var decodedByteOffset: Int64
 
     /// - Returns: Nil when the first frame is no block: its length is unknown or large, or it is the only one.
     init?(_ base: BlockBase, _ scan: BlockScan) throws {
@@ -24,7 +20,6 @@ final class ZstdFinder: BlockFinder {
             ZstdFrame.maximumWindowByteCount, UInt64(max(base.context.memoryLimit, 0)))
         self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
         self.byteOffset = scan.start.byteOffset
-        self.decodedByteOffset = self.byteOffset
         do {
             // Without a byte there is no frame.
             guard let first = try self.frame() else {
@@ -45,7 +40,6 @@ final class ZstdFinder: BlockFinder {
     private func skip(to byteOffset: Int64) throws {
         while let frame = try self.frame(), self.byteOffset + Int64(frame.byteCount) <= byteOffset {
             self.take(frame)
-            self.decodedByteOffset = self.byteOffset
             self.scan.found(RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: self.byteOffset))
         }
     }
@@ -60,19 +54,14 @@ final class ZstdFinder: BlockFinder {
             let bytes = Array(self.input.bytes[..<frame.compressedByteCount])
             self.take(frame)
             guard frame.isBlock else { continue }
-            self.ends.append(self.input.byteOffset)
             let memory = frame.compressedByteCount + Int(frame.byteCount + frame.windowByteCount)
             return Block(
                 bytes: bytes, byteCount: Int64(frame.byteCount),
-                check: frame.hasChecksum ? ZstdFrame.checksumName : nil, memoryByteCount: memory
+                check: frame.hasChecksum ? ZstdFrame.checksumName : nil,
+                next: RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: 0), memoryByteCount: memory
             ) { () throws(BlobError) in try ZstdDecoder() }
         }
         return nil
-    }
-
-    func decoded(_ byteCount: Int64) -> RestartPoint? {
-        self.decodedByteOffset += byteCount
-        return RestartPoint(bitOffset: self.ends.removeFirst() * 8, byteOffset: self.decodedByteOffset)
     }
 
     func close() { self.input.base.close() }

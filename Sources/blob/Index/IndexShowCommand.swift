@@ -76,7 +76,7 @@ private struct Report: Encodable {
             (self.isValid, self.isForeign) = (false, true)
         }
 
-        init(_ summary: IndexSection.Summary, _ contents: Set<IndexedContent>) {
+        init(_ summary: IndexSection.Entry, _ contents: Set<IndexedContent>) {
             self.layer = printable(summary.key.layer)
             self.kind = printable(summary.key.kind.description)
             self.byteCount = summary.byteCount
