@@ -49,7 +49,7 @@ package final class BlockAccess: Sendable {
         let facts = try self.facts(base)
         let finder: (any BlockFinder)?
         var parked: OpenBlock?
-        var expected: ExpectedBlocks?
+        var expected: (BlockIndex, Int)?
         // Starts that depend on an index are not kept as those that were found.
         let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts?.reached.append($0) } }
         if let table = facts?.table {
@@ -68,7 +68,7 @@ package final class BlockAccess: Sendable {
             var start = facts?.reached.last(before: byteOffset) ?? .start
             if let index {
                 let number = index.points.index(of: byteOffset)
-                expected = ExpectedBlocks(index, from: number)
+                expected = (index, number)
                 start = index.points[number]
             }
             finder = try format.scan?(

@@ -13,13 +13,12 @@ package final class BlockIndex: HeldIndex, BlockList {
     package let points: RestartPoints
     /// The CRC-32 of the decoded bytes of each block.
     let checksums: [UInt32]
-    package let isRandomAccess: Bool
+    package let largestByteCount: Int64
     private let disproof = Locked(false)
 
     init(_ points: RestartPoints, checksums: [UInt32]) {
         (self.points, self.checksums) = (points, checksums)
-        self.isRandomAccess = BlockTable.isRandomAccess(
-            count: points.count, largestByteCount: points.maximumSliceByteCount)
+        self.largestByteCount = points.maximumSliceByteCount
     }
 
     /// True when the index turned out to be made from other bytes than its content has.

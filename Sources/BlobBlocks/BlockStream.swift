@@ -1,26 +1,6 @@
 import BlobCore
 import BlobIndex
 
-/// The blocks of an index that a reader meets, one after another.
-struct ExpectedBlocks {
-    private let index: BlockIndex
-    private var number: Int
-
-    /// Creates the blocks from a number on.
-    init(_ index: BlockIndex, from number: Int) { (self.index, self.number) = (index, number) }
-
-    /// Returns the content of the next block.
-    ///
-    /// - Throws: ``BlobError/Code/sizeMismatch`` after the last one.
-    mutating func next() throws(BlobError) -> Block.Content {
-        guard let content = self.index.block(self.number) else {
-            throw BlobError(.sizeMismatch, "There are more blocks than the \(self.number) of the index.")
-        }
-        self.number += 1
-        return content
-    }
-}
-
 /// The bytes of blocks that are decoded on several threads, in order.
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
@@ -54,7 +34,8 @@ final class BlockStream: LateStream {
     /// The offset at which the judge continues; nil while the blocks are as they should be.
     private var judgedOffset: Int64?
     private let streamsFirst: Bool
-    private var expected: ExpectedBlocks?
+    /// The index that the blocks must agree with, and the number of the next one in it.
+    private var expected: (index: BlockIndex, number: Int)?
     private var recording: BlockRecording?
     private let found: (RestartPoint) -> Void
     private let park: (OpenBlock) -> Void
@@ -85,7 +66,7 @@ final class BlockStream: LateStream {
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - patienceOffset: The offset of the first byte that counts as read; those before are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
-    ///   - expected: The blocks of an index that found the first one; nil when the place of that is certain.
+    ///   - expected: The index that found the first block, and its number; nil when its place is certain.
     ///   - recording: Records the blocks for an index; nil for none.
     ///   - found: Called with the start of each further block, when all before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
@@ -93,7 +74,8 @@ final class BlockStream: LateStream {
     ///   - judge: Returns a body from an offset on that decodes in another way, for data that are not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
-        countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil,
+        countingFrom patienceOffset: Int64, streamsFirst: Bool,
+        expecting expected: (index: BlockIndex, number: Int)? = nil,
         recording: BlockRecording? = nil,
         _ context: BlobContext, found: @escaping (RestartPoint) -> Void = { _ in }, after parked: OpenBlock? = nil,
         park: @escaping (OpenBlock) -> Void, judge: @escaping (Int64) throws -> BlobBody
@@ -218,7 +200,12 @@ final class BlockStream: LateStream {
     /// Returns the next block of the finder.
     private func nextBlock() throws -> Block? {
         guard var block = try self.finder.next() else { return nil }
-        block.expected = try self.expected?.next()
+        if let (index, number) = self.expected {
+            guard let content = index.block(number) else {
+                throw BlobError(.sizeMismatch, "There are more blocks than the \(number) of the index.")
+            }
+            (block.expected, self.expected) = (content, (index, number + 1))
+        }
         block.isSummed = self.recording != nil
         self.compressedByteCount += Int64(block.bytes.count)
         return block

@@ -5,14 +5,20 @@ package import BlobIndex
 package protocol BlockList: Sendable {
     /// The places at which the blocks begin.
     var points: RestartPoints { get }
-    /// True when opening at an offset costs about as much as opening at the start.
-    var isRandomAccess: Bool { get }
+    /// The length of the largest block in decoded bytes.
+    var largestByteCount: Int64 { get }
 }
 
 extension BlockList {
     /// The length of all decoded bytes.
     package var byteCount: Int64 { self.points.byteCount }
+
+    /// True when opening at an offset costs about as much as opening at the start.
+    package var isRandomAccess: Bool { self.points.count > 1 && self.largestByteCount <= maximumRandomAccessByteCount }
 }
+
+/// The largest block, in decoded bytes, whose length still makes it worth to be looked for: 32 MiB.
+private let maximumRandomAccessByteCount: Int64 = 32 << 20
 
 /// The blocks that a table in the compressed data lists.
 ///
@@ -24,19 +30,7 @@ package struct BlockTable: BlockList {
     package private(set) var points = RestartPoints()
     /// The ends of the blocks in the compressed data, behind which there may be something else than a block.
     private var ends: [Int64] = []
-    private var largestByteCount: Int64 = 0
-
-    package var isRandomAccess: Bool {
-        Self.isRandomAccess(count: self.points.count, largestByteCount: self.largestByteCount)
-    }
-
-    /// The largest block, in decoded bytes, whose length still makes it worth to be looked for: 32 MiB.
-    private static let maximumRandomAccessByteCount: Int64 = 32 << 20
-
-    /// Returns true when blocks are short enough to be found and decoded from their start.
-    static func isRandomAccess(count: Int, largestByteCount: Int64) -> Bool {
-        count > 1 && largestByteCount <= Self.maximumRandomAccessByteCount
-    }
+    package private(set) var largestByteCount: Int64 = 0
 
     /// Appends a block; returns false when it makes the table larger than a blob or than the limit.
     mutating func append(_ compressed: Range<Int64>, byteCount: Int64, detail: UInt64) -> Bool {

@@ -28,7 +28,7 @@ package struct IndexFile: Sendable {
             (self.folder, self.name, self.path) = (nil, path, path)
             return
         }
-        guard let locator, let folder = IndexFolder(policy) else { return nil }
+        guard let locator, let folder = IndexFolder.of(policy) else { return nil }
         self.folder = folder
         self.name = IndexFolder.fileName(origin: locator.origin.identity)
         self.path = "\(folder.path)/\(self.name)"

@@ -8,26 +8,17 @@ struct IndexFolder: Hashable, Sendable {
     let path: String
     let maximumByteCount: Int64
     /// The folder above that must exist: a home folder is never created.
-    let root: String
+    var root = "/"
     /// The extension of the files; others are left alone.
-    let fileExtension: String
+    var fileExtension = IndexFolder.fileExtension
 
-    /// Creates the folder of a policy; nil when it has none, or the user has no cache folder.
-    init?(_ policy: BlobIndexPolicy) {
+    /// Returns the folder of a policy; nil when it has none, or the user has no cache folder.
+    static func of(_ policy: BlobIndexPolicy) -> IndexFolder? {
         switch policy.place {
-        case .none, .file: return nil
-        case .folder(let path, let maximumByteCount): self.init(path: path, maximumByteCount: maximumByteCount)
-        case .automatic:
-            guard let automatic = Self.automatic() else { return nil }
-            self = automatic
+        case .none, .file: nil
+        case .folder(let path, let maximumByteCount): IndexFolder(path: path, maximumByteCount: maximumByteCount)
+        case .automatic: Self.automatic()
         }
-    }
-
-    init(
-        path: String, maximumByteCount: Int64, root: String = "/", fileExtension: String = IndexFolder.fileExtension
-    ) {
-        (self.path, self.maximumByteCount, self.root, self.fileExtension) =
-            (path, maximumByteCount, root, fileExtension)
     }
 
     /// Returns the folder in the user's cache folder; nil when the user has no cache folder.
@@ -100,19 +91,17 @@ final class OpenIndexFolder {
         let descriptor = uninterrupted {
             BlobPlatform.open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         }
+        var status = stat()
         guard descriptor >= 0 else {
+            var error = BlobError(systemError: errno, doing: "Could not open the folder \(folder.path)")
             // The error number for a link depends on the system.
-            let isLink = errno == ELOOP || errno == ENOTDIR && isLink(folder.path)
-            var error =
-                isLink
-                ? BlobError(.permissionDenied, "The folder \(folder.path) is a link.")
-                : BlobError(systemError: errno, doing: "Could not open the folder \(folder.path)")
+            if lstat(folder.path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK {
+                error = BlobError(.permissionDenied, "The folder \(folder.path) is a link.")
+            }
             error.operation = "write"
             throw error
         }
-        self.descriptor = descriptor
-        self.folder = folder
-        var status = stat()
+        (self.descriptor, self.folder) = (descriptor, folder)
         guard fstat(descriptor, &status) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not look at the folder \(folder.path)")
         }
@@ -187,9 +176,4 @@ final class OpenIndexFolder {
 
     /// The age in seconds from which a temporary file counts as abandoned: a day.
     private static let abandonedAge: Int64 = 24 * 3600
-}
-
-private func isLink(_ path: String) -> Bool {
-    var status = stat()
-    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
 }
