@@ -9,16 +9,41 @@ internal import BlobIndex
 /// decoded in one pass: another member, padding, the end, or a block with a wrong header.
 final class BlockedStream: StreamOverReader {
     /// Compressed bytes that should be whole blocks.
-    fileprivate struct Batch: Sendable {
+    private struct Batch: Sendable {
         let bytes: [UInt8]
         /// The lengths of the blocks as their headers give them.
         let blockByteCounts: [Int]
-        /// The offset of the batch in the compressed data.
-        let byteOffset: Int64
+
+        /// Decodes the batch, and returns the number of its members and the positions between them, as far as the lengths
+        /// in the headers hint at them.
+        ///
+        /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
+        func decode(
+            into output: inout OutputRawSpan, _ library: InflateLibrary
+        ) throws(BlobError) -> (memberCount: Int, starts: [RestartPoint]) {
+            var decoder = try FrameDecoder(.gzip, library: library)
+            var starts: [RestartPoint] = []
+            var end = 0
+            for byteCount in self.blockByteCounts {
+                if end == 0 || decoder.isBetweenMembers {
+                    starts.append(RestartPoint(bitOffset: Int64(end) * 8, byteOffset: Int64(output.byteCount)))
+                }
+                try self.bytes.withBytes { bytes throws(BlobError) in
+                    var block = UnsafeRawBufferPointer(rebasing: bytes[end..<(end + byteCount)])
+                    try decoder.decode(&block, into: &output)
+                    guard block.isEmpty else {
+                        throw BlobError(.corrupted, "The blocks have more bytes than blocks can have.")
+                    }
+                }
+                end += byteCount
+            }
+            guard decoder.isBetweenMembers else { throw BlobError(.corrupted, "The blocks are not whole members.") }
+            return (decoder.memberCount, starts)
+        }
     }
 
     /// The decoded members of a batch.
-    fileprivate struct Members: Sendable {
+    private struct Members: Sendable {
         let buffer: Window
         let count: Int
         /// The positions where decoding was between two members, in offsets from the start of the batch.
@@ -47,11 +72,8 @@ final class BlockedStream: StreamOverReader {
     /// True when the last read of the base gave no bytes for now.
     private var isStarved = false
 
-    /// Bytes that were read; those from `consumed` on are in no batch yet.
+    /// Bytes that were read, and are in no batch yet.
     private var input: [UInt8] = []
-    private var consumed = 0
-    /// The offset of the next batch, which begins at `consumed` in `input`, in the compressed data.
-    private var inputEnd: Int64
     /// The batches that were begun and not taken yet.
     private var waiting: [Batch] = []
     private let found: (RestartPoint) -> Void
@@ -73,7 +95,7 @@ final class BlockedStream: StreamOverReader {
         self.base = base
         self.job = job
         self.info = info
-        (self.start, self.end, self.inputEnd) = (start, start, start.compressedByteOffset)
+        (self.start, self.end) = (start, start)
         self.found = found
         let buffers = WindowPool(byteCount: Self.bufferByteCount)
         self.buffers = buffers
@@ -133,11 +155,11 @@ final class BlockedStream: StreamOverReader {
             for start in members.starts {
                 self.found(
                     RestartPoint(
-                        bitOffset: batch.byteOffset * 8 + start.bitOffset,
+                        bitOffset: self.end.bitOffset + start.bitOffset,
                         byteOffset: self.end.byteOffset + start.byteOffset))
             }
             let recorder = self.job.recorder
-            recorder?.memberBegins(at: batch.byteOffset)
+            recorder?.memberBegins(at: self.end.compressedByteOffset)
             recorder?.append(members.buffer.bytes)
             self.end.byteOffset += Int64(members.buffer.count)
             for _ in 0..<members.count { recorder?.memberEnds() }
@@ -161,17 +183,15 @@ final class BlockedStream: StreamOverReader {
     @discardableResult
     private func leaveBlocks() throws -> DecodingPass {
         self.pipeline.close()
-        let rest = self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input[self.consumed...]
+        let rest = self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input
         let pass = DecodingPass(self.base, waits: false, try self.job.makeDecoder(at: self.end), beginning: rest)
-        (self.input, self.waiting, self.consumed) = ([], [], 0)
+        (self.input, self.waiting) = ([], [])
         self.pass = pass
         return pass
     }
 
     private func nextBatch() throws -> Batch? {
         guard !self.isOver else { return nil }
-        self.input.removeFirst(self.consumed)
-        self.consumed = 0
         var end = 0
         var blockByteCounts: [Int] = []
         // A reader of a short range does not decode a mebibyte ahead on each thread.
@@ -190,11 +210,9 @@ final class BlockedStream: StreamOverReader {
             guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
-        let batch = Batch(
-            bytes: Array(self.input[..<end]), blockByteCounts: blockByteCounts, byteOffset: self.inputEnd)
+        let batch = Batch(bytes: Array(self.input[..<end]), blockByteCounts: blockByteCounts)
         self.waiting.append(batch)
-        self.inputEnd += Int64(end)
-        self.consumed = end
+        self.input.removeFirst(end)
         return batch
     }
 
@@ -218,35 +236,6 @@ final class BlockedStream: StreamOverReader {
             }
             self.isStarved = result == .notYet
         }
-    }
-}
-
-extension BlockedStream.Batch {
-    /// Decodes the batch, and returns the number of its members and the positions between them, as far as the lengths
-    /// in the headers hint at them.
-    ///
-    /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
-    fileprivate func decode(
-        into output: inout OutputRawSpan, _ library: InflateLibrary
-    ) throws(BlobError) -> (memberCount: Int, starts: [RestartPoint]) {
-        var decoder = try FrameDecoder(.gzip, library: library)
-        var starts: [RestartPoint] = []
-        var end = 0
-        for byteCount in self.blockByteCounts {
-            if end == 0 || decoder.isBetweenMembers {
-                starts.append(RestartPoint(bitOffset: Int64(end) * 8, byteOffset: Int64(output.byteCount)))
-            }
-            try self.bytes.withBytes { bytes throws(BlobError) in
-                var block = UnsafeRawBufferPointer(rebasing: bytes[end..<(end + byteCount)])
-                try decoder.decode(&block, into: &output)
-                guard block.isEmpty else {
-                    throw BlobError(.corrupted, "The blocks have more bytes than blocks can have.")
-                }
-            }
-            end += byteCount
-        }
-        guard decoder.isBetweenMembers else { throw BlobError(.corrupted, "The blocks are not whole members.") }
-        return (decoder.memberCount, starts)
     }
 }
 

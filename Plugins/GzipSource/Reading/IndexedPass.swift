@@ -148,7 +148,7 @@ final class IndexedPass {
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,
             self.byteOffset - self.startOffset >= tuning.pointSpacing,
             layout.byteCount - self.byteOffset > 2 * tuning.pointSpacing,
-            case let slices = layout.slices(from: decoder.sliceIndex, fitting: tuning.batchByteCount), !slices.isEmpty,
+            case let slices = layout.slices(from: decoder.slice, fitting: tuning.batchByteCount), !slices.isEmpty,
             case let threadCount = OrderedPipeline<Range<Int>, DecodedBatch>.usualThreadCount, threadCount > 1
         else { return false }
         let buffers = WindowPool(byteCount: Int(tuning.batchByteCount) + 1)

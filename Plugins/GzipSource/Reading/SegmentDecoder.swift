@@ -7,7 +7,8 @@ final class SegmentDecoder {
     private let index: GzipIndex
     private let layout: GzipIndexLayout
     private let pass: DecodingPass
-    private var slice: Int
+    /// The slice of the next segment.
+    private(set) var slice: Int
     /// The last decoded bytes before `tailEnd`, at most a window; kept only when windows of the index are damaged.
     private var tail: [UInt8]
     private var tailEnd: Int64
@@ -45,9 +46,6 @@ final class SegmentDecoder {
     var isAtSliceStart: Bool {
         self.ahead.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
     }
-
-    /// The slice of the next segment.
-    var sliceIndex: Int { self.slice }
 
     /// True when all segments are decoded.
     var isAtEnd: Bool { self.byteOffset == self.layout.byteCount }

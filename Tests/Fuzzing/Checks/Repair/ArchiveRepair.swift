@@ -42,3 +42,52 @@ private func repairMember(_ bytes: inout [UInt8], _ record: Int) {
     guard bytes.number(at: record + 28, count: 2) == nameCount, record + 46 + nameCount <= bytes.count else { return }
     for index in 0..<nameCount { bytes[local + 30 + index] = bytes[record + 46 + index] }
 }
+
+/// Corrects the checksums of the headers of a tar, as far as one leads to the next.
+func repairTar(_ bytes: inout [UInt8]) {
+    var offset = 0
+    while offset + 512 <= bytes.count {
+        let block = bytes[offset..<(offset + 512)]
+        guard !block.allSatisfy({ $0 == 0 }) else {
+            offset += 512
+            continue
+        }
+        // The sum counts its own field, of 8 bytes at 148, as spaces.
+        let sum = block.reduce(0) { $0 + Int($1) } - block.dropFirst(148).prefix(8).reduce(0) { $0 + Int($1) } + 8 * 32
+        let digits = String(sum, radix: 8)
+        let field = String(repeating: "0", count: max(0, 6 - digits.count)) + digits + "\0 "
+        bytes.replaceSubrange((offset + 148)..<(offset + 156), with: field.utf8)
+        let size = bytes[(offset + 124)..<(offset + 136)].prefix { $0 != 0 && $0 != 0x20 }
+        guard let byteCount = Int(String(decoding: size, as: UTF8.self), radix: 8), byteCount < bytes.count else {
+            offset += 512
+            continue
+        }
+        offset += 512 + (max(0, byteCount) + 511) / 512 * 512
+    }
+}
+
+/// Corrects the checksums of the start header of a 7z, and of the header that it leads to.
+///
+/// 7zFormat.txt, "SignatureHeader": its checksum at 8, of the 20 bytes at 12, which are the place of the header behind
+/// byte 32, its length and its checksum.
+func repairSevenZip(_ bytes: inout [UInt8]) {
+    guard bytes.count > 32 else { return }
+    if let place = bytes.number(at: 12, count: 8), let byteCount = bytes.number(at: 20, count: 8) {
+        // Nearly every other number leads out of the file.
+        if byteCount > bytes.count - 32 || place > bytes.count - 32 - byteCount {
+            bytes.set(max(0, min(byteCount, bytes.count - 32)), at: 20, count: 8)
+            bytes.set(bytes.count - 32 - max(0, min(byteCount, bytes.count - 32)), at: 12, count: 8)
+        }
+    }
+    guard let place = bytes.number(at: 12, count: 8), let byteCount = bytes.number(at: 20, count: 8),
+        byteCount <= bytes.count - 32, place <= bytes.count - 32 - byteCount
+    else { return }
+    bytes.set(crc32(bytes[(32 + place)..<(32 + place + byteCount)]), at: 28, count: 4)
+    bytes.set(crc32(bytes[12..<32]), at: 8, count: 4)
+}
+
+private func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    var sum = CRC32()
+    bytes.withUnsafeBytes { sum.update($0) }
+    return sum.value
+}
