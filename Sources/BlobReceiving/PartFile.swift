@@ -58,7 +58,7 @@ final class PartFile {
     ///
     /// - Returns: The new path of the file.
     static func linkFile(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
-        try FileNumbers.shared.claim("\(folder)/\(name)") { newPath throws(BlobError) in
+        try FileNumbers.claim("\(folder)/\(name)") { newPath throws(BlobError) in
             // Unlike `rename`, this never replaces a file.
             if link(path, newPath) == 0 { return true }
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(name)") }
@@ -188,14 +188,11 @@ package enum SafeFileName {
 /// Finds unused file names: `NAME`, or `NAME-2`, `NAME-3` and so on if files of that name exist.
 ///
 /// Remembers the numbers that were used, so that a repeated name costs no more than the first time.
-final class FileNumbers: Sendable {
-    /// The instance of the process.
-    static let shared = FileNumbers()
-
+enum FileNumbers {
     /// The maximum number of remembered names; when exceeded, all are forgotten and their numbers searched for again.
     private static let maximumNameCount = 100_000
 
-    private let next = Locked<[String: Int]>([:])
+    private static let next = Locked<[String: Int]>([:])
 
     /// Calls `claim` with one path after another until it returns true, and returns that path.
     ///
@@ -203,24 +200,24 @@ final class FileNumbers: Sendable {
     ///
     /// - Parameter claim: Returns false if the file exists; otherwise creates it and returns true.
     /// - Complexity: O(1) calls of `claim` for each name; O(log n) checks if n files of that name are not remembered.
-    func claim(
+    static func claim(
         _ path: String, _ claim: (String) throws(BlobError) -> Bool
     ) throws(BlobError) -> String {
         var number = self.next.withLock { $0[path] ?? 1 }
         while true {
-            let candidate = Self.path(path, number)
+            let candidate = self.path(path, number)
             if try claim(candidate) {
                 // An unnumbered name costs nothing to find again.
                 if number > 1 { self.remember(number + 1, of: path) }
                 return candidate
             }
-            number = Self.freeNumber(of: path, above: number)
+            number = self.freeNumber(of: path, above: number)
         }
     }
 
-    private func remember(_ number: Int, of path: String) {
+    private static func remember(_ number: Int, of path: String) {
         self.next.withLock { next in
-            if next.count >= Self.maximumNameCount { next = [:] }
+            if next.count >= self.maximumNameCount { next = [:] }
             next[path] = max(number, next[path] ?? 0)
         }
     }
@@ -228,14 +225,14 @@ final class FileNumbers: Sendable {
     /// Returns an unused number above `number`, which is in use: searches in doubling steps, then by bisection.
     private static func freeNumber(of path: String, above number: Int) -> Int {
         var (taken, step) = (number, 1)
-        while Self.exists(Self.path(path, taken + step)) {
+        while self.exists(self.path(path, taken + step)) {
             taken += step
             step *= 2
         }
         var free = taken + step
         while free - taken > 1 {
             let middle = taken + (free - taken) / 2
-            if Self.exists(Self.path(path, middle)) { taken = middle } else { free = middle }
+            if self.exists(self.path(path, middle)) { taken = middle } else { free = middle }
         }
         return free
     }

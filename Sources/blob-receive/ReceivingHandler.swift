@@ -221,7 +221,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
             }
             work.finish { [print] result in
                 // Made here, not on the event loop: ten thousand lines take a while.
-                let result = result.map { Finished(answer: $0, lines: $0.parts.map(\.line).joined(separator: "\n")) }
+                let result = result.map { (answer: $0, lines: $0.parts.map(\.line).joined(separator: "\n")) }
                 if case .success(let request) = result, !request.lines.isEmpty { print(request.lines) }
                 finished(result)
             }
@@ -243,11 +243,8 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.handlePendingEvents(context)
     }
 
-    /// A request that was accepted, with the lines of its parts.
-    private struct Finished: Sendable {
-        let answer: RequestAnswer
-        let lines: String
-    }
+    /// The answer to a request that was accepted, and the lines of its parts.
+    private typealias Finished = (answer: RequestAnswer, lines: String)
 
     // MARK: Answers
 

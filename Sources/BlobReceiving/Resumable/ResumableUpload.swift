@@ -146,9 +146,7 @@ final class ResumableUpload: Sendable {
             if isLast { record.end() }
             try self.interrupt(&state)
             record.verifiedByteCount = isChecked && self.file != nil ? offset : nil
-            guard record != state.record else { return state.permit }
-            state.record = record
-            try record.store(at: self.recordPath)
+            try self.store(record, in: &state)
             return state.permit
         }
     }
@@ -187,9 +185,7 @@ final class ResumableUpload: Sendable {
                 try record.bound(at: state.offset, from: state.offset)
                 record.end()
             }
-            guard record != state.record else { return state.offset }
-            state.record = record
-            try record.store(at: self.recordPath)
+            try self.store(record, in: &state)
             return state.offset
         }
     }
@@ -239,6 +235,12 @@ final class ResumableUpload: Sendable {
 
     private static func checkPresence(_ state: State) throws(BlobError) {
         guard !state.isRemoved else { throw RequestRefusal.missing }
+    }
+
+    private func store(_ record: UploadRecord, in state: inout State) throws(BlobError) {
+        guard record != state.record else { return }
+        state.record = record
+        try record.store(at: self.recordPath)
     }
 
     /// Ends the right of the current request, and drops its bytes if they are not checked.

@@ -51,11 +51,16 @@ struct ArchiveOutcome {
 
     var isOK: Bool { self.error == nil && self.failedCount == 0 && self.untestedCount == 0 }
 
-    /// The checksums that were right, those of layers first, and how many members none covers.
-    fileprivate var checkText: String {
+    /// The checks of layers, and then those of members.
+    fileprivate var allChecks: PassedChecks {
         var all = self.layerChecks
         all.add(self.memberChecks)
-        var names = all.all.compactMap(\.text)
+        return all
+    }
+
+    /// The checksums that were right, and how many members none covers.
+    private var checkText: String {
+        var names = self.allChecks.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
         if self.bareCount > 0, !self.layerChecks.coverBytes { names.append("\(self.bareCount) without a checksum") }
         return names.joined(separator: ", ")
@@ -102,7 +107,7 @@ struct TestOutput {
     }
 
     func print(_ outcome: ArchiveOutcome) throws {
-        guard !self.isJSON else { return try printLine(jsonLine(ArchiveReport(outcome))) }
+        guard !self.isJSON else { return try printLine(jsonLine(OutcomeReport(outcome))) }
         guard !outcome.isOK || !self.isQuiet else { return }
         try printLine("\(outcome.name): \(outcome.text)")
     }
@@ -115,38 +120,28 @@ extension BlobError {
     }
 }
 
+/// The JSON object of an outcome; that of an archive has the numbers of its members.
 private struct OutcomeReport: Encodable {
     let byteCount: Int64?
     let checks: [PassedChecks.Check]
     let error: ErrorText.Fields?
-    let index: Int?
+    var failedCount: Int?
+    var index: Int?
     let locator: String
+    var memberCount: Int?
+    var notTestedCount: Int?
     let status: String
+    var withoutChecksumCount: Int?
 
     init(_ outcome: TestOutcome) {
         (self.byteCount, self.checks, self.index) = (outcome.byteCount, outcome.checks.all, outcome.index)
-        self.error = outcome.error.map { ErrorText($0).fields }
-        self.locator = outcome.name
+        (self.error, self.locator) = (outcome.error.map { ErrorText($0).fields }, outcome.name)
         self.status = outcome.error == nil ? "ok" : outcome.isUntested ? "not tested" : "failed"
     }
-}
-
-private struct ArchiveReport: Encodable {
-    let byteCount: Int64
-    let checks: [PassedChecks.Check]
-    let error: ErrorText.Fields?
-    let failedCount: Int
-    let locator: String
-    let memberCount: Int
-    let notTestedCount: Int
-    let status: String
-    let withoutChecksumCount: Int
 
     init(_ outcome: ArchiveOutcome) {
-        var checks = outcome.layerChecks
-        checks.add(outcome.memberChecks)
-        (self.byteCount, self.checks, self.locator) = (outcome.byteCount, checks.all, outcome.name)
-        self.error = outcome.error.map { ErrorText($0).fields }
+        (self.byteCount, self.checks) = (outcome.byteCount, outcome.allChecks.all)
+        (self.error, self.locator) = (outcome.error.map { ErrorText($0).fields }, outcome.name)
         (self.memberCount, self.failedCount) = (outcome.memberCount, outcome.failedCount)
         self.notTestedCount = outcome.untestedCount
         self.withoutChecksumCount = outcome.layerChecks.coverBytes ? 0 : outcome.bareCount
