@@ -1,3 +1,6 @@
+package import BlobCore
+import BlobPlatform
+
 /// The media types of the file name extensions that are most common in forms.
 ///
 /// For any other type, pass a media type when you append the part.
@@ -20,5 +23,44 @@ package enum MediaType {
     package static func named(_ fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
         return self.byExtension[fileName[fileName.index(after: dot)...].lowercased()]
+    }
+
+    /// The number of bytes that ``identified(by:)`` examines.
+    package static let signatureByteCount = 12
+
+    private static let signatures: [(offset: Int, bytes: [UInt8], mediaType: String)] = [
+        (0, [0xFF, 0xD8, 0xFF], "image/jpeg"), (0, [0x89] + Array("PNG\r\n\u{1A}\n".utf8), "image/png"),
+        (0, Array("GIF87a".utf8), "image/gif"), (0, Array("GIF89a".utf8), "image/gif"),
+        (0, [0x49, 0x49, 0x2A, 0x00], "image/tiff"), (0, [0x4D, 0x4D, 0x00, 0x2A], "image/tiff"),
+        (0, Array("%PDF-".utf8), "application/pdf"), (0, [0x50, 0x4B, 0x03, 0x04], "application/zip"),
+        (0, [0x1F, 0x8B, 0x08], "application/gzip"),
+        (0, Array("7z".utf8) + [0xBC, 0xAF, 0x27, 0x1C], "application/x-7z-compressed"),
+        (8, Array("WEBP".utf8), "image/webp"), (8, Array("WAVE".utf8), "audio/wav"),
+        (4, Array("ftypheic".utf8), "image/heic"), (4, Array("ftypheix".utf8), "image/heic"),
+        (4, Array("ftypmif1".utf8), "image/heif"), (4, Array("ftypavif".utf8), "image/avif"),
+        (4, Array("ftypqt  ".utf8), "video/quicktime"), (4, Array("ftypM4A ".utf8), "audio/mp4"),
+        (4, Array("ftypisom".utf8), "video/mp4"), (4, Array("ftypiso2".utf8), "video/mp4"),
+        (4, Array("ftypmp41".utf8), "video/mp4"), (4, Array("ftypmp42".utf8), "video/mp4"),
+        (4, Array("ftypM4V ".utf8), "video/mp4"), (0, Array("ID3".utf8), "audio/mpeg"),
+    ]
+
+    /// Returns the media type of a file that begins with these bytes; nil if none of the signatures is there.
+    package static func identified(by bytes: UnsafeRawBufferPointer) -> String? {
+        self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
+    }
+
+    /// Returns the media type that the beginning of a source shows; nil if it shows none, or the source cannot be read
+    /// twice. An error is left to the reading of the body.
+    package static func identified(
+        byBeginningOf source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) -> String? {
+        guard source.traits.contains(.repeatable), let reader = try? source.open(context: context) else { return nil }
+        defer { reader.close() }
+        var bytes = [UInt8](repeating: 0, count: self.signatureByteCount)
+        return try? bytes.withUnsafeMutableBytes { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            while output.freeCapacity > 0, try reader.readWaiting(into: &output) == .bytes {}
+            return self.identified(by: UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)]))
+        }
     }
 }

@@ -1,6 +1,7 @@
 public import BlobCore
-import BlobPlatform
+public import BlobPlatform
 import CryptoDigest
+import FileSource
 
 /// Composes `multipart/form-data` (RFC 7578): append the parts, then make their body with ``body(boundary:context:)``.
 ///
@@ -102,5 +103,121 @@ private struct Assembly {
         // With their length, so that they cannot be confused with the bytes that follow.
         withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { self.hasher.update($0) }
         bytes.withUnsafeBytes { self.hasher.update($0) }
+    }
+}
+
+/// Methods that append a part.
+///
+/// All of them throw ``BlobError/Code/invalidArgument`` for a name or header that cannot be sent, and
+/// ``BlobError/Code/limitExceeded`` for one that is too long, and then append nothing. An empty name is sent as it is;
+/// some receivers drop such a part.
+extension MultipartForm {
+    /// Appends a text field in UTF-8, with every line break as CR LF, as browsers send it.
+    public mutating func appendPart(value: String, name: String) throws(BlobError) {
+        try self.appendPart(value: Data(MultipartNaming.withWholeLineBreaks(value)), name: name)
+    }
+
+    /// Appends a field whose bytes are sent unchanged.
+    ///
+    /// - Parameters:
+    ///   - value: The bytes. Each body hashes them, so append a large value as a source instead.
+    ///   - name: The name of the field.
+    ///   - mediaType: The media type; nil sends none, which means text.
+    public mutating func appendPart(value: Data, name: String, mediaType: String? = nil) throws(BlobError) {
+        try self.append(
+            FormPart(
+                source: MemorySource(value), name: name, heading: .field(mediaType: mediaType), value: Array(value)))
+    }
+
+    /// Appends a field for each value in nested parameters, named and ordered as by AFNetworking: `a[b]` for the value
+    /// `b` of a dictionary `a`, `a[]` for each value of a list `a`, and `a` for each value of a set `a`. Dictionaries
+    /// are sorted by their names. Empty ones are not sent.
+    public mutating func appendParts(_ parameters: [String: MultipartValue]) throws(BlobError) {
+        var form = self  // Nothing is appended if a name is refused.
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+            try value.forEachField(name) { (name, value) throws(BlobError) in
+                switch value {
+                case .text(let text): try form.appendPart(value: text, name: name)
+                case .data(let data): try form.appendPart(value: data, name: name)
+                default: try form.appendPart(value: Data(), name: name)
+                }
+            }
+        }
+        self = form
+    }
+
+    /// Appends a field with the bytes of any source, without a file name.
+    public mutating func appendPart(
+        value: any BlobInputStreamDataSource, name: String, mediaType: String? = nil
+    ) throws(BlobError) {
+        try self.append(FormPart(source: value, name: name, heading: .field(mediaType: mediaType)))
+    }
+
+    /// Appends a file whose bytes are in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The bytes of the file, which are not copied.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file.
+    ///   - mediaType: The media type; nil derives it from the extension of the file name.
+    public mutating func appendPart(
+        data: Data, name: String, fileName: String, mediaType: String? = nil
+    ) throws(BlobError) {
+        try self.appendPart(source: MemorySource(data), name: name, fileName: fileName, mediaType: mediaType)
+    }
+
+    /// Appends a file.
+    ///
+    /// - Parameters:
+    ///   - fileURL: A file URL; the file need not exist before the body is made.
+    ///   - name: The name of the field.
+    ///   - fileName: The file name that is sent; nil uses the name of the file.
+    ///   - mediaType: The media type; nil derives it from the extension of the file name.
+    public mutating func appendPart(
+        fileURL: URL, name: String, fileName: String? = nil, mediaType: String? = nil
+    ) throws(BlobError) {
+        guard fileURL.isFileURL else {
+            throw BlobError(.invalidArgument, "\(fileURL.scheme ?? "") is no URL of a file.")
+        }
+        try self.appendPart(source: FileSource(url: fileURL), name: name, fileName: fileName, mediaType: mediaType)
+    }
+
+    /// Appends the bytes of any source as a file.
+    ///
+    /// - Parameters:
+    ///   - source: The source of the bytes, such as a member of an archive, an asset or a source of a registry.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file; nil uses the name of the source, or `blob` if it has none.
+    ///   - mediaType: The media type; nil uses that of the source, or derives it from the extension of the file name.
+    public mutating func appendPart(
+        source: any BlobInputStreamDataSource, name: String, fileName: String? = nil, mediaType: String? = nil
+    ) throws(BlobError) {
+        try self.append(
+            FormPart(source: source, name: name, heading: .file(fileName: fileName, mediaType: mediaType)))
+    }
+
+    /// Appends a part with custom headers, which receivers of forms expect to begin with `Content-Disposition`.
+    ///
+    /// - Parameters:
+    ///   - headers: The headers, sent unchanged in this order; `Content-Transfer-Encoding` is refused.
+    ///   - body: The source of the bytes.
+    public mutating func appendPart(
+        headers: [(name: String, value: String)], body: any BlobInputStreamDataSource
+    ) throws(BlobError) {
+        try self.append(FormPart(source: body, name: nil, heading: .headers(headers)))
+    }
+
+    /// Appends a source as a file. Reading the body fails when the source has another number of bytes than `byteCount`.
+    package mutating func append(
+        _ source: any BlobInputStreamDataSource, _ byteCount: Int64?, name: String, fileName: String,
+        _ mediaType: String?
+    ) throws(BlobError) {
+        guard byteCount ?? 0 >= 0 else {
+            throw BlobError(.invalidArgument, "A length of \(byteCount ?? 0) bytes is negative.")
+        }
+        try self.append(
+            FormPart(
+                source: source, name: name, heading: .file(fileName: fileName, mediaType: mediaType),
+                byteCount: byteCount))
     }
 }

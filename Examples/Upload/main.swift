@@ -2,6 +2,7 @@ import BlobStreamsStandard
 import BlobTransfer
 import ExampleProgram
 import Foundation
+import MultipartFormData
 
 // Uploads by libcurl, in six ways; each is a function of its own.
 let usage = """
@@ -50,4 +51,30 @@ func text(of response: BlobUploadResponse) -> String {
 /// Sends the bytes as they are.
 func uploadRaw(_ source: any BlobInputStreamDataSource, to url: String) async throws {
     try await send(source, .put, to: url)
+}
+
+/// Sends the bytes as the part 'file' of a form, with the name and the media type that the source has.
+func uploadForm(_ source: any BlobInputStreamDataSource, to url: String) async throws {
+    var form = MultipartForm()
+    try form.appendPart(source: source, name: "file")
+    try await send(form.body(), .post, to: url)
+}
+
+/// Sends a file that is mapped into memory, as application/octet-stream.
+///
+/// Pages are read as they are sent, and need no memory of their own. If another process shortens the file meanwhile,
+/// this one is ended by a signal: with `FileSource`, which does not map, it would be an error.
+func uploadMapped(_ path: String, to url: String) async throws {
+    let info = try FileSource(path: path).info()
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
+    try await send(MemorySource(bytes, mediaType: "application/octet-stream", name: info.name), .post, to: url)
+}
+
+/// Sends the bytes by tus; started again with the same state, it sends only what the server does not have.
+func resume(_ source: any BlobInputStreamDataSource, to url: String, keepingStateIn path: String) async throws {
+    var uploader = ResumableUploader(BlobUploadRequest(.post, url))
+    uploader.stateFile = UploadStateFile(path: path)
+    uploader.request.onProgress = { sent, byteCount in ExampleProgram.report("\(sent) of \(byteCount ?? 0) bytes") }
+    uploader.onRecovery = { error in ExampleProgram.report("continues after: \(error)") }
+    print("uploaded to \(try await uploader.upload(source))")
 }
