@@ -63,7 +63,7 @@ private struct Report: Encodable {
     init(_ argument: String, _ sources: ArgumentSources, _ context: BlobContext) throws {
         let parsed = try sources.registry.locator(for: argument)
         var source = try sources.source(argument, context)
-        if let named = source as? NamedMemberSource { source = try named.found(context) }
+        if let named = source as? NamedMemberSource { source = try named.found(context).source }
         let info = try source.info(context)
         // Bytes of a source that is read once stay unread.
         let registry = try sources.registry.signatureFilters(andContainers: true)

@@ -111,18 +111,6 @@ struct SourceOptions: ParsableArguments {
         }
         return context
     }
-
-    /// Throws when `source` does not exist or can be read only once; `purpose` ends the sentence.
-    func requireRepeatable(
-        _ source: any BlobInputStreamDataSource, _ context: BlobContext, purpose: String
-    ) throws(BlobError) {
-        // The source's own error comes first: that a folder is not repeatable is not its main problem.
-        _ = try source.info(context)
-        guard source.traits.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported, "This source can be read only once, \(purpose).", locator: source.locator?.description)
-        }
-    }
 }
 
 /// A format that is decoded without a confined helper process only when the user allows it.

@@ -66,7 +66,7 @@ extension BlobRegistry {
             if case .name(let name) = selector {
                 let member = try container.member(selector, context: context)
                 let source = NamedMemberSource(member, named: name) { _ in container }
-                if let other = try source.nameFound(context) { selector = .name(other) }
+                if let other = try source.found(context).otherName { selector = .name(other) }
             }
             (found, step) = (found.selecting(selector), step.selecting(selector))
         }

@@ -45,24 +45,13 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         }
     }
 
-    /// Returns the member itself, or the one that stands in for it.
-    func found(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
+    /// Returns the member itself, or the one that stands in for it, with its name.
+    func found(_ context: BlobContext) throws -> (source: any BlobInputStreamDataSource, otherName: [UInt8]?) {
         do {
             _ = try self.underlying.info(context)
-            return self.underlying
+            return (self.underlying, nil)
         } catch {
-            return try self.substitute(for: error, context)
-        }
-    }
-
-    /// Returns the name of the member that stands in for this one; nil when there is no need.
-    func nameFound(_ context: BlobContext) throws -> [UInt8]? {
-        do {
-            _ = try self.underlying.info(context)
-            return nil
-        } catch {
-            _ = try self.substitute(for: error, context)
-            return Self.toggled(self.name)
+            return (try self.substitute(for: error, context), Self.toggled(self.name))
         }
     }
 

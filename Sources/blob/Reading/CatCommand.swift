@@ -200,7 +200,13 @@ private struct Cat {
     /// content must match; nil without the option.
     private func validator(of source: any BlobInputStreamDataSource) throws -> BlobValidator? {
         guard self.options.verifyFirst else { return nil }
-        try self.options.source.requireRepeatable(source, self.context, purpose: "so it cannot be verified first")
+        // The source's own error comes first: that a folder is not repeatable is not its main problem.
+        _ = try source.info(self.context)
+        guard source.traits.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This source can be read only once, so it cannot be verified first.",
+                locator: source.locator?.description)
+        }
         let reader = try source.open(context: self.context)
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copier.bufferByteCount, alignment: 4096)
