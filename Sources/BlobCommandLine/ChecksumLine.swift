@@ -41,7 +41,7 @@ package struct ChecksumLine: Equatable, Sendable {
         var algorithm = String(decoding: line[..<open], as: UTF8.self).filter { $0 != " " }.lowercased()
         if algorithm.hasPrefix("sha2-") { algorithm = "sha\(algorithm.dropFirst(5))" }
         algorithm.removeAll { $0 == "-" }
-        // The form of openssl(1) has no spaces around the name, and one behind the '='.
+        // The form of openssl(1) has no spaces around the name, and one after the '='.
         let rest = line[close...].dropFirst().drop { $0 == UInt8(ascii: " ") }
         guard !algorithm.isEmpty, rest.first == UInt8(ascii: "=") else { return nil }
         return (algorithm, rest.dropFirst().drop { $0 == UInt8(ascii: " ") }, line[open..<close].dropFirst())
@@ -79,7 +79,7 @@ package struct ChecksumLine: Equatable, Sendable {
         return name.flatMap { byte in self.escapes[byte].map { [UInt8(ascii: "\\"), $0] } ?? [byte] }
     }
 
-    /// The letters behind a `\` by the bytes that they stand for.
+    /// The letters after a `\` by the bytes that they stand for.
     private static let escapes: [UInt8: UInt8] = [
         0x0A: UInt8(ascii: "n"), 0x0D: UInt8(ascii: "r"), UInt8(ascii: "\\"): UInt8(ascii: "\\"),
     ]

@@ -1,2 +1,2 @@
-/// The version of the commands: that of the last tag, or of the one to come.
+/// The version of the commands: the last tag, or the next one.
 package let commandVersion = "0.1.0"

@@ -68,7 +68,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// Discards a body that will not be completed, and its files.
     func abandon() { self.queue.run { self.drop() } }
 
-    /// Runs a job behind the others: `then` receives its value, unless that is nil, or its error.
+    /// Runs a job after the others: `then` receives its value, unless that is nil, or its error.
     private func run<Value: Sendable>(
         _ then: @escaping Outcome<Value>, _ job: @escaping @Sendable () throws(BlobError) -> Value?
     ) {

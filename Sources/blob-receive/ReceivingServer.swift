@@ -28,7 +28,7 @@ struct ReceivingServer {
     /// The number of descriptors of a connection: its socket, its part and the folder.
     private static let descriptorCount = 3
 
-    /// The number of descriptors that the process needs beside those of its connections.
+    /// The number of descriptors that the process needs besides its connections.
     private static let otherDescriptorCount = 64
 
     /// The number of connections that wait to be accepted. The system drops further ones, whose senders try again after
@@ -46,7 +46,7 @@ struct ReceivingServer {
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// Serves for ever. Calls `print` with the URL, then on threads of a pool with the lines of each request.
+    /// Serves until the process ends. Calls `print` with the URL, then on threads of a pool with the lines of each request.
     func run(host: String, port: Int, print: @escaping @Sendable (String) -> Void) throws {
         let (settings, connectionCount) = (self.settings, self.connectionCount)
         raiseDescriptorLimit(

@@ -14,7 +14,7 @@ struct ReceiveCommand: ParsableCommand {
     var arguments: [String] = []
 
     func run() throws {
-        // The process is replaced: standard descriptors, signals and exit status are those of the receiver.
+        // The receiver replaces the process: it gets the standard descriptors and signals, and sets the exit status.
         let beside = blob_executable_path().map { path in
             URL(fileURLWithPath: String(cString: path)).deletingLastPathComponent()
                 .appendingPathComponent(Self.program).path

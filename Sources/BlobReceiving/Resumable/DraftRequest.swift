@@ -104,7 +104,7 @@ package struct DraftRequest: ResumableRequest {
         return AnsweredRequest(204, fields, parts)
     }
 
-    /// Returns the length that a request at `offset` tells; nil if it tells none.
+    /// Returns the length of the upload according to a request at `offset`; nil if the request has none.
     ///
     /// - Throws: A refusal with 400 for two lengths.
     private func byteCount(from offset: Int64) throws(BlobError) -> Int64? {

@@ -122,7 +122,7 @@ final class ResumableUpload: Sendable {
 
     /// Begins a request that writes at `offset`, and ends the right of all earlier ones.
     ///
-    /// At another offset an earlier request goes on: its connection may have ended, and not all of its bytes be stored.
+    /// At another offset an earlier request continues: its connection may have ended, and not all of its bytes be stored.
     ///
     /// - Parameters:
     ///   - isChecked: True if its bytes count only when ``end(_:keeping:isLast:)`` confirms them.
@@ -366,7 +366,7 @@ struct UploadRecord: Codable, Equatable {
         case partial
         /// An upload of which only a request that says so is the end.
         case unended
-        /// An upload whose length is not known yet: that of the part is the limit.
+        /// An upload of unknown length: the length of the part is the limit.
         case unbounded
     }
 

@@ -27,7 +27,7 @@ extension ResumableRequest {
     }
 }
 
-/// The resumable uploads of a folder, those of earlier receivers included.
+/// The resumable uploads of a folder, also of earlier receivers.
 package final class ResumableUploads: Sendable {
     /// The time after which uploads that nobody continued, and records of complete ones, are removed: a week.
     private static let lifetime = 7 * 24 * 3600.0
@@ -37,7 +37,7 @@ package final class ResumableUploads: Sendable {
 
     private static let identifierLength = 32
 
-    /// The path of the URLs of all uploads; each has its identifier behind it.
+    /// The path of the URLs of all uploads; followed by its identifier.
     static let path = "/files/"
 
     private struct Entry {

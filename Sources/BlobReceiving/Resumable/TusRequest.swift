@@ -116,7 +116,7 @@ package struct TusRequest: ResumableRequest {
         return String(url[scheme.upperBound...].drop { $0 != "/" })
     }
 
-    /// Returns the facts that the metadata tells about an upload.
+    /// Returns the facts about an upload in its metadata.
     private func part(byteCount: Int64) throws(BlobError) -> ReceivedPart {
         let metadata = try self.metadata
         let filename = metadata["filename"] ?? metadata["name"]

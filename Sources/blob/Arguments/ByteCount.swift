@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// A number of bytes from 0, as coreutils take it: k, M, G and T behind it stand for powers of 1024, as KiB, MiB and so
+/// A number of bytes from 0, as coreutils take it: a k, M, G or T after it stands for powers of 1024, as KiB, MiB and so
 /// on; kB, MB, GB and TB for powers of 1000.
 struct ByteCount: ExpressibleByArgument {
     private static let units: [Character: Int] = ["k": 1, "m": 2, "g": 3, "t": 4]
@@ -44,7 +44,7 @@ struct ByteOffset: ExpressibleByArgument {
         self.value = isFromEnd ? -count.value : count.value
     }
 
-    /// Returns an offset from the start of a source: that of a source that is shorter than wanted is 0.
+    /// Returns an offset from the start of a source; 0 when a source has fewer bytes than the wanted ones at its end.
     ///
     /// - Parameter value: The offset, negative from the end, for which the length of the source must be known.
     static func start(_ value: Int64, in source: any BlobInputStreamDataSource, _ context: BlobContext)

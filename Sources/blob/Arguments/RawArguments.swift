@@ -87,7 +87,7 @@ enum RawArguments {
         }
         while let argument = rest.popFirst() {
             let isOption = argument.hasPrefix("-") && !isBehindTerminator
-            // The argument behind an option may be its value. A name that begins with a hyphen cannot be the first.
+            // The argument after an option may be its value. A name that begins with a hyphen cannot be the first.
             if isOption, self.partOptions.contains(argument), let part = rest.popFirst() {
                 append(part, .part, behind: [argument])
             } else if joinsNames, !mayBeValue, !isOption || argument == "-" && last == .name {

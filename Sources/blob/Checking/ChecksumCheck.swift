@@ -100,7 +100,7 @@ struct ChecksumCheck {
         guard !self.options.status else { return }
         var name =
             hasSecrets(entry.argument) ? Array(printableArgument(entry.argument).utf8) : listedName(entry.argument)
-        // As sha256sum(1) has it, a backslash alone is no reason to escape a name here.
+        // As for sha256sum(1), a backslash alone is no reason to escape a name here.
         if !self.options.zero, name.contains(where: { $0 == 0x0A || $0 == 0x0D }),
             let escaped = ChecksumLine.escaped(name)
         {

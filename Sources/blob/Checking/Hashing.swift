@@ -93,7 +93,7 @@ struct SharedMembers {
 struct DigestNames: ExpressibleByArgument {
     let algorithms: [CryptoDigest]
 
-    /// Finds the algorithms, ignoring case; nil if there is none of a name.
+    /// Finds the algorithms, ignoring case; nil for an unknown name.
     init?(argument: String) {
         let names = argument.lowercased().split(separator: ",", omittingEmptySubsequences: false)
         self.algorithms = names.compactMap { name in CryptoDigest.all.first { $0.name == name } }

@@ -120,7 +120,7 @@ extension BlobError {
     }
 }
 
-/// The JSON object of an outcome; that of an archive has the numbers of its members.
+/// The JSON object of an outcome; an archive also has the numbers of its members.
 private struct OutcomeReport: Encodable {
     let byteCount: Int64?
     let checks: [PassedChecks.Check]

@@ -1,7 +1,7 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The completion of locators: files, wrappers, schemes, and the members of archives behind a `#`.
+/// The completion of locators: files, wrappers, schemes, and the members of archives after a `#`.
 enum LocatorCompletion {
     /// The time for listing an archive, and the maximum number of names printed: a person is waiting.
     private static let patience = Duration.seconds(1)
@@ -24,7 +24,7 @@ enum LocatorCompletion {
         return (known + self.files(beginning: String(word[start...]))).map { word[..<start] + $0 }
     }
 
-    /// Returns the paths of files, with a slash behind those of folders.
+    /// Returns the paths of files, with a slash at the ends of folders.
     static func files(beginning path: String) -> [String] {
         let end = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let (folder, beginning) = (String(path[..<end]), path[end...])
@@ -37,7 +37,7 @@ enum LocatorCompletion {
         }
     }
 
-    /// The place of the last `#` or `!/`, behind which a member is named; nil when there is none.
+    /// The place of the last `#` or `!/`, after which a member is named; nil without one.
     private static func lastMark(in word: String) -> Range<String.Index>? {
         guard let hash = word.firstIndex(of: "#") else { return nil }
         let start = word[hash...].indices.last { word[$0...].hasPrefix("!/") }

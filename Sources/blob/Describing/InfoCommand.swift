@@ -113,7 +113,7 @@ private struct Report: Encodable {
         ].filter(\.0).map(\.1)
     }
 
-    /// The rows of the readable form, which also show what is unknown.
+    /// The rows of the readable form, which also show unknown facts.
     var rows: [(String, String)] {
         let content = [
             ("content", self.content.map { $0.reversed().joined(separator: " in ") }),

@@ -99,7 +99,7 @@ struct ListCommand: ParsableCommand {
 private struct MemberReport: Encodable {
     /// The argument; nil when there is one.
     let archive: String?
-    /// The number of the member from 0: that of `@0`.
+    /// The number of the member from 0, as in `@0`.
     let memberIndex: Int
     let name: String
     let kind: String

@@ -24,7 +24,7 @@ extension BlobRegistry {
         return registry.replacing(BlobProvider.archives(allowing: formats).suffix(formats.count))
     }
 
-    /// Returns a registry in which providers replace those of their schemes.
+    /// Returns a registry with these providers in place of the ones that have their schemes.
     func replacing(_ providers: some Sequence<BlobProvider>) -> BlobRegistry {
         var registry = self
         do {

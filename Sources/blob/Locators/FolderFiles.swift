@@ -7,7 +7,7 @@ import BlobStreamsStandard
 struct FolderFiles {
     /// The paths, relative to the folder, in the order of their bytes.
     private(set) var paths: [[UInt8]] = []
-    /// The errors of what is no file, and of folders that cannot be read.
+    /// The errors of devices, sockets and the like, and of folders that cannot be read.
     private(set) var errors: [BlobError] = []
 
     /// - Parameter folder: The bytes of its path.
@@ -26,9 +26,9 @@ struct FolderFiles {
         self.paths.sort { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Adds a file, or the error of what is none, and returns the path of a folder.
+    /// Adds a file, or an error for anything else, and returns the path of a folder.
     ///
-    /// - Parameter type: The type that the folder tells; nil to examine the file.
+    /// - Parameter type: The type that the folder reports; nil to examine the file.
     private mutating func add(_ path: [UInt8], _ type: mode_t?, in folder: [UInt8]) -> [UInt8]? {
         do throws(BlobError) {
             let type = if let type { type } else { try Self.type(of: folder + path) }

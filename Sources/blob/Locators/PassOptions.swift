@@ -72,7 +72,7 @@ struct PassOptions: ParsableArguments {
     func makeContext(_ source: SourceOptions) throws(BlobError) -> BlobContext {
         var context = try source.makeContext()
         guard let rules = self.retries else { return context }
-        // The idle limit is that of each attempt: a pause between two of them is not idle.
+        // The idle limit is for each attempt: a pause between two of them is not idle.
         context.idleLimit = nil
         let (attempts, count) = (Locked(0), rules.maximumFailureCount - 1)
         context.eventSink = { event in

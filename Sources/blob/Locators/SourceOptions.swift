@@ -139,7 +139,7 @@ enum AllowedFormat: Hashable, ExpressibleByArgument {
     }
 }
 
-/// The value of `--unrenderable`: what is read in place of a picture whose adjustment cannot be rendered.
+/// The value of `--unrenderable`: the bytes to read in place of a picture whose adjustment cannot be rendered.
 enum UnrenderableChoice: String, ExpressibleByArgument, CaseIterable {
     case fail, original, render
 }

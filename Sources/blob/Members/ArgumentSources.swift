@@ -49,14 +49,14 @@ struct ArgumentSources: Sendable {
 
 /// The content of a source within its filters.
 struct SourceContent {
-    /// The maximum number of nested filters, as that of containers by signature.
+    /// The maximum number of nested filters; containers by signature have the same.
     private static let maximumFilterCount = 8
 
     /// The source of the bytes within all filters.
     private(set) var source: any BlobInputStreamDataSource
     /// The schemes of the filters, outermost first.
     private(set) var filters: [String] = []
-    /// The scheme and the members of the container within the filters; nil when there is none.
+    /// The scheme and the members of the container within the filters; nil without one.
     private(set) var container: (scheme: String, members: any BlobContainer)?
 
     /// Takes off the filters that a registry finds.

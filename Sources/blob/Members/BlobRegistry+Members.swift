@@ -17,7 +17,7 @@ extension BlobRegistry {
         }
     }
 
-    /// Calls `open`, and throws an error that tells what else the source is, when it is no archive.
+    /// Calls `open`; when the source is not an archive, the error names its format.
     func explainingWhatIsNoArchive<Found>(
         _ locator: BlobLocator, _ context: BlobContext, _ open: () throws(BlobError) -> Found
     ) throws(BlobError) -> Found {
@@ -54,7 +54,7 @@ extension BlobRegistry {
         }
     }
 
-    /// Returns a locator in which each name is that of a member.
+    /// Returns a locator in which each name is the exact name of a member.
     private func found(_ locator: BlobLocator, _ context: BlobContext) throws -> BlobLocator {
         var found = locator
         while let container = found.container { found = container }

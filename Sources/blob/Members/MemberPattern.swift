@@ -13,7 +13,7 @@ struct MemberPattern {
         case oneOf([ClosedRange<CodePoint>], isNegated: Bool)
     }
 
-    /// The number of a Unicode scalar, or of a byte that is not UTF-8: these are behind all scalars.
+    /// The number of a Unicode scalar, or of a byte that is not UTF-8: these follow all scalars.
     private typealias CodePoint = UInt32
 
     private static let firstByte: CodePoint = 0x11_0000
@@ -82,7 +82,7 @@ struct MemberPattern {
         }
     }
 
-    /// Takes the rest of a set behind its `[`; nil, and takes nothing, when it has no end.
+    /// Takes the rest of a set after its `[`; returns nil, and takes nothing, when it has no end.
     private static func set(_ text: inout ArraySlice<Unicode.Scalar>) -> Piece? {
         var rest = text
         let isNegated = rest.first == "^" || rest.first == "!"
@@ -101,7 +101,7 @@ struct MemberPattern {
         return nil
     }
 
-    /// Returns true when the pattern matches a whole name, or also that of a folder in whose depths it is.
+    /// Returns true when the pattern matches a whole name, or, with `orItsFolder`, the path of a folder around it.
     ///
     /// - Complexity: O(name × pattern), whatever the wildcards.
     func matches(_ name: [UInt8], orItsFolder: Bool = false) -> Bool {

@@ -1,6 +1,6 @@
 import BlobStreamsStandard
 
-/// A member of a container; when there is none of its name, the only one whose name differs by a leading `./`.
+/// A member of a container; if no member has its name, the only one whose name differs by a leading `./`.
 struct NamedMemberSource: BlobLayer, NamedLayer {
     /// The number of names among which a similar one is looked for.
     static let maximumNameCount = 10_000
@@ -79,7 +79,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         throw error.adding("Did you mean '\(name)'?")
     }
 
-    /// Returns the name of a member that is similar; nil when there is none, or errors had enough suggestions.
+    /// Returns the name of a member that is similar; nil without one, or after enough suggestions.
     private func suggestion(in container: any BlobContainer, _ context: BlobContext) throws -> String? {
         let count = Self.suggestionCount.withLock { count in
             count += 1

@@ -1,10 +1,10 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without what is said
-/// already or tells nothing.
+/// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line. A place that the
+/// message names, and a byte that explains nothing, are left out.
 struct ErrorText {
-    /// The codes of errors about a place in data, for which the byte tells something.
+    /// The codes of errors about a place in data, which the byte helps to find.
     private static let codesWithByte: Set<BlobError.Code> = [
         .invalidLocator, .invalidArgument, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData,
         .inconsistent, .limitExceeded, .changed, .timedOut, .io, .unavailable, .misbehavingPlugin, .internalError,

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// The errors of single sources, after which a command goes on with the others, as cat(1) does.
+/// The errors of single sources, after which a command continues with the others, as cat(1) does.
 final class SourceFailures {
     private let isFailFast: Bool
     private var first: BlobError?
@@ -11,7 +11,7 @@ final class SourceFailures {
 
     /// Reports an error, unless `isSilent` is true.
     ///
-    /// - Parameter mayContinueAtLimit: True when a limit is that of one source, after which others can be read.
+    /// - Parameter mayContinueAtLimit: True when a limit is for one source, after which others can be read.
     /// - Throws: The error itself when the others cannot be read either: the job is cancelled, a limit of all of them
     ///   reached, or the output closed.
     func note(

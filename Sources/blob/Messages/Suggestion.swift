@@ -46,7 +46,7 @@ enum Suggestion {
 }
 
 extension BlobError {
-    /// This error with what the user may have meant by a name that looks like a scheme, if that is what is wrong.
+    /// Returns this error with the scheme that the user may have meant, if it is about an unknown one.
     func suggestingSchemes(of registry: BlobRegistry) -> BlobError {
         guard [.notFound, .notRegistered].contains(self.code), let text = self.locator,
             let suggestion = Self.suggestion(for: text, self.code, registry)

@@ -167,9 +167,9 @@ struct OpenedAhead {
         return nil
     }
 
-    /// Returns the source of an argument, if its readers do not block, and one that is not used leaves no trace.
+    /// Returns the source of an argument, if its readers do not block, and an unused reader leaves no trace.
     private func source(_ position: Int) -> (any BlobInputStreamDataSource)? {
-        // A path is none: it has no scheme.
+        // A path has no scheme.
         guard self.arguments[position].utf8.contains(UInt8(ascii: ":")),
             let locator = try? self.registry.locator(for: self.arguments[position]), locator.selectors.isEmpty,
             let source = try? self.registry.source(for: locator, context: self.context),
