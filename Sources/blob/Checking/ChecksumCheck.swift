@@ -37,7 +37,7 @@ struct ChecksumCheck {
     /// Reads all sources, each once and those in one archive in one pass, and prints a line for each digest.
     ///
     /// - Throws: The exit status of the first error, after all are reported.
-    mutating func run(_ sources: ArgumentSources, _ line: ProgressLine, _ context: BlobContext) throws {
+    mutating func run(_ sources: ArgumentSources, _ context: BlobContext) throws {
         let entries = self.lists.flatMap(\.entries)
         var arguments: [String] = []
         // By bytes: strings are equal that differ in their Unicode form, and name two files.
@@ -48,7 +48,9 @@ struct ChecksumCheck {
         }
         let names = Set(entries.map(\.algorithm.name))
         let algorithms = CryptoDigest.all.filter { names.contains($0.name) }
-        let hashing = Hashing(algorithms, itemCount: arguments.count, line, context)
+        let hashing = Hashing(
+            algorithms, itemCount: arguments.count, progress: self.options.pass.progress, context)
+        defer { hashing.clear() }
         var members = SharedMembers(arguments, sources, hashing)
         var found: [Int: Result<[[UInt8]], BlobError>] = [:]
         for list in self.lists {
@@ -57,7 +59,7 @@ struct ChecksumCheck {
                 guard let position = positions[Array(entry.argument.utf8)] else { continue }
                 let result = found[position] ?? members.result(position, context)
                 found[position] = result
-                line.clear()
+                hashing.clear()
                 if self.options.ignoreMissing, case .failure(let error) = result, error.code == .notFound {
                     missingCount += 1
                 } else {

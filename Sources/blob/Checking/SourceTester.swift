@@ -262,8 +262,3 @@ private struct OnceSource: BlobLayer {
         .inspected(try self.underlying.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
     }
 }
-
-/// An output that drops all bytes.
-struct DroppedBytes: ByteOutput {
-    func write(_ bytes: UnsafeRawBufferPointer) {}
-}

@@ -60,19 +60,18 @@ struct SumCommand: NameListCommand {
         let sources = self.pass.makeSources(self.source)
         let registry = sources.registry
         let chosen = self.algorithm.flatMap(\.algorithms)
-        let line = ProgressLine(self.pass.progress)
-        defer { line.clear() }
         guard !self.check else {
             var check = ChecksumCheck(chosen, self)
             for name in self.pass.names(self.locators) { try check.add(name, registry, context) }
-            return try check.run(sources, line, context)
+            return try check.run(sources, context)
         }
         let algorithms = chosen.isEmpty ? [.sha256] : chosen
         var arguments = try self.pass.makeList(self.locators, isZero: self.zero, registry, context)
         try arguments.expand(registry, context)
         let hasPipedPattern = arguments.texts.contains { registry.pipedSelection($0, context) != nil }
         let hashing = Hashing(
-            algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, line, context)
+            algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, progress: self.pass.progress, context)
+        defer { hashing.clear() }
         var members = SharedMembers(arguments.texts, sources, hashing)
         let failures = SourceFailures(isFailFast: self.pass.failFast)
         for (position, argument) in arguments.texts.enumerated() {
@@ -82,7 +81,7 @@ struct SumCommand: NameListCommand {
                     continue
                 }
                 let result = members.result(position, context)
-                line.clear()
+                hashing.clear()
                 for text in self.lines(algorithms, try result.get(), argument) {
                     try printLine(text, isZero: self.zero)
                 }
@@ -99,12 +98,11 @@ struct SumCommand: NameListCommand {
         _ algorithms: [CryptoDigest], _ context: BlobContext
     ) throws {
         var texts: [[UInt8]] = []
-        defer { hashing.line.clear() }
         try sources.registry.forEachMember(of: selection, context) { name, source in
             let source = try sources.decoded(source, context)
             texts += self.lines(algorithms, try hashing.digests(of: source), name)
         }
-        hashing.line.clear()
+        hashing.clear()
         for text in texts { try printLine(text, isZero: self.zero) }
     }
 

@@ -38,12 +38,13 @@ final class Copier {
     /// Copies the bytes from `byteOffset` on, at most `length` of them.
     ///
     /// - Parameter opened: A reader that is open at `byteOffset` already, and is closed by this; without a rate.
+    /// - Returns: The facts about the source, as the end of the reading left them.
     /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
     ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
-    func copy(
+    @discardableResult func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
         isWhole: Bool = false, matching validator: BlobValidator? = nil, opened: BlobReader? = nil
-    ) throws {
+    ) throws -> BlobInfo {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
         let reader = try opened ?? throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer {
@@ -56,7 +57,7 @@ final class Copier {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
             let count = try reader.readWaiting(into: room)
             guard count > 0 else {
-                guard isWhole, let length else { return }
+                guard isWhole, let length else { return reader.info }
                 throw BlobError(
                     .invalidArgument,
                     "The range \(byteOffset) \(length) is past the end of \(reader.byteOffset) bytes.",
@@ -76,7 +77,13 @@ final class Copier {
         }
         // All bytes up to the end were requested: then the end must pass its checks too.
         if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
+        return reader.info
     }
 
     func finish() { self.progress.clear() }
+}
+
+/// An output that drops all bytes.
+struct DroppedBytes: ByteOutput {
+    func write(_ bytes: UnsafeRawBufferPointer) {}
 }

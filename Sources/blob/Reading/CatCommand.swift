@@ -207,12 +207,8 @@ private struct Cat {
                 .unsupported, "This source can be read only once, so it cannot be verified first.",
                 locator: source.locator?.description)
         }
-        let reader = try source.open(context: self.context)
-        defer { reader.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copier.bufferByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        while try reader.readWaiting(into: buffer) > 0 {}
-        guard let validator = reader.info.validator else {
+        let info = try Copier(DroppedBytes(), limit: nil, progress: .never, self.context).copy(source)
+        guard let validator = info.validator else {
             throw BlobError(
                 .unsupported, "Nothing tells whether this source changes after it was verified.", operation: "open",
                 locator: source.locator?.description)

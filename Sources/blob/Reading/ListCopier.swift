@@ -109,15 +109,9 @@ struct ListCopier {
         self.spool = spool
         let start = spool.byteCount
         do {
-            let reader = try source.open(context: self.context)
-            defer { reader.close() }
-            guard reader.info.byteCount ?? 0 <= self.context.spoolLimit - start else { return }
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copier.bufferByteCount, alignment: 4096)
-            defer { buffer.deallocate() }
-            while case let count = try reader.readWaiting(into: buffer), count > 0 {
-                guard spool.byteCount + Int64(count) <= self.context.spoolLimit else { return }
-                try spool.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            }
+            let room = self.context.spoolLimit - start
+            guard try source.info(self.context).byteCount ?? 0 <= room else { return }
+            try Copier(spool, limit: room, progress: .never, self.context).copy(source)
             self.parts[position] = start..<spool.byteCount
         } catch {
             // The turn of this member has not come: its own reading reports the error.
@@ -177,4 +171,8 @@ struct OpenedAhead {
         else { return nil }
         return source
     }
+}
+
+extension UnlinkedFile: ByteOutput {
+    func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) { try self.append(bytes) }
 }

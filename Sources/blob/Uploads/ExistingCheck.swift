@@ -23,7 +23,7 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
         guard head.contentLength == nil || head.contentLength == byteCount, let stored = head.digest else {
             return false
         }
-        let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, ProgressLine(.never), context)
+        let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, progress: .never, context)
             .digests(of: source)
         onDigest(digests[0].hexadecimal)
         return digests[1] == stored.value

@@ -91,7 +91,7 @@ struct WebTarget: PutTarget {
         guard let object = try? HTTPSource(upload.url, options: options) else { return nil }
         do {
             let digests = try [object, source].map { source in
-                try Hashing([.sha256], itemCount: nil, ProgressLine(.never), context).digests(of: source)[0]
+                try Hashing([.sha256], itemCount: nil, progress: .never, context).digests(of: source)[0]
             }
             return digests[0] == digests[1] ? digests[1].hexadecimal : nil
         } catch {
