@@ -80,12 +80,11 @@ struct ErrorText {
 }
 
 /// Prints an error as one line on standard error, and one about a source with `--json` also as a line of JSON; names
-/// the module of a scheme that this build leaves out.
+/// the trait of a scheme that this build leaves out.
 func report(_ error: BlobError) {
     var error = error
-    let message = error.message
-    if error.code == .notRegistered, let (_, module) = optionalModules.first(where: { message.contains($0.key) }) {
-        error = error.adding("The module \(module), which this build leaves out, has that scheme.")
+    if error.code == .notRegistered, error.message.contains("'assets-library'") {
+        error = error.adding("This build is without the trait Photos.")
     }
     error = error.suggestingSchemes(of: .standard)
     let text = ErrorText(error.remedy?.advice.map(error.adding) ?? error)
@@ -93,12 +92,6 @@ func report(_ error: BlobError) {
     let json = Verbosity.isJSON && error.operation != "write" ? text.json.map { "\($0)\n" } ?? "" : ""
     ProgressLine.printError("blob: \(text.line)\n\(details)\(json)")
 }
-
-/// The modules of the schemes that a build can leave out, as errors name these.
-private let optionalModules = [
-    "'assets-library'": "AssetLibrarySource", "'http'": "HTTPSource (with the headers of libcurl)",
-    "'https'": "HTTPSource (with the headers of libcurl)", "'s3'": "S3Source (with the headers of libcurl)",
-]
 
 extension BlobError.Remedy {
     /// The options of the command for the settings of the libraries, which do not know them.

@@ -1,0 +1,18 @@
+import ArgumentParser
+import BlobStreamsStandard
+
+#if !BLOBSTREAMS_ASSET_LIBRARY
+    /// Replaces the commands of the asset library in a build without it.
+    struct LibraryCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "library", abstract: "Keeps assets in a library (not in this build).", shouldDisplay: false)
+
+        @Argument(parsing: .captureForPassthrough) var rest: [String] = []
+
+        func run() throws {
+            throw BlobError(
+                .notRegistered,
+                "This build is without the asset library: build the package with its trait Photos.")
+        }
+    }
+#endif
