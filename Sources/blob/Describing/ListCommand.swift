@@ -39,6 +39,7 @@ struct ListCommand: ParsableCommand {
         let context = try self.source.makeContext()
         let failures = SourceFailures(isFailFast: self.locators.count == 1)
         let output = LineOutput(ProgressLine(self.progress, of: .items("member")))
+        let registry = self.source.makeRegistry()
         var hasHeader = false
         for argument in self.locators {
             do {
@@ -49,7 +50,7 @@ struct ListCommand: ParsableCommand {
                     try output.print((hasHeader ? "\n" : "") + text)
                     (header, hasHeader) = (nil, true)
                 }
-                try self.list(argument, context) {
+                try Self.list(argument, registry, context) {
                     try printHeader()
                     try output.print(self.line($0, of: argument))
                 }
@@ -70,8 +71,9 @@ struct ListCommand: ParsableCommand {
     }
 
     /// Calls `body` with the members that match the pattern of an argument, or with all.
-    private func list(_ argument: String, _ context: BlobContext, _ body: (BlobMember) throws -> Void) throws {
-        let registry = self.source.makeRegistry()
+    private static func list(
+        _ argument: String, _ registry: BlobRegistry, _ context: BlobContext, _ body: (BlobMember) throws -> Void
+    ) throws {
         let locator = try registry.locator(for: argument)
         do {
             let selection = registry.memberSelection(argument)

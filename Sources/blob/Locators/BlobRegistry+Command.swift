@@ -15,13 +15,14 @@ extension BlobRegistry {
     static func forCommand(
         library: String?, unrenderable: UnrenderableChoice = .fail, allowing formats: Set<ArchiveFormat> = []
     ) -> BlobRegistry {
-        let key = LibraryChoice(path: library, unrenderable: unrenderable)
-        let registry = self.forCommand.withLock { registries in
-            let registry = registries[key] ?? self.makeForCommand(key)
-            registries[key] = registry
-            return registry
-        }
-        return registry.replacing(BlobProvider.archives(allowing: formats).suffix(formats.count))
+        var providers = Array(BlobProvider.archives(allowing: formats).suffix(formats.count))
+        #if BLOBSTREAMS_ASSET_LIBRARY
+            let assets = BlobProvider.assetLibrary(unrenderable: unrenderable.policy) {
+                () throws(BlobError) in try LibraryLocation.folder(library)
+            }
+            providers.append(assets)
+        #endif
+        return .standard.replacing(providers)
     }
 
     /// Returns a registry with these providers in place of the ones that have their schemes.
@@ -44,25 +45,6 @@ extension BlobRegistry {
                     .origin { locator, context in try makeSource(locator, context).layered(choose) },
                     schemes: provider.schemes, reachesNetwork: provider.reachesNetwork)
             })
-    }
-
-    private struct LibraryChoice: Hashable {
-        let path: String?
-        let unrenderable: UnrenderableChoice
-    }
-
-    /// The registries by library, which stays open for the next locator.
-    private static let forCommand = Locked<[LibraryChoice: BlobRegistry]>([:])
-
-    private static func makeForCommand(_ library: LibraryChoice) -> BlobRegistry {
-        #if BLOBSTREAMS_ASSET_LIBRARY
-            let provider = BlobProvider.assetLibrary(unrenderable: library.unrenderable.policy) {
-                () throws(BlobError) in try LibraryLocation.folder(library.path)
-            }
-            return .standard.replacing([provider])
-        #else
-            return .standard
-        #endif
     }
 }
 
