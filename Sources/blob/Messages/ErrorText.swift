@@ -1,8 +1,8 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line. A place that the
-/// message names, and a byte that explains nothing, are left out.
+/// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without a
+/// byte that explains nothing.
 struct ErrorText {
     /// The codes of errors about a place in data, which the byte helps to find.
     private static let codesWithByte: Set<BlobError.Code> = [
@@ -16,7 +16,7 @@ struct ErrorText {
 
     var line: String {
         var plain = BlobError(self.error.code, self.error.message)
-        if let place = self.place, !self.error.message.contains(place) { plain.locator = place }
+        plain.locator = self.place
         if let byteOffset = self.error.byteOffset, byteOffset > 0, Self.codesWithByte.contains(self.error.code) {
             plain.byteOffset = byteOffset
         }
@@ -67,7 +67,7 @@ struct ErrorText {
     /// The fields of the error as one line of JSON, for programs that read the JSON of results.
     var json: String? { try? jsonLine(["error": self.fields]) }
 
-    /// The source as people write it: the path of a file, with its wrappers and members.
+    /// The source as people write it: the path of a file, with its wrappers and members; nil when the message names it.
     private var place: String? {
         guard let text = self.error.locator else { return nil }
         guard let locator = try? BlobLocator(text), let path = locator.filePath,
@@ -75,6 +75,8 @@ struct ErrorText {
         else { return text }
         let wrappers = locator.scheme.split(separator: "+").dropLast().map { "\($0)+" }.joined()
         let members = locator.selectors.map(\.text).joined(separator: "!/")
+        // The message of an error of the system names the file.
+        guard self.error.systemErrorNumber == nil || !wrappers.isEmpty || !members.isEmpty else { return nil }
         return wrappers + name + (members.isEmpty ? "" : "#\(members)")
     }
 }
