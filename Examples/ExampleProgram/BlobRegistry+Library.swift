@@ -1,7 +1,7 @@
 package import BlobStreamsStandard
 import Foundation
 
-#if BLOBSTREAMS_ASSET_LIBRARY
+#if Photos
     extension BlobRegistry {
         /// Returns the standard registry, with the asset library of `BLOB_LIBRARY` in the environment, if that is set.
         package static func standardWithLibrary() throws -> BlobRegistry {

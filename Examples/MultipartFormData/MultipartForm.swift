@@ -69,7 +69,8 @@ private struct Assembly {
     private let boundary: MultipartBoundary
     private var segments: [any BlobInputStreamDataSource] = []
     private var validators: [BlobValidator?] = []
-    private var hasher = CryptoDigest.sha256.makeHasher()
+    /// Nil without the trait `Crypto`.
+    private var hasher = CryptoDigest.all.first?.makeHasher()
 
     init(_ boundary: MultipartBoundary) { self.boundary = boundary }
 
@@ -87,10 +88,10 @@ private struct Assembly {
     mutating func finish(_ throttle: MultipartThrottle?) -> MultipartBody {
         self.appendMemory(Array(((self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)--\r\n").utf8))
         let validators = self.validators.compactMap(\.self)
-        let recipe = "multipart-\(self.hasher.finalizeHexadecimal())"
+        let recipe = validators.count == self.validators.count ? self.hasher?.finalizeHexadecimal() : nil
         return MultipartBody(
             boundary: self.boundary, self.segments,
-            validator: validators.count == self.validators.count ? .combined(recipe, validators) : nil,
+            validator: recipe.map { .combined("multipart-\($0)", validators) },
             throttle: throttle)
     }
 
@@ -101,8 +102,8 @@ private struct Assembly {
 
     private mutating func hash(_ bytes: [UInt8]) {
         // With their length, so that they cannot be confused with the bytes that follow.
-        withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { self.hasher.update($0) }
-        bytes.withUnsafeBytes { self.hasher.update($0) }
+        withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { self.hasher?.update($0) }
+        bytes.withUnsafeBytes { self.hasher?.update($0) }
     }
 }
 

@@ -3,7 +3,7 @@ import BlobTransfer
 import ExampleProgram
 import Foundation
 
-#if BLOBSTREAMS_ASSET_LIBRARY
+#if Photos
     /// Sends all assets of a library by tus, without a copy of any.
     ///
     /// Killed and started again with the same folder of state, it sends only what the server does not have.

@@ -1,9 +1,11 @@
 import BlobCore
 import BlobTransfer
+import CryptoDigest
 
 extension S3Store {
     /// - Throws: The errors of ``KeyChain/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
     convenience init(_ options: S3Source.Options, _ environment: AWSEnvironment) throws {
+        try CryptoDigest.requireTrait(for: "S3Source")
         // Its error counts only if the profile is needed.
         let profile = Result { try environment.profile() }
         let settings = (try? profile.get()) ?? [:]

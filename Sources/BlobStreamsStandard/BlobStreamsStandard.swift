@@ -4,20 +4,20 @@
 @_exported import CryptoDigest
 @_exported import FileSource
 @_exported import GzipSource
+@_exported import HTTPSource
+@_exported import S3Source
 
-#if BLOBSTREAMS_ASSET_LIBRARY
+#if Photos
     @_exported import AssetLibrarySource
-#endif
-#if BLOBSTREAMS_UPLOADS
-    @_exported import HTTPSource
-    @_exported import S3Source
 #endif
 
 extension BlobRegistry {
     /// A registry with all plugins of this package; an asset library is registered separately, with its location.
     public static let standard: BlobRegistry = {
         var registry = BlobRegistry()
-        for provider in [FileSource.provider, .dataURL, .gzip, .zlib, .deflate] + web + BlobProvider.archives {
+        for provider in [
+            FileSource.provider, .dataURL, .gzip, .zlib, .deflate, HTTPSource.provider, S3Source.provider,
+        ] + BlobProvider.archives {
             do {
                 try registry.register(provider)
             } catch {
@@ -26,13 +26,4 @@ extension BlobRegistry {
         }
         return registry
     }()
-
-    /// The providers that need libcurl.
-    private static var web: [BlobProvider] {
-        #if BLOBSTREAMS_UPLOADS
-            [HTTPSource.provider, S3Source.provider]
-        #else
-            []
-        #endif
-    }
 }

@@ -17,13 +17,9 @@ struct MediaLibrary {
         switch task {
         case .pictures:
             // Not needed, but its presence makes other bytes.
-            if blob_jpeg_load() { extras = " with libturbojpeg" }
+            if blob_jpeg_load() == nil { extras = " with libturbojpeg" }
             reason = blob_vips_load(Self.threadCount)
-        case .smallJPEGs:
-            guard blob_jpeg_load() else {
-                self.version = .failure(Self.failure(task, "it is missing or too old"))
-                return
-            }
+        case .smallJPEGs: reason = blob_jpeg_load()
         case .facts: reason = blob_gexiv2_load()
         }
         guard let reason else {
@@ -35,7 +31,6 @@ struct MediaLibrary {
     }
 
     private static func failure(_ task: MediaTask, _ reason: String) -> MediaFailure {
-        let (name, package) = task.library
-        return MediaFailure(.unavailable, "\(name) cannot be loaded (Debian's package is \(package)): \(reason)")
+        MediaFailure(.unavailable, "\(task.library) cannot be loaded: \(reason)")
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-#if !BLOBSTREAMS_ASSET_LIBRARY
+#if !Photos
     /// Replaces the commands of the asset library in a build without it.
     struct LibraryCommand: ParsableCommand {
         static let configuration = CommandConfiguration(

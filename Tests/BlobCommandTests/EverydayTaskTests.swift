@@ -96,20 +96,16 @@ import Testing
         Task("a typo in a member", "blob cat 'site.tgz#site/indx.html'", sees: "'site/index.html'", status: 66),
     ]
 
-    #if BLOBSTREAMS_UPLOADS
-        static let webTasks = [
-            Task(
-                "upload a folder",
-                Self.with("\"$0\" receive --directory got", "blob upload site/ $URL; cat got/deep.txt"),
-                sees: "  site/index.html", "deep"),
-            Task(
-                "resume a download",
-                Self.with("python3 server.py", "blob cat --resume $URL -o got; cmp got big && echo the same"),
-                sees: "trying again, 1 of 5", "the same"),
-        ]
-    #else
-        static let webTasks: [Task] = []
-    #endif
+    static let webTasks = [
+        Task(
+            "upload a folder",
+            Self.with("\"$0\" receive --directory got", "blob upload site/ $URL; cat got/deep.txt"),
+            sees: "  site/index.html", "deep"),
+        Task(
+            "resume a download",
+            Self.with("python3 server.py", "blob cat --resume $URL -o got; cmp got big && echo the same"),
+            sees: "trying again, 1 of 5", "the same"),
+    ]
 
     @Test(arguments: tasks + webTasks) func theTaskIsDoneAtTheFirstTry(task: Task) throws {
         let terminal = try Terminal()

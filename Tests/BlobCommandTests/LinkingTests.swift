@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    #if !BLOBSTREAMS_ASSET_LIBRARY
+    #if !Photos
         /// ICU is two thirds of a static executable.
         @Test(.enabled(if: isLinux)) func withoutTheAssetLibraryThereIsNoICU() throws {
             let outcome = try Launch(Launch.blob).with { $0.program = "/usr/bin/ldd" }.run()

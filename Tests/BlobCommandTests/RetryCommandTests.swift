@@ -175,34 +175,32 @@ import Testing
         expect(try Launch("cat", self.file, "--limit-rate", "1G").run(), prints: self.content)
     }
 
-    #if BLOBSTREAMS_UPLOADS
-        /// Of a store and of a resumable upload, too, for which other numbers are the default.
-        @Test func noRetryIsOneRequest() throws {
-            let server = try RecordingServer { _ in RecordingServer.answer("503 Service Unavailable") }
-            let url = "http://127.0.0.1:\(server.port)"
-            for (number, arguments) in [
-                ["s3://bucket/key", "--endpoint-url", url], ["\(url)/files/", "--resumable", "tus"], ["\(url)/files/"],
-            ].enumerated() {
-                let launch = Launch(["upload", self.file] + arguments + ["--retry", "0"]).with {
-                    $0.prelude = "export AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=key"
-                }
-                let outcome = try launch.run()
-                #expect(outcome.ending != .status(0) && outcome.errorText.contains("503"), "\(outcome.errorText)")
-                #expect(server.requests.count == number + 1, "\(arguments)")
+    /// Of a store and of a resumable upload, too, for which other numbers are the default.
+    @Test func noRetryIsOneRequest() throws {
+        let server = try RecordingServer { _ in RecordingServer.answer("503 Service Unavailable") }
+        let url = "http://127.0.0.1:\(server.port)"
+        for (number, arguments) in [
+            ["s3://bucket/key", "--endpoint-url", url], ["\(url)/files/", "--resumable", "tus"], ["\(url)/files/"],
+        ].enumerated() {
+            let launch = Launch(["upload", self.file] + arguments + ["--retry", "0"]).with {
+                $0.prelude = "export AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=key"
             }
+            let outcome = try launch.run()
+            #expect(outcome.ending != .status(0) && outcome.errorText.contains("503"), "\(outcome.errorText)")
+            #expect(server.requests.count == number + 1, "\(arguments)")
         }
+    }
 
-        @Test func theRateIsThatOfAllUploads() throws {
-            let server = try RecordingServer { _ in RecordingServer.answer("201 Created") }
-            let files = try (0..<6).map { try self.folder.write(Array(self.content.prefix(20_480)), to: "\($0)") }
-            let start = ContinuousClock.now
-            let url = "http://127.0.0.1:\(server.port)/"
-            let outcome = try Launch(["upload", "--limit-rate", "200k", "--jobs", "6"] + files + [url]).run()
-            #expect(outcome.ending == .status(0) && server.requests.count == 6, "\(outcome.errorText)")
-            // The first twentieth of a second's bytes come at once.
-            #expect(ContinuousClock.now - start >= .milliseconds(500))
-        }
-    #endif
+    @Test func theRateIsThatOfAllUploads() throws {
+        let server = try RecordingServer { _ in RecordingServer.answer("201 Created") }
+        let files = try (0..<6).map { try self.folder.write(Array(self.content.prefix(20_480)), to: "\($0)") }
+        let start = ContinuousClock.now
+        let url = "http://127.0.0.1:\(server.port)/"
+        let outcome = try Launch(["upload", "--limit-rate", "200k", "--jobs", "6"] + files + [url]).run()
+        #expect(outcome.ending == .status(0) && server.requests.count == 6, "\(outcome.errorText)")
+        // The first twentieth of a second's bytes come at once.
+        #expect(ContinuousClock.now - start >= .milliseconds(500))
+    }
 
     @Test func tooHighARatioIsALimit() throws {
         let process = try FinishedProcess(

@@ -86,11 +86,7 @@ import Testing
         self.expectText(lines)
     }
 
-    #if BLOBSTREAMS_UPLOADS
-        private static let parts = ["Ranges", "Members", "Damage", "Bins", "Tasks"]
-    #else
-        private static let parts = ["Ranges", "Members", "Damage", "Bins"]
-    #endif
+    private static let parts = ["Ranges", "Members", "Damage", "Bins", "Tasks"]
 
     /// Without Spark: `make spark-check` has it.
     @Test(arguments: parts)

@@ -63,21 +63,19 @@ import Testing
         expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64)
     }
 
-    #if BLOBSTREAMS_UPLOADS
-        // Without the options of uploads, none of its letters is an option.
-        @Test func aFileWhoseNameLooksLikeOptionsIsToldAsOne() throws {
-            try self.folder.write("hello", to: "-dash.txt")
-            let launch = { (arguments: [String]) in
-                try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
-            }
-            let outcome = try launch(["cat", "-dash.txt"])
-            expect(outcome, failsWith: "invalidArgument", 64, saying: "'./-dash.txt'", "'--'")
-            #expect(!outcome.errorText.contains("\\n"))
-            expect(try launch(["cat", "--", "-dash.txt"]), prints: "hello")
-            expect(try launch(["cat", "./-dash.txt"]), prints: "hello")
-            #expect(try !launch(["cat", "-none.txt"]).errorText.contains("\\n"))
+    // Without the options of uploads, none of its letters is an option.
+    @Test func aFileWhoseNameLooksLikeOptionsIsToldAsOne() throws {
+        try self.folder.write("hello", to: "-dash.txt")
+        let launch = { (arguments: [String]) in
+            try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
         }
-    #endif
+        let outcome = try launch(["cat", "-dash.txt"])
+        expect(outcome, failsWith: "invalidArgument", 64, saying: "'./-dash.txt'", "'--'")
+        #expect(!outcome.errorText.contains("\\n"))
+        expect(try launch(["cat", "--", "-dash.txt"]), prints: "hello")
+        expect(try launch(["cat", "./-dash.txt"]), prints: "hello")
+        #expect(try !launch(["cat", "-none.txt"]).errorText.contains("\\n"))
+    }
 
     @Test(arguments: [
         (["help", "ct"], "Did you mean 'cat'?"), (["help", "zzzz"], "The commands: cat"),
@@ -91,10 +89,8 @@ import Testing
 
     @Test func anOptionIsSuggestedForASlipAlone() throws {
         let json = try Launch("cat", "--json", "x").run()
-        #if BLOBSTREAMS_UPLOADS
-            // The parser would suggest --user.
-            expect(json, failsWith: "invalidArgument", 64, saying: "'--json'. 'blob help cat' lists the options.")
-        #endif
+        // The parser would suggest --user.
+        expect(json, failsWith: "invalidArgument", 64, saying: "'--json'. 'blob help cat' lists the options.")
         #expect(!json.errorText.contains("Did you mean"))
         expect(
             try Launch("cat", "--limt-rate", "1", "x").run(), failsWith: "invalidArgument", 64,
@@ -154,7 +150,7 @@ import Testing
         ] as [[Substring]] {
             #expect(rows.contains(row))
         }
-        #if BLOBSTREAMS_ASSET_LIBRARY
+        #if Photos
             #expect(rows.contains(["ph", "origin", "AssetLibrarySource"]))
         #endif
     }

@@ -1,4 +1,4 @@
-#if BLOBSTREAMS_ASSET_LIBRARY
+#if Photos
     import AssetLibrarySource
     import BlobCore
     import BlobTestSupport

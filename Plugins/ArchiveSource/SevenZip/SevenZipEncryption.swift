@@ -1,7 +1,10 @@
 import BlobCore
 import BlobPlatform
-import Crypto
-import CryptoExtras
+
+#if Crypto
+    import Crypto
+    import CryptoExtras
+#endif
 
 /// The encryption of a stream: AES-256 in CBC mode, with a key made of a password by SHA-256 (method 06 F1 07 01).
 struct SevenZipEncryption {
@@ -63,43 +66,57 @@ extension SevenZipEncryption.Secret {
     /// - Throws: ``BlobError/Code/limitExceeded`` for more than 2^24 rounds; the errors of ``BlobContext/check()``.
     /// - Complexity: O(2^cycles); 2^19 rounds take about 0.1 seconds.
     func makeKey(_ context: BlobContext) throws(BlobError) -> SymmetricKey {
-        guard self.cycles != SevenZipEncryption.plain else {
-            let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
-            return SymmetricKey(data: padded.prefix(32))
-        }
-        guard self.cycles <= SevenZipEncryption.maximumCycles else {
-            throw BlobError(
-                .limitExceeded,
-                "The key of the 7z archive takes 2^\(self.cycles) rounds, "
-                    + "the limit is 2^\(SevenZipEncryption.maximumCycles)."
-            )
-        }
-        var hash = SHA256()
-        let round = self.salt + self.password
-        let roundByteCount = round.count + MemoryLayout<UInt64>.size
-        let batchCount = max(1, min(Self.batchByteCount / roundByteCount, 1 << Int(self.cycles)))
-        var batch = [UInt8](repeating: 0, count: batchCount * roundByteCount)
-        for place in 0..<batchCount {
-            batch.replaceSubrange(place * roundByteCount..<place * roundByteCount + round.count, with: round)
-        }
-        var counter: UInt64 = 0
-        let end = UInt64(1) << UInt64(self.cycles)
-        while counter < end {
-            try context.check()
-            let count = Int(min(UInt64(batchCount), end - counter))
-            batch.withUnsafeMutableBytes { batch in
-                for place in 0..<count {
-                    batch.storeBytes(
-                        of: (counter + UInt64(place)).littleEndian,
-                        toByteOffset: place * roundByteCount + round.count, as: UInt64.self)
-                }
-                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: batch[..<(count * roundByteCount)]))
+        #if Crypto
+            guard self.cycles != SevenZipEncryption.plain else {
+                let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
+                return SymmetricKey(data: padded.prefix(32))
             }
-            counter += UInt64(count)
-        }
-        return SymmetricKey(data: hash.finalize())
+            guard self.cycles <= SevenZipEncryption.maximumCycles else {
+                throw BlobError(
+                    .limitExceeded,
+                    "The key of the 7z archive takes 2^\(self.cycles) rounds, "
+                        + "the limit is 2^\(SevenZipEncryption.maximumCycles)."
+                )
+            }
+            var hash = SHA256()
+            let round = self.salt + self.password
+            let roundByteCount = round.count + MemoryLayout<UInt64>.size
+            let batchCount = max(1, min(Self.batchByteCount / roundByteCount, 1 << Int(self.cycles)))
+            var batch = [UInt8](repeating: 0, count: batchCount * roundByteCount)
+            for place in 0..<batchCount {
+                batch.replaceSubrange(place * roundByteCount..<place * roundByteCount + round.count, with: round)
+            }
+            var counter: UInt64 = 0
+            let end = UInt64(1) << UInt64(self.cycles)
+            while counter < end {
+                try context.check()
+                let count = Int(min(UInt64(batchCount), end - counter))
+                batch.withUnsafeMutableBytes { batch in
+                    for place in 0..<count {
+                        batch.storeBytes(
+                            of: (counter + UInt64(place)).littleEndian,
+                            toByteOffset: place * roundByteCount + round.count, as: UInt64.self)
+                    }
+                    hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: batch[..<(count * roundByteCount)]))
+                }
+                counter += UInt64(count)
+            }
+            return SymmetricKey(data: hash.finalize())
+        #else
+            throw .withoutCrypto
+        #endif
     }
 }
+
+#if !Crypto
+    /// The place of a key in a build without swift-crypto, which makes none.
+    struct SymmetricKey: Sendable {}
+
+    extension BlobError {
+        fileprivate static let withoutCrypto = BlobError(
+            .unsupported, "An encrypted 7z needs the trait Crypto of the package BlobStreams, which is off.")
+    }
+#endif
 
 /// The keys of one archive. Deriving one takes about 0.1 seconds, so they are kept as long as the archive is used.
 final class SevenZipKeys: Sendable {
@@ -219,9 +236,13 @@ private struct Decryption: BlobTransform {
                 .truncated, "The encrypted bytes end early.", byteOffset: self.byteOffset + Int64(input.byteCount))
         }
         let blocks = input.extracting(first: count)
-        let plain = try blocks.withUnsafeBytes {
-            try AES._CBC.decrypt($0, using: self.key, iv: AES._CBC.IV(ivBytes: self.previous), noPadding: true)
-        }
+        #if Crypto
+            let plain = try blocks.withUnsafeBytes {
+                try AES._CBC.decrypt($0, using: self.key, iv: AES._CBC.IV(ivBytes: self.previous), noPadding: true)
+            }
+        #else
+            let plain: [UInt8] = try { throw BlobError.withoutCrypto }()
+        #endif
         plain.prefix(rest).withUnsafeBytes { _ = output.append(contentsOf: $0) }
         self.previous = blocks.extracting(last: SevenZipEncryption.blockByteCount).withUnsafeBytes { Array($0) }
         input = input.extracting(droppingFirst: count)

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobPlatform
 import BlobTransfer
-import Crypto
+import CryptoDigest
 
 /// A request as it is signed.
 struct SigV4Request {
@@ -68,8 +68,8 @@ struct SigV4Signer {
     }
 
     private static func authenticationCode(of text: String, with key: [UInt8]) -> [UInt8] {
-        Array(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: key)))
+        CryptoDigest.authenticationCode(of: Array(text.utf8), with: key)
     }
 }
 
-private func sha256(_ text: String) -> String { Array(SHA256.hash(data: Array(text.utf8))).hexadecimal }
+private func sha256(_ text: String) -> String { CryptoDigest.sha256.digest(of: Array(text.utf8)).hexadecimal }

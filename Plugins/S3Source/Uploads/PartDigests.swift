@@ -1,6 +1,6 @@
 import BlobCore
 import BlobPlatform
-import Crypto
+import CryptoDigest
 
 /// The digests of a body by which a store verifies it.
 struct PartDigests: Equatable, Sendable {
@@ -27,21 +27,21 @@ struct PartDigests: Equatable, Sendable {
     private init(of reader: BlobReader, upTo maximumByteCount: Int64) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
-        var (sha256, md5, byteCount) = (SHA256(), Insecure.MD5(), Int64(0))
+        var (sha256, md5, byteCount) = (CryptoDigest.sha256.makeHasher(), CryptoDigest.md5.makeHasher(), Int64(0))
         do {
             while byteCount < maximumByteCount {
                 let room = buffer.prefix(Int(clamping: maximumByteCount - byteCount))
                 let count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: room))
                 if count == 0 { break }
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-                sha256.update(bufferPointer: bytes)
-                md5.update(bufferPointer: bytes)
+                sha256.update(bytes)
+                md5.update(bytes)
                 byteCount += Int64(count)
             }
         } catch {
             throw BlobError(wrapping: error)
         }
-        (self.sha256, self.md5) = (Array(sha256.finalize()).hexadecimal, Array(md5.finalize()))
+        (self.sha256, self.md5) = (sha256.finalizeHexadecimal(), md5.finalize())
         self.byteCount = byteCount
     }
 
@@ -61,8 +61,8 @@ struct PartDigests: Equatable, Sendable {
     }
 
     init(of bytes: Data) {
-        self.sha256 = Array(SHA256.hash(data: bytes)).hexadecimal
-        (self.md5, self.byteCount) = (Array(Insecure.MD5.hash(data: bytes)), Int64(bytes.count))
+        self.sha256 = CryptoDigest.sha256.digest(of: bytes).hexadecimal
+        (self.md5, self.byteCount) = (CryptoDigest.md5.digest(of: bytes), Int64(bytes.count))
     }
 
     /// The value of a `Content-MD5` field.
@@ -89,7 +89,7 @@ enum EntityTag {
 
     /// Returns the tag of an object of parts with these MD5s: the MD5 of all of them, and their number.
     static func combined(_ digests: [[UInt8]]) -> String {
-        "\(Array(Insecure.MD5.hash(data: Data(digests.joined()))).hexadecimal)-\(digests.count)"
+        "\(CryptoDigest.md5.digest(of: Array(digests.joined())).hexadecimal)-\(digests.count)"
     }
 
     /// Returns true when a tag has the form of ``combined(_:)``.

@@ -36,12 +36,12 @@ package enum MediaTask: String, Sendable {
     /// Facts, by libgexiv2.
     case facts
 
-    /// The name of the library, and of Debian's package.
-    package var library: (name: String, package: String) {
+    /// The name of the library.
+    package var library: String {
         switch self {
-        case .pictures: ("libvips", "libvips42")
-        case .smallJPEGs: ("libturbojpeg", "libturbojpeg0")
-        case .facts: ("libgexiv2", "libgexiv2-2")
+        case .pictures: "libvips"
+        case .smallJPEGs: "libturbojpeg"
+        case .facts: "libgexiv2"
         }
     }
 }

@@ -1,7 +1,7 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-#if BLOBSTREAMS_ASSET_LIBRARY
+#if Photos
     import AssetLibrarySource
 #endif
 
@@ -16,7 +16,7 @@ extension BlobRegistry {
         library: String?, unrenderable: UnrenderableChoice = .fail, allowing formats: Set<ArchiveFormat> = []
     ) -> BlobRegistry {
         var providers = Array(BlobProvider.archives(allowing: formats).suffix(formats.count))
-        #if BLOBSTREAMS_ASSET_LIBRARY
+        #if Photos
             let assets = BlobProvider.assetLibrary(unrenderable: unrenderable.policy) {
                 () throws(BlobError) in try LibraryLocation.folder(library)
             }
@@ -48,7 +48,7 @@ extension BlobRegistry {
     }
 }
 
-#if BLOBSTREAMS_ASSET_LIBRARY
+#if Photos
     extension UnrenderableChoice {
         var policy: AssetSource.UnrenderablePolicy {
             switch self {

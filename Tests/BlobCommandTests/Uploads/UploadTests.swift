@@ -193,7 +193,7 @@ import Testing
         }
         let prelude = "export LD_LIBRARY_PATH='\(self.folder.path)'"
         let upload = Launch("upload", path, "http://127.0.0.1:1/x").with { $0.prelude = prelude }
-        expect(try upload.run(), failsWith: "unavailable", 69, saying: "libcurl")
+        expect(try upload.run(), failsWith: "unavailable", 69, saying: "libcurl", "libcurl4 in Debian", "Homebrew")
         expect(try Launch("cat", path).with { $0.prelude = prelude }.run(), prints: "1")
     }
 

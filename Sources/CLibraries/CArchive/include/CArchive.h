@@ -8,6 +8,7 @@
 #include <locale.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
 #ifdef __APPLE__
