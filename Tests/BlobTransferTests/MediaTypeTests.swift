@@ -44,13 +44,26 @@ import Testing
         }
     }
 
-    /// Each byte of a slow source may take as long as the idle limit.
-    @Test func theIdleLimitIsThatOfEachByte() {
-        let context = BlobContext(idleLimit: .seconds(4))
-        // The second is for the source, whose error comes first.
-        #expect(context.forBeginning(of: 1).idleLimit == .seconds(5))
-        #expect(context.forBeginning(of: 12).idleLimit == .seconds(60))
-        #expect(BlobContext().forBeginning(of: 12).idleLimit == nil)
+    /// It waits for no byte that does not come soon.
+    @Test func aSlowSourceConnectsWithItsFirstByte() async throws {
+        let types = Recorder<String?>()
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(0)
+            let lines = String(decoding: connection.received, as: UTF8.self).components(separatedBy: "\r\n")
+            types.append(lines.first { $0.hasPrefix("Content-Type: ") })
+            connection.receiveBody(2)
+            connection.send(created)
+        }
+        let pipe = BlobPipe(info: BlobInfo(byteCount: 2))
+        var request = BlobUploadRequest(.put, server.url)
+        request.mediaTypeDetection = BlobUploadRequest.MediaTypeDetection(byteCount: 12) { "x/\($0.count)" }
+        async let response = BlobUploader().upload(pipe.source, with: request)
+        try await pipe.write(Data([1]))
+        // The head has come, and only then the rest of the body.
+        #expect(await types.values(count: 1) == ["Content-Type: x/1"])
+        try await pipe.write(Data([2]))
+        pipe.finish()
+        #expect(try await response.status == 201)
     }
 
     @Test func thatOfAFieldIsEnough() async throws {

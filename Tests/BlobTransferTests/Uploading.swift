@@ -26,17 +26,15 @@ func failure(
     }
 }
 
-/// When an upload failed, on its own thread: tests may have to wait for theirs.
+/// When an upload failed.
 func timeOfFailure(
     of source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ context: BlobContext
 ) async throws -> (code: BlobError.Code?, time: ContinuousClock.Instant) {
-    try await onThread {
-        do {
-            _ = try BlobUploader().uploadBlocking(source, with: request, context: context)
-            return (nil, .now)
-        } catch {
-            return (BlobError(wrapping: error).code, .now)
-        }
+    do {
+        try await upload(source, request, context)
+        return (nil, .now)
+    } catch {
+        return (BlobError(wrapping: error).code, .now)
     }
 }
 

@@ -69,30 +69,30 @@ import Testing
 
     /// Lookups count until they are over; those that begin are the ones that have waited for longest.
     @Test func fewLookupsAreUnderWayAtATime() throws {
-        var admission = Admission()
+        var limiter = LookupLimiter()
         let transfers = try (0..<100).map { try Self.transfer("http://127.0.0.1:1/\($0)").0 }
-        for transfer in transfers { admission.enqueue(transfer) }
+        for transfer in transfers { limiter.enqueue(transfer) }
         var handles: [CurlHandle] = []
         for round in 0..<4 {
             var begun: [any LoopTransfer] = []
-            while let transfer = admission.next() {
+            while let transfer = limiter.next() {
                 let handle = try CurlHandle()
                 handles.append(handle)
-                admission.begin(try #require(handle.identity), handle)
+                limiter.begin(try #require(handle.identity), handle)
                 begun.append(transfer)
             }
-            let start = round * Admission.maximumLookupCount
+            let start = round * LookupLimiter.maximumLookupCount
             let expected = transfers.dropFirst(start).prefix(32)
             #expect(begun.map(ObjectIdentifier.init) == expected.map(ObjectIdentifier.init))
             // None has an address: they keep their places.
-            #expect(admission.takeHandlesWithAddress().isEmpty && !admission.hasNext && !admission.isEmpty)
+            #expect(limiter.takeHandlesWithAddress().isEmpty && !limiter.hasNext && !limiter.isEmpty)
             for handle in handles {
-                #expect(handle.identity.map { admission.holds($0) } == true)
-                _ = handle.identity.map { admission.take($0) }
+                #expect(handle.identity.map { limiter.holds($0) } == true)
+                _ = handle.identity.map { limiter.take($0) }
             }
             handles = []
         }
-        #expect(admission.isEmpty)
+        #expect(limiter.isEmpty)
     }
 
     /// Names whose lookup needs no server, as a part of them is too long. Half of the transfers are cancelled.

@@ -35,7 +35,9 @@ struct OpenStackUploadTests {
             .fields(for: signed, at: SigningTime(secondsSince1970: Int64(Date().timeIntervalSince1970)))
         let (head, body) = try await request.answer(upTo: 1 << 20, context: BlobContext())
         #expect(head.isSuccess, "\(String(decoding: body, as: UTF8.self))")
-        let found = try S3Document(body).children.first { $0.name == "Upload" && $0.text(of: "Key") == key }
+        let found = try MarkupElement.parse(body).children.first {
+            $0.name.local == "Upload" && $0.text(of: "Key") == key
+        }
         guard let identifier = found?.text(of: "UploadId") else { return nil }
         let address = try S3Address(BlobLocator("s3://bucket/\(key)"))
         let client = S3Client(S3Requests(address, store), try BlobUploader(), S3Client.Limits(), BlobContext())

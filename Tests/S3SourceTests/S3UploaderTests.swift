@@ -109,15 +109,6 @@ import Testing
         #expect(store.object == bytes && store.sentParts.count { $0 == 1 } == 6)
     }
 
-    @Test func pausesDoubleUntilAnotherRequestIsAccepted() {
-        var limits = S3Client.Limits()
-        limits.maximumRetryCount = 8
-        var repetition = S3Repetition(limits, acceptedCount: 3)
-        let pauses = (0..<9).map { _ in repetition.pause(acceptedCount: 3) }
-        #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60].map { .seconds($0) } + [nil])
-        #expect([4, 4, 5].map { repetition.pause(acceptedCount: $0) } == [1, 2, 1].map { .seconds($0) })
-    }
-
     /// The store tells the time, by which the request is signed once more.
     @Test func aClockThatIsWrongIsCorrected() async throws {
         let (date, body) = ("Thu, 01 Jan 2026 00:00:00 GMT", "<Error><Code>RequestTimeTooSkewed</Code></Error>")

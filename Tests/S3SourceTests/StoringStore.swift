@@ -93,7 +93,7 @@ final class StoringStore: Sendable {
         uploader.limits = PartLimits(
             minimumByteCount: 10, maximumByteCount: 100_000, maximumCount: maximumCount, unit: 10)
         (uploader.partByteCount, uploader.singleByteCount) = (1000, 1000)
-        uploader.firstPause = .milliseconds(1)
+        uploader.retry.maximumDelays = .zero ... .milliseconds(1)
         return uploader
     }
 

@@ -12,6 +12,9 @@ struct ContainerEndpoint: Sendable {
 
     private static let idleLimit = Duration.seconds(5)
 
+    /// The maximum length of an answer in bytes.
+    private static let maximumByteCount = 64 * 1024
+
     private let url: TransferURL
     private let environment: AWSEnvironment
 
@@ -41,7 +44,7 @@ struct ContainerEndpoint: Sendable {
                 try field.validate(reserved: [], "")
                 request.privateFields = [field]
             }
-            try Transfer(request, WholeAnswer { completion($0.flatMap(Self.keys)) }).start()
+            try request.start(upTo: Self.maximumByteCount) { completion($0.flatMap(Self.keys)) }
         } catch {
             completion(.failure(BlobError(wrapping: error)))
         }
@@ -65,10 +68,16 @@ struct ContainerEndpoint: Sendable {
         let Expiration: String?
     }
 
-    private static func keys(_ json: [UInt8]) -> Result<AccessKeys, BlobError> {
+    private static func keys(_ answer: CollectedAnswer) -> Result<AccessKeys, BlobError> {
         Result { () throws(BlobError) in
+            // Without the explanation, which may repeat the request.
+            guard answer.head.status == 200 else {
+                throw BlobError(
+                    .permissionDenied, "The endpoint of the container's credentials answered \(answer.head.status).",
+                    isTransient: answer.head.status >= 500)
+            }
             // The answer is not shown: it holds secrets.
-            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json)) else {
+            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) else {
                 throw BlobError(.corrupted, "The endpoint of the container's credentials answered without any.")
             }
             return try AccessKeys(
@@ -76,39 +85,5 @@ struct ContainerEndpoint: Sendable {
                 expiration: answer.Expiration.flatMap { try? Date($0, strategy: .iso8601) }
             ).checked()
         }
-    }
-}
-
-/// Collects a short answer.
-private final class WholeAnswer: TransferSink {
-    private static let maximumByteCount = 64 * 1024
-
-    private let bytes = Locked<[UInt8]>([])
-    private let completion: @Sendable (Result<[UInt8], BlobError>) -> Void
-
-    init(_ completion: @escaping @Sendable (Result<[UInt8], BlobError>) -> Void) { self.completion = completion }
-
-    func begin(_ head: ResponseHead) -> TransferDisposition { head.status == 200 ? .deliver : .explain }
-
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        self.bytes.withLock { $0 += bytes.prefix(Self.maximumByteCount + 1 - $0.count) }
-        return true
-    }
-
-    func flush() {}
-
-    /// Without the explanation, which may repeat the request.
-    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
-        BlobError(
-            .permissionDenied, "The endpoint of the container's credentials answered \(head.status).",
-            isTransient: head.status >= 500)
-    }
-
-    func end(_ error: BlobError?) {
-        let bytes = self.bytes.withLock { $0 }
-        if let error { return self.completion(.failure(error)) }
-        self.completion(
-            bytes.count <= Self.maximumByteCount
-                ? .success(bytes) : .failure(BlobError(.limitExceeded, "The credentials are too long.")))
     }
 }

@@ -61,7 +61,8 @@ final class KeyChain: Sendable {
         guard let endpoint = try ContainerEndpoint(environment) else {
             throw BlobError(
                 .permissionDenied,
-                "There are no credentials in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container.")
+                "There are no credentials in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container.",
+                remedy: .unsignedRequests)
         }
         self.origin = .container(endpoint)
     }
@@ -125,4 +126,21 @@ extension AccessKeys {
         }
         return self
     }
+}
+
+/// The credentials of a user of a store. Nothing of them appears in descriptions.
+struct AccessKeys: Sendable, Equatable {
+    /// The access key ID.
+    let identifier: String
+    /// The secret access key.
+    let secret: String
+    /// The token of temporary credentials; nil for others.
+    var sessionToken: String?
+    /// The moment from which the store refuses them; nil is never.
+    var expiration: Date?
+}
+
+extension AccessKeys: CustomStringConvertible, CustomReflectable {
+    var description: String { "AccessKeys(***)" }
+    var customMirror: Mirror { Mirror(self, children: []) }
 }

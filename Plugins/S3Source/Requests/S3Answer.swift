@@ -11,10 +11,9 @@ struct S3Answer {
     let region: String?
 
     init(_ head: ResponseHead, _ explanation: [UInt8]) {
-        let text = String(decoding: explanation, as: UTF8.self)
-        self.code = Self.element("Code", in: text)
-        self.message = Self.element("Message", in: text)
-        let region = head.value(of: "x-amz-bucket-region") ?? Self.element("Region", in: text)
+        let document = try? MarkupElement.parse(explanation)
+        (self.code, self.message) = (document?.first("Code"), document?.first("Message"))
+        let region = head.value(of: "x-amz-bucket-region") ?? document?.first("Region")
         // It becomes part of a host name.
         self.region = region.flatMap { Self.isRegion($0) ? $0 : nil }
     }
@@ -22,17 +21,6 @@ struct S3Answer {
     /// Returns true for a text that can be the name of a region.
     static func isRegion(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789-".utf8.contains)
-    }
-
-    /// Returns the text of the first element of a name.
-    private static func element(_ name: String, in text: String) -> String? {
-        guard let start = text.firstRange(of: "<\(name)>")?.upperBound,
-            let end = text[start...].firstRange(of: "</\(name)>")?.lowerBound
-        else { return nil }
-        let entities = ["&lt;": "<", "&gt;": ">", "&quot;": "\"", "&apos;": "'", "&amp;": "&"]
-        return ["&lt;", "&gt;", "&quot;", "&apos;", "&amp;"].reduce(String(text[start..<end])) { text, entity in
-            text.replacing(entity, with: entities[entity] ?? "")
-        }
     }
 
     /// The kinds of errors by the code of the store; others are known by the status of the answer.
@@ -62,5 +50,15 @@ struct S3Answer {
         var error = BlobError(kind.code, text.hasSuffix(".") ? text : text + ".", isTransient: kind.isTransient)
         error.retryDelay = plain.retryDelay
         return error
+    }
+}
+
+extension MarkupElement {
+    /// Returns the text of the first element of a name directly in this one; nil without one.
+    func text(of name: String) -> String? { self.children.first { $0.name.local == name }?.trimmedText }
+
+    /// Returns the text of the first element of a name in this one, at any depth; nil without one.
+    fileprivate func first(_ name: String) -> String? {
+        self.text(of: name) ?? self.children.lazy.compactMap { $0.first(name) }.first
     }
 }

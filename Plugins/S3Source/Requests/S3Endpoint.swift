@@ -50,3 +50,68 @@ struct S3Endpoint: Sendable {
         return (url, SigV4Request(path: path, query: query, fields: [BlobHTTPField("Host", url.origin.host + port)]))
     }
 }
+
+/// The object that a locator names: `s3://BUCKET/KEY?versionId=VERSION`.
+struct S3Address: Sendable, Equatable {
+    let bucket: String
+    /// The bytes of the key; seldom anything but UTF-8.
+    let key: [UInt8]
+    var version: String?
+
+    /// - Throws: ``BlobError/Code/invalidLocator``.
+    init(_ locator: BlobLocator) throws(BlobError) {
+        let text = locator.schemeSpecificPart
+        let path = text.prefix { $0 != "?" }
+        guard path.hasPrefix("//") else { throw Self.invalid("is written as in s3://bucket/key") }
+        let authority = path.dropFirst(2).prefix { $0 != "/" }
+        // Nothing that could end the host of a URL, or begin another part of it.
+        guard (1...255).contains(authority.utf8.count), authority.utf8.allSatisfy(Self.bucketCharacters.contains) else {
+            throw Self.invalid("has a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
+        }
+        self.bucket = String(authority)
+        self.key = PercentEncoding.decode(path.dropFirst(2 + authority.count + 1).utf8) ?? []
+        guard !self.key.isEmpty else { throw Self.invalid("names a key; buckets are not listed") }
+        guard path.count < text.count else { return }
+        for parameter in text.dropFirst(path.count + 1).split(separator: "&", omittingEmptySubsequences: false) {
+            let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0] == "versionId", self.version == nil, !parts[1].isEmpty,
+                let version = PercentEncoding.decode(parts[1].utf8).flatMap({ String(validating: $0, as: UTF8.self) })
+            else { throw Self.invalid("has no query but ?versionId=VERSION; a '?' in a key is %3F") }
+            self.version = version
+        }
+    }
+
+    private static let bucketCharacters = ByteSet(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_".utf8)
+
+    private static func invalid(_ rule: String) -> BlobError {
+        BlobError(.invalidLocator, "An s3 locator \(rule).", operation: "resolve")
+    }
+
+    /// True when the bucket can be a part of a host name that a certificate of AWS covers.
+    var isHostName: Bool {
+        (3...63).contains(self.bucket.utf8.count) && self.bucket.first != "-" && self.bucket.last != "-"
+            && self.bucket.utf8.allSatisfy {
+                (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
+            }
+    }
+
+    /// The key as the path of a request: each segment percent-encoded once; `//`, `.` and `..` stay.
+    var encodedKey: String { PercentEncoding.encode(self.key, leaving: Self.segmentCharacters.union("/".utf8)) }
+
+    /// The locator of the object without its version.
+    var text: String { "s3://\(self.bucket)/\(self.encodedKey)" }
+
+    /// The query of a request.
+    var query: [(name: String, value: String)] {
+        self.version.map { [("versionId", PercentEncoding.encode($0.utf8, leaving: Self.segmentCharacters))] } ?? []
+    }
+
+    /// The characters that a signed path has unencoded: those that RFC 3986 calls unreserved.
+    static let segmentCharacters = Self.bucketCharacters.union("~".utf8)
+
+    /// The last component of the key, for people.
+    var name: String? {
+        self.key.split(separator: UInt8(ascii: "/")).last.flatMap { String(validating: $0, as: UTF8.self) }
+    }
+}

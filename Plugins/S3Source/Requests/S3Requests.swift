@@ -1,6 +1,7 @@
 import BlobCore
 import BlobPlatform
 import BlobTransfer
+import CryptoDigest
 
 /// The signed requests for an object of a store.
 final class S3Requests: RemoteRequests {
@@ -65,5 +66,59 @@ final class S3Requests: RemoteRequests {
             guard let region = answer.region, [301, 307, 400].contains(head.status) else { return false }
             return self.region.exchange(region) != region
         }
+    }
+}
+
+/// A request about an object, as it is before it is signed.
+struct S3Call: Sendable {
+    var method = "GET"
+    /// The names and values of the query, percent-encoded.
+    var parameters: [(name: String, value: String)] = []
+    /// The header fields, all of which are signed.
+    var fields: [BlobHTTPField] = []
+    /// The SHA-256 of the body in hexadecimal digits.
+    var payloadHash = SigV4Request.emptyPayloadHash
+    /// False when the request is made once only, unless the store refused it: its effect would come twice.
+    var isRepeatable = true
+}
+
+/// A store with the keys for it, shared by the sources of its objects.
+final class S3Store: Sendable {
+    let endpoint: S3Endpoint
+    let keys: KeyChain
+    let region: String
+    let settings: BlobTransferSettings
+    /// The seconds by which the clock of the store is ahead of that of this machine.
+    let clockSkew = Locked<Int64>(0)
+
+    init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: BlobTransferSettings) {
+        (self.endpoint, self.keys, self.region, self.settings) = (endpoint, keys, region, settings)
+    }
+
+    /// - Throws: The errors of ``KeyChain/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
+    convenience init(_ options: S3Source.Options, _ environment: AWSEnvironment) throws {
+        try CryptoDigest.requireTrait(for: "S3Source")
+        // Its error counts only if the profile is needed.
+        let profile = Result { try environment.profile() }
+        let settings = (try? profile.get()) ?? [:]
+        let endpoint = try S3Endpoint(
+            options.endpoint ?? environment.value("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") ?? settings["endpoint_url"]
+        )
+        let region =
+            options.region ?? environment.value("AWS_REGION", "AWS_DEFAULT_REGION") ?? settings["region"]
+            ?? S3Endpoint.defaultRegion
+        guard S3Answer.isRegion(region) else {
+            throw BlobError(.invalidArgument, "A region has lower-case letters, digits and '-' only.")
+        }
+        let keys =
+            switch options.credentials.kind {
+            case .anonymous: KeyChain(nil)
+            case .keys(let keys): KeyChain(try keys.checked())
+            case .automatic: try KeyChain(environment) { try profile.get() }
+            }
+        var transfers = options.transfers
+        // The signature is the only authorization.
+        (transfers.credentials, transfers.netrcFile) = (nil, nil)
+        self.init(endpoint, keys, region: region, transfers)
     }
 }

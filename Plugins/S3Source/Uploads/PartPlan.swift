@@ -1,4 +1,6 @@
 import BlobCore
+import BlobPlatform
+import CryptoDigest
 
 /// The limits of parts, as S3 has them.
 struct PartLimits: Equatable, Sendable {
@@ -57,5 +59,102 @@ struct PartPlan: Equatable, Sendable {
             .limitExceeded,
             "The source has more than \(self.limits.maximumCount) parts of \(self.partByteCount) bytes, which is the "
                 + "limit: make the parts larger.", operation: "write")
+    }
+}
+
+/// The digests of a body by which a store verifies it.
+struct PartDigests: Equatable, Sendable {
+    private static let bufferByteCount = 256 * 1024
+
+    /// The SHA-256, which is signed, in hexadecimal digits.
+    let sha256: String
+    /// The MD5: the entity tag of parts and objects that are not encrypted.
+    let md5: [UInt8]
+    let byteCount: Int64
+
+    /// Digests the content of a source, on this thread.
+    ///
+    /// - Throws: The errors of the source, ``BlobError/Code/changed`` among them.
+    init(
+        of source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws(BlobError) {
+        let reader = try source.open(matching: validator, context: context)
+        defer { reader.close() }
+        try self.init(of: reader, upTo: .max)
+    }
+
+    /// Digests the next bytes of a reader, at most `maximumByteCount`.
+    private init(of reader: BlobReader, upTo maximumByteCount: Int64) throws(BlobError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        var (sha256, md5, byteCount) = (CryptoDigest.sha256.makeHasher(), CryptoDigest.md5.makeHasher(), Int64(0))
+        do {
+            while byteCount < maximumByteCount {
+                let room = buffer.prefix(Int(clamping: maximumByteCount - byteCount))
+                let count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: room))
+                if count == 0 { break }
+                let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                sha256.update(bytes)
+                md5.update(bytes)
+                byteCount += Int64(count)
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        (self.sha256, self.md5) = (sha256.finalizeHexadecimal(), md5.finalize())
+        self.byteCount = byteCount
+    }
+
+    /// Returns the MD5 of each part of a source, which is read once.
+    static func md5s(
+        of source: any BlobInputStreamDataSource, _ plan: PartPlan, matching validator: BlobValidator?,
+        _ context: BlobContext
+    ) throws(BlobError) -> [[UInt8]] {
+        let reader = try source.open(matching: validator, context: context)
+        defer { reader.close() }
+        var digests: [[UInt8]] = []
+        while true {
+            let part = try Self(of: reader, upTo: plan.partByteCount)
+            if part.byteCount > 0 || digests.isEmpty { digests.append(part.md5) }
+            guard part.byteCount == plan.partByteCount else { return digests }
+        }
+    }
+
+    init(of bytes: Data) {
+        self.sha256 = CryptoDigest.sha256.digest(of: bytes).hexadecimal
+        (self.md5, self.byteCount) = (CryptoDigest.md5.digest(of: bytes), Int64(bytes.count))
+    }
+
+    /// The value of a `Content-MD5` field.
+    var contentMD5: String { Data(self.md5).base64EncodedString() }
+}
+
+/// The entity tags of stores, as they stand between quotes.
+enum EntityTag {
+    /// Returns the text of a tag, without quotes.
+    static func text(_ tag: String) -> String { tag.filter { $0 != "\"" } }
+
+    /// Returns true for 32 hexadecimal digits, which are the MD5 of a part that is not encrypted.
+    static func isMD5(_ tag: String) -> Bool {
+        let text = self.text(tag)
+        return text.utf8.count == 32 && text.allSatisfy(\.isHexDigit)
+    }
+
+    /// Returns the bytes of a tag of 32 hexadecimal digits; nil for any other.
+    static func md5(_ tag: String) -> [UInt8]? {
+        guard self.isMD5(tag) else { return nil }
+        let digits = self.text(tag).compactMap(\.hexDigitValue)
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
+    }
+
+    /// Returns the tag of an object of parts with these MD5s: the MD5 of all of them, and their number.
+    static func combined(_ digests: [[UInt8]]) -> String {
+        "\(CryptoDigest.md5.digest(of: Array(digests.joined())).hexadecimal)-\(digests.count)"
+    }
+
+    /// Returns true when a tag has the form of ``combined(_:)``.
+    static func isCombined(_ tag: String) -> Bool {
+        let parts = self.text(tag).split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && self.isMD5(String(parts[0])) && Int(parts[1]) != nil
     }
 }

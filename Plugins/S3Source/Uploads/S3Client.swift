@@ -8,13 +8,13 @@ struct S3Client: Sendable {
 
     /// The limits of each request.
     struct Limits: Sendable {
-        var firstPause = Duration.seconds(1)
-        var maximumRetryCount = 5
+        /// The rules of repetition, by which failures are counted afresh when the store has accepted another request.
+        var retry = BlobRetry(maximumRetryCount: S3Uploader.defaultRetryCount)
         var idleLimit = BlobTransferSettings.defaultIdleLimit
         /// The rate that the requests share.
-        var pace: RatePace?
-        /// Receives each error after which a request is repeated, the number of that attempt, and of those in a row.
-        var onRetry: (@Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void)?
+        var allowance: ByteAllowance?
+        /// Called before each repetition of a request.
+        var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
     }
 
     /// An answer with status 200 to 299.
@@ -25,9 +25,16 @@ struct S3Client: Sendable {
         let secrets: SentSecrets
 
         /// - Throws: ``BlobError/Code/corrupted`` when the body is no document of this name.
-        func document(_ name: String) throws(BlobError) -> S3Document {
-            let document = try S3Document(self.body)
-            guard document.name == name else { throw S3Client.corrupted("a document '\(document.name)'") }
+        func document(_ name: String) throws(BlobError) -> MarkupElement {
+            let document: MarkupElement
+            do throws(BlobError) {
+                document = try MarkupElement.parse(self.body)
+            } catch {
+                throw S3Client.corrupted("a document that is not valid: \(error.message)")
+            }
+            guard document.name.local == name else {
+                throw S3Client.corrupted("a document '\(document.name.local)'")
+            }
             return document
         }
     }
@@ -56,7 +63,7 @@ struct S3Client: Sendable {
         onProgress: (@Sendable (Int64) -> Void)? = nil, _ read: (Answer) throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
         var isCorrected = false
-        var repetition = S3Repetition(self.limits, acceptedCount: self.acceptedCount.withLock { $0 })
+        var (failures, knownCount) = (RetryFailures(self.limits.retry), self.acceptedCount.withLock { $0 })
         while true {
             do throws(BlobError) {
                 let answer = try await self.answer(call, body, validator, onProgress)
@@ -77,19 +84,15 @@ struct S3Client: Sendable {
             } catch {
                 var error = error
                 error.locator = error.locator ?? (error.operation == "write" ? self.requests.address.text : nil)
-                guard self.mayRepeat(error, call),
-                    let pause = repetition.pause(acceptedCount: self.acceptedCount.withLock { $0 })
-                else { throw error }
-                self.limits.onRetry?(error, repetition.retryCount, self.limits.maximumRetryCount)
-                try await self.context.sleep(for: error.retryDelay ?? pause)
+                guard error.operation == "write" else { throw error }
+                let acceptedCount = self.acceptedCount.withLock { $0 }
+                if acceptedCount != knownCount { failures.end() }
+                knownCount = acceptedCount
+                let attempt = try failures.attempt(after: error, self.context)
+                self.limits.onAttempt?(attempt)
+                try await self.context.sleep(for: attempt.delay)
             }
         }
-    }
-
-    private func mayRepeat(_ error: BlobError, _ call: S3Call) -> Bool {
-        guard error.operation == "write", error.code != .cancelled else { return false }
-        // The engine takes a broken POST for one that must not come twice.
-        return error.isTransient || call.isRepeatable && [.io, .truncated, .timedOut].contains(error.code)
     }
 
     private func answer(
@@ -106,7 +109,7 @@ struct S3Client: Sendable {
         }
         var request = BlobUploadRequest(method, url.text, fields: fields)
         (request.settings, request.idleLimit) = (store.settings, self.limits.idleLimit)
-        request.pace = self.limits.pace
+        (request.allowance, request.isRepeatable) = (self.limits.allowance, call.isRepeatable)
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
         let secrets = SentSecrets([url.text], fields, store.settings)
         do throws(BlobError) {
@@ -139,6 +142,8 @@ struct S3Client: Sendable {
     }
 
     static func corrupted(_ what: String) -> BlobError {
-        BlobError(.corrupted, "The store answered with \(what).", operation: "write", isTransient: false)
+        BlobError(
+            .corrupted, "The store answered with \(what)\(what.hasSuffix(".") ? "" : ".")", operation: "write",
+            isTransient: false)
     }
 }

@@ -11,7 +11,7 @@ struct S3UploadJob: Sendable {
     let progress: PartProgress
     private let address: S3Address
     private let stateFile: StateFile<S3UploadState>?
-    private var object: ObjectOfParts { ObjectOfParts(client: self.client) }
+    private var object: MultipartCompletion { MultipartCompletion(client: self.client) }
 
     init(
         _ settings: S3Uploader, _ source: any BlobInputStreamDataSource, _ address: S3Address, _ context: BlobContext
@@ -52,9 +52,9 @@ struct S3UploadJob: Sendable {
             }
         }
         if mustBuffer {
-            return try await BufferedParts(job: self, plan: plan, info: info, stored: stored).store(upload)
+            return try await SequentialPartUpload(job: self, plan: plan, info: info, stored: stored).store(upload)
         }
-        return try await SlicedParts(job: self, plan: plan, info: info, stored: stored).store(upload)
+        return try await ConcurrentPartUpload(job: self, plan: plan, info: info, stored: stored).store(upload)
     }
 
     /// Makes a call that may block, while no thread of tasks waits.
@@ -204,4 +204,21 @@ struct S3UploadJob: Sendable {
                 == PartDigests(of: self.source, matching: info.validator, context)
         }
     }
+}
+
+/// The facts by which another process continues an upload in parts.
+struct S3UploadState: Codable, Equatable, Sendable {
+    /// The locator of the object.
+    var object: String
+    /// The identifier that the store gave the upload.
+    var identifier: String
+    var partByteCount: Int64
+    /// The length of the source in bytes; nil when it was unknown.
+    var byteCount: Int64?
+    /// The strength and the token of the source's validator.
+    var isStrong: Bool
+    var validator: String
+
+    /// The validator of the source.
+    var identity: BlobValidator { self.isStrong ? .strong(self.validator) : .weak(self.validator) }
 }

@@ -105,6 +105,10 @@ package struct RetryFailures {
         package let number, limit: Int
         /// The time before the attempt.
         package let delay: Duration
+
+        package init(after error: BlobError, number: Int, of limit: Int, delay: Duration = .zero) {
+            (self.error, self.number, self.limit, self.delay) = (error, number, limit, delay)
+        }
     }
 
     private let rules: BlobRetry
@@ -123,7 +127,7 @@ package struct RetryFailures {
     /// - Throws: As ``delay(after:_:)``.
     package mutating func attempt(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Attempt {
         let delay = try self.delay(after: error, context)
-        return Attempt(error: error, number: self.countInRow, limit: self.rules.maximumRetryCount, delay: delay)
+        return Attempt(after: error, number: self.countInRow, of: self.rules.maximumRetryCount, delay: delay)
     }
 
     /// Counts a failure, and returns the delay before the next attempt: the one that the source asks for if that is

@@ -1,5 +1,3 @@
-import BlobPlatform
-
 /// A layer that delivers no more than a number of bytes a second, on average. Blocks no thread.
 package struct ThrottledSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
@@ -18,68 +16,74 @@ package struct ThrottledSource: ForwardingSource {
     }
 
     package func inspector(_ opening: BlobOpening) -> (any BlobInspector)? {
-        Throttle(allowance: self.makeAllowance())
-    }
-}
-
-/// A number of bytes that may be delivered now, which grows with time up to that of a tenth of a second.
-package final class ByteAllowance: Sendable {
-    private struct State {
-        var byteCount: Double
-        var moment = Moment.now
+        Throttle(share: ByteAllowance.Share(of: self.makeAllowance()))
     }
 
-    private let bytesPerSecond: Double
-    private let maximumByteCount: Double
-    private let state: Locked<State>
+    private struct Throttle: BlobInspector {
+        let share: ByteAllowance.Share
 
-    /// - Parameter bytesPerSecond: The rate, from 1.
-    package init(bytesPerSecond: Int64) {
-        precondition(bytesPerSecond > 0, "A rate is at least one byte a second.")
-        self.bytesPerSecond = Double(bytesPerSecond)
-        self.maximumByteCount = max(self.bytesPerSecond / 10, 1)
-        self.state = Locked(State(byteCount: self.maximumByteCount))
-    }
+        func room() -> BlobRoom {
+            let byteCount = self.share.available()
+            return byteCount > 0 ? .bytes(Int64(byteCount)) : .wait(until: self.share.start)
+        }
 
-    /// Takes at most `byteCount` bytes. With less than one, returns none, and the delay until the allowance is whole
-    /// again, so that reads stay large.
-    fileprivate func take(atMost byteCount: Int) -> (byteCount: Int, delay: Duration) {
-        self.state.withLock { state in
-            let now = Moment.now
-            let grown = state.byteCount + now.timeInterval(since: state.moment) * self.bytesPerSecond
-            (state.byteCount, state.moment) = (min(grown, self.maximumByteCount), now)
-            guard state.byteCount >= 1 else {
-                return (0, .seconds((self.maximumByteCount - state.byteCount) / self.bytesPerSecond))
-            }
-            let taken = min(byteCount, Int(state.byteCount))
-            state.byteCount -= Double(taken)
-            return (taken, .zero)
+        func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+            self.share.use(bytes.byteCount)
+            return 0..<bytes.byteCount
         }
     }
-
-    fileprivate func giveBack(_ byteCount: Int) { self.state.withLock { $0.byteCount += Double(byteCount) } }
 }
 
-private struct Throttle: BlobInspector {
-    /// The most bytes that pass at once.
-    private static let maximumByteCount = 1 << 20
+/// A rate in bytes a second that readers and requests share.
+///
+/// Each takes the next portion of bytes in turn, which may pass from the time at which the portions before it are over.
+/// A pause is made up for, up to a quarter of a second.
+package final class ByteAllowance: Sendable {
+    private static let longestBacklog = Duration.milliseconds(250)
+    /// The largest portion, which is efficient to read and to send.
+    private static let maximumPortionByteCount: Int64 = 256 * 1024
+    /// The number of portions a second, for a steady flow.
+    private static let portionsPerSecond: Int64 = 20
 
-    private let allowance: ByteAllowance
-    /// The bytes that were taken from the allowance, and have not passed.
-    private var taken = 0
+    private let bytesPerSecond: Double
+    private let portionByteCount: Int
+    private let next: Locked<ContinuousClock.Instant>
 
-    init(allowance: ByteAllowance) { self.allowance = allowance }
-
-    mutating func room() -> BlobRoom {
-        self.allowance.giveBack(self.taken)
-        let (allowed, delay) = self.allowance.take(atMost: Self.maximumByteCount)
-        self.taken = allowed
-        return allowed > 0 ? .bytes(Int64(allowed)) : .wait(until: .now + delay)
+    /// - Parameter bytesPerSecond: The rate, from 1.
+    package init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
+        precondition(bytesPerSecond > 0, "A rate is at least one byte a second.")
+        self.bytesPerSecond = Double(bytesPerSecond)
+        self.portionByteCount = Int(min(max(1, bytesPerSecond / Self.portionsPerSecond), Self.maximumPortionByteCount))
+        self.next = Locked(now)
     }
 
-    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
-        self.allowance.giveBack(self.taken - bytes.byteCount)
-        self.taken = 0
-        return 0..<bytes.byteCount
+    private func duration(of byteCount: Int) -> Duration { .seconds(Double(byteCount) / self.bytesPerSecond) }
+
+    /// The portions of one reader or request, whose owner makes one call at a time. The unused rest is given back at its
+    /// end.
+    package final class Share: @unchecked Sendable {  // Safe: its owner makes one call at a time.
+        private let allowance: ByteAllowance
+        private var byteCount = 0
+        /// The time from which the bytes of the current portion may pass.
+        package private(set) var start = ContinuousClock.now
+
+        package init(of allowance: ByteAllowance) { self.allowance = allowance }
+
+        deinit { self.allowance.next.withLock { $0 -= self.allowance.duration(of: self.byteCount) } }
+
+        /// Returns the number of bytes that may pass now; if 0, none may before ``start``.
+        package func available(at now: ContinuousClock.Instant = .now) -> Int {
+            if self.byteCount == 0 {
+                (self.byteCount, self.start) = self.allowance.next.withLock { [allowance] next in
+                    let start = max(next, now - ByteAllowance.longestBacklog)
+                    next = start + allowance.duration(of: allowance.portionByteCount)
+                    return (allowance.portionByteCount, start)
+                }
+            }
+            return self.start <= now ? self.byteCount : 0
+        }
+
+        /// - Parameter byteCount: At most the number of the last ``available(at:)``.
+        package func use(_ byteCount: Int) { self.byteCount -= byteCount }
     }
 }

@@ -1,5 +1,3 @@
-import CCurl
-
 /// The settings of connections, for downloads and uploads.
 public struct BlobTransferSettings: Sendable, Equatable {
     /// The longest time without activity, if the context of a job has no limit of its own.
@@ -57,39 +55,4 @@ extension BlobTransferSettings: CustomStringConvertible, CustomReflectable {
 
     /// Nothing.
     public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension CurlHandle {
-    /// Sets what all requests have in common, and the settings of their connection.
-    ///
-    /// - Parameters:
-    ///   - url: An `http` or `https` URL without credentials.
-    ///   - urlCredentials: The credentials of the first URL, if it has any.
-    ///   - mayAuthenticate: False when a redirection has led to another origin.
-    package func setUp(
-        _ url: String, _ settings: BlobTransferSettings, _ urlCredentials: BlobTransferSettings.Credentials?,
-        mayAuthenticate: Bool = true
-    ) {
-        self.setUp(url, connectLimit: settings.connectLimit)
-        if let proxy = settings.proxy { self.set(CURLOPT_PROXY, proxy) }
-        if let file = settings.certificateFile { self.set(CURLOPT_CAINFO, file) }
-        if settings.isInsecure {
-            self.set(CURLOPT_SSL_VERIFYPEER, 0)
-            self.set(CURLOPT_SSL_VERIFYHOST, 0)
-        }
-        guard mayAuthenticate else { return }
-        if let file = settings.clientCertificateFile {
-            self.set(CURLOPT_SSLCERT, file)
-            self.set(CURLOPT_SSLKEY, settings.clientKeyFile ?? file)
-            // Without one, OpenSSL would ask for the password of an encrypted key.
-            self.set(CURLOPT_KEYPASSWD, "")
-        }
-        if let credentials = settings.credentials ?? urlCredentials {
-            self.set(CURLOPT_USERNAME, credentials.user)
-            self.set(CURLOPT_PASSWORD, credentials.password)
-        } else if let file = settings.netrcFile {
-            self.set(CURLOPT_NETRC, Int(CURL_NETRC_REQUIRED.rawValue))
-            self.set(CURLOPT_NETRC_FILE, file)
-        }
-    }
 }

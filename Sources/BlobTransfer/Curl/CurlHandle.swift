@@ -1,18 +1,18 @@
-package import BlobCore
+import BlobCore
 import BlobPlatform
-package import CCurl
+import CCurl
 
 /// A request of libcurl, for a ``CurlMulti``. Use it on one thread at a time.
-package final class CurlHandle {
+final class CurlHandle {
     private var easy: UnsafeMutableRawPointer?
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var setupCode = CURLE_OK
     /// The transfer of the callbacks, kept until the request is freed.
-    var owner: (any LoopTransfer)?
+    private var owner: (any LoopTransfer)?
 
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
-    package init() throws(BlobError) {
+    init() throws(BlobError) {
         try CurlLibrary.load()
         guard let easy = blob_curl_easy_init() else { throw CurlLibrary.couldNotStart }
         self.easy = easy
@@ -27,68 +27,72 @@ package final class CurlHandle {
     }
 
     /// The identity of the request within its multi handle; nil once it is closed.
-    package var identity: UnsafeMutableRawPointer? { self.easy }
+    var identity: UnsafeMutableRawPointer? { self.easy }
 
     // MARK: Setting up
 
-    package func set(_ option: CURLoption, _ value: Int) { self.note(blob_curl_set_long(self.easy, option, value)) }
+    func set(_ option: CURLoption, _ value: Int) { self.note(blob_curl_set_long(self.easy, option, value)) }
 
-    package func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
+    func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
 
-    package func set(_ option: CURLoption, _ text: String) {
+    func set(_ option: CURLoption, _ text: String) {
         // Not converted implicitly, which would copy the text.
         self.note(text.withCString { blob_curl_set_text(self.easy, option, $0) })
     }
 
-    package func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer) {
+    func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer) {
         self.note(blob_curl_set_pointer(self.easy, option, pointer))
     }
 
     /// Sets a body that is sent with the head, by POST unless another method is set.
     ///
     /// - Parameter body: The bytes, which are used until this is closed.
-    package func setBody(_ body: UnsafeRawBufferPointer) {
+    func setBody(_ body: UnsafeRawBufferPointer) {
         self.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(body.count))
         let pointer = UnsafeMutableRawPointer(mutating: body.baseAddress)
         self.note(blob_curl_set_pointer(self.easy, CURLOPT_POSTFIELDS, pointer))
     }
 
-    package func setReader(_ reader: @escaping curl_read_callback) {
+    func setReader(_ reader: @escaping curl_read_callback) {
         self.note(blob_curl_set_reader(self.easy, reader))
     }
 
-    package func setSeeker(_ seeker: @escaping curl_seek_callback) {
+    func setSeeker(_ seeker: @escaping curl_seek_callback) {
         self.note(blob_curl_set_seeker(self.easy, seeker))
     }
 
-    package func setWriter(_ option: CURLoption, _ writer: @escaping curl_write_callback) {
+    private func setWriter(_ option: CURLoption, _ writer: @escaping curl_write_callback) {
         self.note(blob_curl_set_writer(self.easy, option, writer))
     }
 
-    package func setProgress(_ progress: @escaping curl_xferinfo_callback) {
+    func setProgress(_ progress: @escaping curl_xferinfo_callback) {
         self.note(blob_curl_set_progress(self.easy, progress))
     }
 
-    package func setCloser(_ closer: @escaping curl_closesocket_callback) {
+    func setCloser(_ closer: @escaping curl_closesocket_callback) {
         self.note(blob_curl_set_closer(self.easy, closer))
     }
 
     /// - Parameter observer: Called with each socket before it is connected.
-    package func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
+    func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
         self.note(blob_curl_set_socket_observer(self.easy, observer))
     }
 
     /// - Parameter prerequisite: Called once there is a connection, before the request is sent.
-    package func setPrerequisite(_ prerequisite: @escaping curl_prereq_callback) {
+    func setPrerequisite(_ prerequisite: @escaping curl_prereq_callback) {
         self.note(blob_curl_set_prerequisite(self.easy, prerequisite))
     }
 
-    /// Sets what all requests have in common.
+    /// Sets what all requests have in common, and the settings of their connection.
     ///
     /// - Parameters:
-    ///   - url: An `http` or `https` URL.
-    ///   - connectLimit: The longest time for connecting, TLS included.
-    package func setUp(_ url: String, connectLimit: Duration) {
+    ///   - url: An `http` or `https` URL without credentials.
+    ///   - urlCredentials: The credentials of the first URL, if it has any.
+    ///   - mayAuthenticate: False when a redirection has led to another origin.
+    func setUp(
+        _ url: String, _ settings: BlobTransferSettings, _ urlCredentials: BlobTransferSettings.Credentials?,
+        mayAuthenticate: Bool = true
+    ) {
         self.set(CURLOPT_URL, url)
         // As it was given, and perhaps signed: a key of a store may have the segment `..`.
         self.set(CURLOPT_PATH_AS_IS, 1)
@@ -100,10 +104,30 @@ package final class CurlHandle {
         self.set(CURLOPT_HTTP09_ALLOWED, 0)
         self.set(CURLOPT_FOLLOWLOCATION, 0)
         self.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        self.set(CURLOPT_CONNECTTIMEOUT_MS, Int(connectLimit.timeInterval * 1000))
+        self.set(CURLOPT_CONNECTTIMEOUT_MS, Int(settings.connectLimit.timeInterval * 1000))
+        if let proxy = settings.proxy { self.set(CURLOPT_PROXY, proxy) }
+        if let file = settings.certificateFile { self.set(CURLOPT_CAINFO, file) }
+        if settings.isInsecure {
+            self.set(CURLOPT_SSL_VERIFYPEER, 0)
+            self.set(CURLOPT_SSL_VERIFYHOST, 0)
+        }
+        guard mayAuthenticate else { return }
+        if let file = settings.clientCertificateFile {
+            self.set(CURLOPT_SSLCERT, file)
+            self.set(CURLOPT_SSLKEY, settings.clientKeyFile ?? file)
+            // Without one, OpenSSL would ask for the password of an encrypted key.
+            self.set(CURLOPT_KEYPASSWD, "")
+        }
+        if let credentials = settings.credentials ?? urlCredentials {
+            self.set(CURLOPT_USERNAME, credentials.user)
+            self.set(CURLOPT_PASSWORD, credentials.password)
+        } else if let file = settings.netrcFile {
+            self.set(CURLOPT_NETRC, Int(CURL_NETRC_REQUIRED.rawValue))
+            self.set(CURLOPT_NETRC_FILE, file)
+        }
     }
 
-    package func setHeaders(_ lines: [String]) {
+    func setHeaders(_ lines: [String]) {
         for line in lines {
             guard let longer = line.withCString({ blob_curl_list_append(self.headers, $0) }) else {
                 return self.note(CURLE_OUT_OF_MEMORY)
@@ -111,6 +135,26 @@ package final class CurlHandle {
             self.headers = longer
         }
         self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
+    }
+
+    /// Passes the answer to a transfer, on the thread of the loop, and keeps it until the request is freed.
+    func receive(for owner: any LoopTransfer) {
+        self.owner = owner
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        self.set(CURLOPT_HEADERDATA, this)
+        self.set(CURLOPT_WRITEDATA, this)
+        // With CURLOPT_HEADERDATA alone, the lines of the head would be passed to the write function.
+        self.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
+            let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
+            return CurlHandle.owner(data)?.takeLine(line) == true ? line.count : 0
+        }
+        self.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
+            CurlHandle.owner(data)?.takeBody(UnsafeRawBufferPointer(start: buffer, count: size * count)) ?? 0
+        }
+    }
+
+    private static func owner(_ handle: UnsafeMutableRawPointer?) -> (any LoopTransfer)? {
+        handle.flatMap { Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue().owner }
     }
 
     private func note(_ code: CURLcode) {
@@ -131,10 +175,10 @@ package final class CurlHandle {
     }
 
     /// Resumes the request after a callback has paused it. Callbacks may run before this returns.
-    package func resume() { if let easy { blob_curl_easy_pause(easy, CURLPAUSE_CONT) } }
+    func resume() { if let easy { blob_curl_easy_pause(easy, CURLPAUSE_CONT) } }
 
     /// Frees the request, which is in no multi handle any more. A second call has no effect.
-    package func close() {
+    func close() {
         guard let easy else { return }
         self.easy = nil
         blob_curl_easy_cleanup(easy)
@@ -146,7 +190,7 @@ package final class CurlHandle {
     // MARK: Results
 
     /// The `errno` of the connection that failed; nil when there is none.
-    package var systemErrorNumber: CInt? {
+    private var systemErrorNumber: CInt? {
         var number = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else {
             return nil
@@ -155,32 +199,67 @@ package final class CurlHandle {
     }
 
     /// The number of bytes of the body that were sent, including the framing of chunks; 0 once the handle is closed.
-    package var uploadedByteCount: Int64 {
+    var uploadedByteCount: Int64 {
         var count: Int64 = 0
         guard let easy, blob_curl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T, &count) == CURLE_OK else { return 0 }
         return count
     }
 
     /// True when the request was made on a connection of an earlier one.
-    package var hasReusedConnection: Bool {
+    var hasReusedConnection: Bool {
         var count = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_NUM_CONNECTS, &count) == CURLE_OK else { return false }
         return count == 0
     }
 
     /// True once the host has an address, or a connection is used again.
-    package var hasAddress: Bool {
+    var hasAddress: Bool {
         var microseconds: Int64 = 0
         guard let easy else { return true }
         return blob_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) != CURLE_OK || microseconds > 0
     }
 
     /// Returns libcurl's description of an error, without secrets: it quotes a proxy that it does not understand.
-    package func explanation(of code: CURLcode) -> String {
+    private func explanation(of code: CURLcode) -> String {
         let text = String(cString: self.errorBuffer)
         guard !text.isEmpty else { return Self.text(of: code) }
         guard let start = text.firstIndex(of: "'"), let end = text.lastIndex(of: "'"), start < end else { return text }
         return "\(text[...start])\(printableURL(String(text[start..<end].dropFirst())))\(text[end...])"
+    }
+
+    /// Returns the error of a request that ended with a code.
+    ///
+    /// - Parameters:
+    ///   - stage: What had been sent, as the end of the sentence; nil for a request without a body.
+    ///   - isRepeatable: True when the request may be made again after the server had it.
+    func error(for code: CURLcode, stage: String? = nil, isRepeatable: Bool = true) -> BlobError {
+        let text = self.explanation(of: code)
+        let end = stage.map { "; \($0)." } ?? "."
+        func error(_ kind: BlobError.Code, _ what: String, isTransient: Bool = isRepeatable) -> BlobError {
+            BlobError(kind, what + end, isTransient: isTransient)
+        }
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
+            return BlobError(.unavailable, "No connection: \(text).", isTransient: true)
+        case CURLE_OPERATION_TIMEDOUT:
+            return BlobError(.timedOut, "No connection: \(text).", isTransient: true)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+            CURLE_SSL_INVALIDCERTSTATUS:
+            return BlobError(.unavailable, "No secure connection: \(text).", isTransient: false)
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+            return error(.corrupted, "The answer is not valid HTTP: \(text)", isTransient: false)
+        case CURLE_PARTIAL_FILE: return error(.truncated, "The answer was cut off: \(text)")
+        case CURLE_OUT_OF_MEMORY:  // libcurl's result for a header line without an end.
+            return error(.limitExceeded, "The answer's header is too large: \(text)", isTransient: false)
+        // A request on a connection that was used before would have to be sent again.
+        case CURLE_SEND_FAIL_REWIND, CURLE_GOT_NOTHING:
+            return error(.io, "The server closed the connection without an answer")
+        default:
+            var error = error(.io, "The connection broke: \(text)")
+            error.systemErrorNumber = self.systemErrorNumber
+            return error
+        }
     }
 
     private static func text(of code: CURLcode) -> String { String(cString: blob_curl_easy_strerror(code)) }

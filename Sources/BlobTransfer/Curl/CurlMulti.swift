@@ -1,10 +1,10 @@
 package import BlobCore
-package import CCurl
+import CCurl
 
 /// The connections and the event loop of requests.
 ///
 /// Use it on the thread that drives it; only ``wake()`` may be called on other threads.
-package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders `wake` and `close`.
+final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders `wake` and `close`.
     /// The number of attempts to wake the thread that waits: a failure of the system may be a single one.
     private static let wakingAttemptCount = 3
 
@@ -12,7 +12,7 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
     private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
 
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
-    package init() throws(BlobError) {
+    init() throws(BlobError) {
         try CurlLibrary.load()
         guard let multi = blob_curl_multi_init() else { throw CurlLibrary.couldNotStart }
         // Without a pair of sockets, libcurl starts all the same, and would sleep through new requests.
@@ -28,38 +28,38 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
     /// Starts a request, whose callbacks run within ``perform()`` from now on.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option.
-    package func add(_ handle: CurlHandle) throws(BlobError) {
+    func add(_ handle: CurlHandle) throws(BlobError) {
         try handle.finishSetup()
         try self.check(blob_curl_multi_add(self.multi, handle.identity))
     }
 
     /// Ends a request; a connection whose answer is not complete is closed. A second call has no effect.
-    package func remove(_ handle: CurlHandle) {
+    func remove(_ handle: CurlHandle) {
         if let identity = handle.identity { blob_curl_multi_remove(self.multi, identity) }
     }
 
     /// Does all work that is possible without waiting.
-    package func perform() throws(BlobError) {
+    func perform() throws(BlobError) {
         var runningCount: CInt = 0
         try self.check(blob_curl_multi_perform(self.multi, &runningCount))
     }
 
     /// Returns a request that has ended, by its identity, with its result; nil when there is none.
-    package func takeResult() -> (identity: UnsafeMutableRawPointer, code: CURLcode)? {
+    func takeResult() -> (identity: UnsafeMutableRawPointer, code: CURLcode)? {
         var code = CURLE_OK
         return blob_curl_multi_take_result(self.multi, &code).map { ($0, code) }
     }
 
     /// Waits until there is work to do, one of the other sockets is ready, or ``wake()`` is called, at most for the
     /// given number of milliseconds.
-    package func wait(milliseconds: Int, for others: [curl_waitfd] = []) throws(BlobError) {
+    func wait(milliseconds: Int, for others: [curl_waitfd] = []) throws(BlobError) {
         var others = others
         try self.check(
             blob_curl_multi_poll(self.multi, &others, CUnsignedInt(others.count), CInt(clamping: milliseconds)))
     }
 
     /// Ends ``wait(milliseconds:for:)``. May be called on any thread, at any time.
-    package func wake() {
+    func wake() {
         self.wakeable.withLock { multi in
             if let multi { _ = Self.wake(multi.value) }
         }
@@ -70,7 +70,7 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
     }
 
     /// Frees the connections. All requests have been removed. A second call has no effect.
-    package func close() { if self.wakeable.take() != nil { blob_curl_multi_cleanup(self.multi) } }
+    func close() { if self.wakeable.take() != nil { blob_curl_multi_cleanup(self.multi) } }
 
     private func check(_ code: CURLMcode) throws(BlobError) {
         guard code != CURLM_OK else { return }
@@ -84,4 +84,38 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
         throw BlobError(
             kind.code, "libcurl: \(String(cString: blob_curl_multi_strerror(code))).", isTransient: kind.isTransient)
     }
+}
+
+/// The libcurl library, loaded when first needed: linking it would make a program start ten times as slowly.
+package enum CurlLibrary {
+    /// Version 7.80 of 2021, the first with `CURLOPT_PREREQFUNCTION`.
+    private static let oldestVersion: UInt32 = 0x07_5000
+
+    private static let loading: Result<Void, BlobError> = {
+        if let reason = blob_curl_load() {
+            return .failure(
+                BlobError(
+                    .unavailable, "Transfers need libcurl, which could not be loaded: \(String(cString: reason)).",
+                    isTransient: false))
+        }
+        guard blob_curl_version_number() >= Self.oldestVersion else {
+            let version = String(cString: blob_curl_version_text())
+            return .failure(
+                BlobError(.unavailable, "Transfers need libcurl 7.80; this is \(version).", isTransient: false))
+        }
+        return .success(())
+    }()
+
+    /// Loads the library on the first call.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable``.
+    package static func load() throws(BlobError) { try Self.loading.get() }
+
+    /// Loads the library on another thread, while this one goes on.
+    ///
+    /// Call ``load()`` before the process exits: the handlers that the TLS library has registered for that must not run
+    /// while it starts.
+    package static func preload() { BlockingPool.openings.run { try? CurlLibrary.load() } }
+
+    static var couldNotStart: BlobError { BlobError(.unavailable, "libcurl could not start.") }
 }

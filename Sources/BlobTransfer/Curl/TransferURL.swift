@@ -75,15 +75,6 @@ package struct TransferURL: Sendable, Equatable {
             scheme: scheme, host: host.lowercased(), port: try part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "",
             zone: try part(CURLUPART_ZONEID))
     }
-
-    /// Creates the URL of a file in a folder, whose URL ends with a slash and has no query.
-    ///
-    /// - Parameter name: The last component of the path, percent-encoded.
-    init(in folder: TransferURL, name: Substring) {
-        (self.text, self.path) = (folder.text + name, folder.path + name)
-        (self.origin, self.credentials) = (folder.origin, folder.credentials)
-    }
-
 }
 
 extension TransferURL: CustomStringConvertible, CustomReflectable {

@@ -1,4 +1,6 @@
 package import BlobCore
+import BlobPlatform
+import CCurl
 
 /// The status line and header fields of an answer, parsed line by line within fixed limits.
 package struct ResponseHead: Sendable {
@@ -73,6 +75,33 @@ package struct ResponseHead: Sendable {
         self.fields.filter { $0.name.lowercased() == "content-encoding" }.flatMap { $0.value.split(separator: ",") }
             .map { $0.filter { !$0.isWhitespace }.lowercased() }
             .filter { !["", "identity", "aws-chunked"].contains($0) }
+    }
+
+    /// The time of the answer by the clock of the server, in seconds since 1970; nil when it tells none.
+    package var date: Int64? { self.value(of: "date").flatMap(Self.seconds) }
+
+    /// The longest delay that a server can ask for, in seconds: a day.
+    private static let longestRetryDelay: Int64 = 86_400
+
+    /// The delay of a `Retry-After` field, in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil
+    /// without one.
+    package var retryDelay: Duration? {
+        guard let text = self.value(of: "retry-after"),
+            let seconds = Int64(text) ?? Self.seconds(text).map({ max(0, $0 - Int64(time(nil))) }), seconds >= 0
+        else { return nil }
+        return .seconds(min(seconds, Self.longestRetryDelay))
+    }
+
+    /// Returns the seconds since 1970 of a date in any of HTTP's formats; nil for anything else.
+    private static func seconds(_ date: String) -> Int64? {
+        let seconds = Int64(blob_curl_date(date))
+        return seconds < 0 ? nil : seconds
+    }
+
+    /// Returns the message about this answer, a refusal, with the beginning of its explanation.
+    package func refusalMessage(_ explanation: some Collection<UInt8>) -> String {
+        BlobError.refusalMessage(
+            self.status, self.reason, location: self.value(of: "location"), explanation)
     }
 
     private func field(_ index: Int) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {

@@ -1,5 +1,6 @@
 import BlobCore
 import BlobPlatform
+import CCurl
 
 /// The socket of a request, which shows what libcurl does not report: how much the peer's system has received.
 struct PeerSocket: Equatable {
@@ -53,5 +54,146 @@ struct PeerSocket: Equatable {
     var hasFailed: Bool {
         var request = pollfd(fd: self.descriptor, events: 0, revents: 0)
         return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR) != 0
+    }
+}
+
+/// A transfer that looks at the socket of its request.
+protocol SocketUser: AnyObject {
+    /// Takes the socket, which libcurl is about to close; returns false to close it later.
+    func willClose(_ descriptor: CInt) -> Bool
+}
+
+/// The sockets of the connections of a loop, which libcurl does not tell while a request is under way.
+final class OpenSockets {
+    /// The sockets whose ports are not known: they were not connected when they were last asked.
+    private var descriptors: Set<CInt> = []
+    private var connected: [Ports: Set<CInt>] = [:]
+    private var users: [CInt: any SocketUser] = [:]
+
+    /// Registers the callbacks for the sockets of a request, which may outlive it.
+    func observe(_ handle: CurlHandle) {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        handle.set(CURLOPT_SOCKOPTDATA, this)
+        handle.set(CURLOPT_CLOSESOCKETDATA, this)
+        handle.setSocketObserver { data, descriptor, _ in
+            sockets(data)?.descriptors.insert(descriptor)
+            return CInt(CURL_SOCKOPT_OK)
+        }
+        handle.setCloser { data, descriptor in
+            let sockets = sockets(data)
+            sockets?.forget(descriptor)
+            return sockets?.users.removeValue(forKey: descriptor)?.willClose(descriptor) == false
+                ? 0 : close(descriptor)
+        }
+    }
+
+    /// Gives a transfer the socket with the two ports, until it is closed or released; nil when it cannot be told.
+    func claim(localPort: CInt, remotePort: CInt, for user: any SocketUser) -> CInt? {
+        for descriptor in self.descriptors {
+            guard let ports = Ports(of: descriptor) else { continue }
+            self.descriptors.remove(descriptor)
+            self.connected[ports, default: []].insert(descriptor)
+        }
+        let found = self.connected[Ports(local: localPort, remote: remotePort)] ?? []
+        guard let descriptor = found.first, found.count == 1 else { return nil }
+        self.users[descriptor] = user
+        return descriptor
+    }
+
+    private func forget(_ descriptor: CInt) {
+        guard self.descriptors.remove(descriptor) == nil else { return }
+        for (ports, descriptors) in self.connected where descriptors.contains(descriptor) {
+            self.connected[ports] = descriptors.count == 1 ? nil : descriptors.subtracting([descriptor])
+        }
+    }
+
+    func release(_ descriptor: CInt) { self.users[descriptor] = nil }
+}
+
+private func sockets(_ data: UnsafeMutableRawPointer?) -> OpenSockets? {
+    data.map { Unmanaged<OpenSockets>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private struct Ports: Hashable {
+    let local: CInt
+    let remote: CInt
+
+    init(local: CInt, remote: CInt) { (self.local, self.remote) = (local, remote) }
+
+    /// The ports of a socket; nil before it is connected.
+    init?(of descriptor: CInt) {
+        guard let local = port(of: descriptor, getsockname), let remote = port(of: descriptor, getpeername) else {
+            return nil
+        }
+        self.init(local: local, remote: remote)
+    }
+}
+
+private func port(
+    of descriptor: CInt, _ name: (CInt, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> CInt
+) -> CInt? {
+    var (address, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
+    let result = withUnsafeMutableBytes(of: &address) { bytes in
+        name(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
+    }
+    guard result == 0 else { return nil }
+    return withUnsafeBytes(of: &address) { bytes in
+        // In both families, the port follows the family.
+        let offset = MemoryLayout<sockaddr_in>.offset(of: \.sin_port) ?? 0
+        return CInt(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+    }
+}
+
+/// The sockets of successful uploads, whose peers have yet to close their side.
+struct ClosingSockets {
+    private struct Closing {
+        let socket: PeerSocket
+        let end: Moment
+        let done: (_ isReset: Bool) -> Void
+    }
+
+    private var closings: [Closing] = []
+
+    var isEmpty: Bool { self.closings.isEmpty }
+
+    /// The first end of a wait; nil without one.
+    var end: Moment? { self.closings.map(\.end).min() }
+
+    /// The sockets with the events to wait for, in libcurl's form.
+    var waits: [curl_waitfd] {
+        self.closings.map { curl_waitfd(fd: $0.socket.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
+    }
+
+    /// Shuts down sending, and waits at most for `limit` until the peer closes its side too, or resets the connection.
+    ///
+    /// - Parameter done: Called once, after the socket was closed.
+    mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
+        let closing = Closing(socket: socket, end: Moment(.now + limit), done: done)
+        // A reset before the shutdown cannot be a reaction to it.
+        if let isReset = socket.takeReset() { return Self.end(closing, isReset: isReset) }
+        guard socket.shutDown() else { return Self.end(closing, isReset: socket.takeReset() ?? false) }
+        self.closings.append(closing)
+    }
+
+    /// Ends the waits that are over.
+    mutating func check() {
+        guard !self.closings.isEmpty else { return }
+        let now = Moment.now
+        self.closings.removeAll { closing in
+            let isReset = closing.socket.takeReset() ?? (now >= closing.end ? false : nil)
+            if let isReset { Self.end(closing, isReset: isReset) }
+            return isReset != nil
+        }
+    }
+
+    /// Closes all sockets without waiting; none counts as reset.
+    mutating func endAll() {
+        for closing in self.closings { Self.end(closing, isReset: false) }
+        self.closings = []
+    }
+
+    private static func end(_ closing: Closing, isReset: Bool) {
+        closing.socket.close()
+        closing.done(isReset)
     }
 }

@@ -1,13 +1,13 @@
 package import BlobCore
 import BlobPlatform
-package import CCurl
+import CCurl
 
 /// One GET, HEAD or DELETE request with the redirections that follow it, run by the thread of all transfers.
 ///
 /// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
 package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only the loop's thread uses mutable state.
     /// The maximum number of bytes of an explanation that are kept.
-    private static let maximumExplanationByteCount = 8 * 1024
+    private static let maximumExplanationByteCount = 64 * 1024
 
     /// The maximum number of bytes that are read and dropped, so that the connection can be used again.
     private static let maximumDroppedByteCount = 64 * 1024
@@ -31,7 +31,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     private let assignedLoop: Result<TransferLoop, BlobError>
 
     /// - Parameter sink: Kept until the transfer ends.
-    package convenience init(_ request: TransferRequest, _ sink: any TransferSink) {
+    convenience init(_ request: TransferRequest, _ sink: any TransferSink) {
         self.init(request, sink, on: TransferLoop.shared)
     }
 
@@ -50,7 +50,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     /// Continues after the sink has paused the transfer.
-    package func resume() {
+    func resume() {
         try? self.assignedLoop.get().perform { loop in
             guard self.isPaused, let handle = self.handle else { return }
             (self.isPaused, self.lastActivity) = (false, loop.time)
@@ -75,7 +75,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         loop.enqueue(self)
     }
 
-    package func connect(_ loop: TransferLoop) {
+    func connect(_ loop: TransferLoop) {
         guard self.sink != nil else { return }
         self.lastActivity = loop.time
         do throws(BlobError) {
@@ -104,32 +104,18 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
             fields.append(field)
         }
         handle.setHeaders(fields.map(\.line))
-        self.setCallbacks(handle)
-    }
-
-    private func setCallbacks(_ handle: CurlHandle) {
-        // The handle retains the transfer.
-        let this = Unmanaged.passUnretained(self).toOpaque()
-        handle.set(CURLOPT_HEADERDATA, this)
-        handle.set(CURLOPT_WRITEDATA, this)
-        handle.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
-            let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
-            return transfer(data)?.takeLine(line) == true ? line.count : 0
-        }
-        handle.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
-            transfer(data)?.takeBody(UnsafeRawBufferPointer(start: buffer, count: size * count)) ?? 0
-        }
     }
 
     private var time: Moment { self.loop?.time ?? .now }
 
     /// Takes a line of a head; returns false to end the request.
-    private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+    func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = self.time
         do throws(BlobError) {
             try self.head.take(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
-            self.disposition = try self.route.leads(on: self.head) ? .drop : try self.sink?.begin(self.head) ?? .drop
+            self.disposition =
+                try self.route.followsRedirection(self.head) ? .drop : try self.sink?.begin(self.head) ?? .drop
             if self.disposition != .deliver { self.loop?.check(within: Self.explanationTimeout) }
             if let sink { self.loop?.noteNews(sink) }
             return true
@@ -140,7 +126,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     /// Takes bytes of the body; returns their number, or another one to pause or end the request.
-    private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = self.time
         switch self.disposition {
         case .deliver:
@@ -159,7 +145,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     /// Ends the request with libcurl's result, and follows a redirection.
-    package func finish(_ code: CURLcode, _ loop: TransferLoop) {
+    func finish(_ code: CURLcode, _ loop: TransferLoop) {
         if self.failure == nil, self.route.follow() {
             if let handle { loop.remove(handle) }
             return self.begin(loop)
@@ -167,7 +153,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         self.end(self.outcome(code), loop)
     }
 
-    package func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(error, loop) }
+    func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(error, loop) }
 
     /// Returns an error in which nothing of the request is repeated that may be a secret.
     private func withoutSecrets(_ error: BlobError) -> BlobError {
@@ -187,7 +173,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     /// Ends a transfer whose connection is idle for too long.
-    package func checkLimits(_ loop: TransferLoop) {
+    func checkLimits(_ loop: TransferLoop) {
         guard !self.isPaused, self.sink != nil || self.handle != nil else { return }
         let idleTime = loop.time - self.lastActivity
         if let disposition, disposition != .deliver {
@@ -201,8 +187,9 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
             ? "because the hosts of other transfers are looked up"
             : self.head.isFinal ? "while the answer was read" : "and there was no answer"
         self.end(
-            BlobError(.timedOut, "Nothing moved on the connection for \(limit), which is the idle limit, \(stage)."),
-            loop)
+            BlobError(
+                .timedOut, "Nothing moved on the connection for \(limit), which is the idle limit, \(stage).",
+                remedy: .idleLimit), loop)
     }
 
     // MARK: Outcomes
@@ -215,25 +202,103 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
             return self.head.isFinal
                 ? nil : BlobError(.truncated, "The answer ended within its header.", isTransient: true)
         }
-        let text = self.handle?.explanation(of: code) ?? ""
-        switch CurlFailure(code) {
-        case .noConnection: return BlobError(.unavailable, "No connection: \(text).", isTransient: true)
-        case .connectingTimedOut: return BlobError(.timedOut, "No connection: \(text).")
-        case .noSecureConnection:
-            return BlobError(.unavailable, "No secure connection: \(text).", isTransient: false)
-        case .notHTTP: return BlobError(.corrupted, "The answer is not valid HTTP: \(text).")
-        case .cutOff: return BlobError(.truncated, "The answer was cut off: \(text).", isTransient: true)
-        case .headerTooLarge: return BlobError(.limitExceeded, "The answer's header is too large: \(text).")
-        case .needsRewind, .noAnswer:
-            return BlobError(.io, "The server closed the connection without an answer.", isTransient: true)
-        case .brokenConnection:
-            var error = BlobError(.io, "The connection broke: \(text).", isTransient: true)
-            error.systemErrorNumber = self.handle?.systemErrorNumber
-            return error
-        }
+        return self.handle?.error(for: code) ?? BlobError(.io, "The connection broke.", isTransient: true)
     }
 }
 
-private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
-    data.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+/// The URLs that the requests of one transfer go to: the first one, and those to which redirections lead.
+struct Route {
+    private let request: TransferRequest
+    private var place: Relocation.Place
+    private var redirectionCount = 0
+    /// True when the first request went to where those of an earlier transfer were redirected.
+    private var isRelocated = false
+    /// The place of the next request; nil when the answer is final.
+    private var target: Relocation.Place?
+
+    init(_ request: TransferRequest) {
+        self.request = request
+        self.place = Relocation.Place(url: request.url, hasLeftOrigin: false)
+    }
+
+    var url: TransferURL { self.place.url }
+
+    /// True when the request must have no secrets.
+    var hasLeftOrigin: Bool { self.place.hasLeftOrigin }
+
+    /// Goes to where earlier transfers were redirected. Called before the first request.
+    mutating func begin() {
+        guard let place = self.request.relocation?.place.withLock({ $0 }) else { return }
+        (self.place, self.isRelocated) = (place, true)
+    }
+
+    /// Decides by a head whether there is another request.
+    ///
+    /// - Throws: ``BlobError/Code/refused`` for a redirection that is not followed.
+    mutating func followsRedirection(_ head: ResponseHead) throws(BlobError) -> Bool {
+        if self.isRelocated, Relocation.mayHaveExpired(head.status) {
+            self.forget()
+            self = Route(self.request)
+            self.target = self.place
+        } else {
+            self.target = try self.redirection(head)
+        }
+        if head.isSuccess, self.redirectionCount > 0 { self.request.relocation?.place.withLock { $0 = self.place } }
+        return self.target != nil
+    }
+
+    /// Goes to the place of the next request; returns false when there is none.
+    mutating func follow() -> Bool {
+        guard let target = self.target.take() else { return false }
+        self.place = target
+        return true
+    }
+
+    /// Forgets where earlier transfers were redirected, after a request there failed.
+    func forget() { if self.isRelocated { _ = self.request.relocation?.place.take() } }
+
+    private mutating func redirection(_ head: ResponseHead) throws(BlobError) -> Relocation.Place? {
+        let limit = self.request.maximumRedirectionCount
+        guard [301, 302, 303, 307, 308].contains(head.status), limit > 0 else { return nil }
+        func refused(_ what: String) -> BlobError {
+            BlobError(.refused, "The server answered \(head.status) and \(what).", isTransient: false)
+        }
+        guard self.redirectionCount < limit else {
+            throw refused("redirects more than \(limit) times, which is the limit")
+        }
+        guard let location = head.location, let target = try? self.url.resolving(location) else {
+            throw refused("redirects to no URL that is http or https")
+        }
+        guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
+            throw refused("redirects from https to http, to \(target)")
+        }
+        self.redirectionCount += 1
+        return Relocation.Place(
+            url: target, hasLeftOrigin: self.hasLeftOrigin || target.origin != self.request.url.origin)
+    }
+}
+
+/// The URL to which redirections led the requests for an object: later ones begin there.
+///
+/// Forgotten when a request there fails before its answer begins. A refusal that can mean that the URL expired, as
+/// those that are signed do, sends the request to its own URL once more.
+package final class Relocation: Sendable {
+    /// A URL, and whether a redirection on the way there left the origin to which secrets belong.
+    struct Place: Sendable {
+        let url: TransferURL
+        let hasLeftOrigin: Bool
+    }
+
+    /// The statuses, of those from 400 to 499, that do not mean that a URL expired: they are about a range or a
+    /// condition, or ask for patience.
+    private static let lastingStatuses: Set = [408, 412, 416, 425, 429]
+
+    let place = Locked<Place?>(nil)
+
+    package init() {}
+
+    /// Returns true for a status that the first URL may not have.
+    static func mayHaveExpired(_ status: Int) -> Bool {
+        (400..<500).contains(status) && !self.lastingStatuses.contains(status)
+    }
 }

@@ -1,12 +1,12 @@
-package import BlobCore
+import BlobCore
 import BlobPlatform
 import CCurl
 
 /// The thread that runs all transfers of the process, on connections that they share.
 ///
 /// Started by the first transfer; it then stays, and costs nothing without transfers.
-package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, the rest one thread.
-    package typealias Job = @Sendable (TransferLoop) -> Void
+final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, the rest one thread.
+    typealias Job = @Sendable (TransferLoop) -> Void
 
     /// Waits for events, and for those of other sockets, for a number of milliseconds at most.
     typealias Wait = @Sendable (CurlMulti, Int, [curl_waitfd]) throws(BlobError) -> Void
@@ -18,7 +18,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     }
 
     /// The loop of the process, or the error for which there is none.
-    package static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
+    static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
 
     /// The longest time between two checks of the limits of transfers, which no event announces.
     private static let longestWait = Duration.seconds(2)
@@ -28,20 +28,18 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     /// The TLS sessions, which libcurl would otherwise keep for each request.
     private let sessions: UnsafeMutableRawPointer?
     /// Used on the thread of the loop only.
-    package let sockets = OpenSockets()
+    let sockets = OpenSockets()
     /// Used on the thread of the loop only.
-    package var closingSockets = ClosingSockets()
-    /// Used on the thread of the loop only.
-    var urls = TransferURLParser()
+    var closingSockets = ClosingSockets()
     private let inbox = Locked(Inbox())
     private let jobSignal = WaitSignal()
     private var transfers: [UnsafeMutableRawPointer: any LoopTransfer] = [:]
-    private var admission = Admission()
+    private var lookups = LookupLimiter()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
     /// The time at which this turn began: at most a turn too old, without a call of the system for each event. Used on
     /// the thread of the loop only.
-    package private(set) var time = Moment.now
+    private(set) var time = Moment.now
 
     init(
         wait: @escaping Wait = { (multi, time, others) throws(BlobError) in
@@ -56,7 +54,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     }
 
     /// Runs `job` on the thread of the transfers. Does not wait for it.
-    package func perform(_ job: @escaping Job) {
+    func perform(_ job: @escaping Job) {
         let (isFirst, isParked) = self.inbox.withLock { inbox in
             inbox.jobs.append(job)
             defer { inbox.isParked = false }
@@ -84,17 +82,17 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     private func turn() throws(BlobError) {
         self.time = .now
         for job in self.takeJobs() { job(self) }
-        while let transfer = self.admission.next() { transfer.connect(self) }
+        while let transfer = self.lookups.next() { transfer.connect(self) }
         try self.multi.perform()
         while let (identity, code) = self.multi.takeResult() { self.end(identity, code) }
-        for (identity, handle) in self.admission.takeHandlesWithAddress() where self.transfers[identity] == nil {
+        for (identity, handle) in self.lookups.takeHandlesWithAddress() where self.transfers[identity] == nil {
             self.free(handle)
         }
         self.checkLimits()
         self.closingSockets.check()
         self.flush()
-        guard !self.admission.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
-        let isIdle = self.transfers.isEmpty && self.admission.isEmpty
+        guard !self.lookups.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
+        let isIdle = self.transfers.isEmpty && self.lookups.isEmpty
         let ends = [isIdle ? nil : self.nextCheck, self.closingSockets.end].compactMap { $0?.remaining }
         let time = ends.min() ?? .seconds(60)
         // Rounded up, so that the loop does not spin in the last millisecond.
@@ -109,7 +107,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     }
 
     private func end(_ identity: UnsafeMutableRawPointer, _ code: CURLcode) {
-        let handle = self.admission.take(identity)
+        let handle = self.lookups.take(identity)
         if let transfer = self.transfers[identity] {
             transfer.finish(code, self)
         } else if let handle {
@@ -120,8 +118,8 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     /// Ends all transfers after an error of libcurl itself, and waits for the next one: without transfers, an error
     /// that stays is met once by each.
     private func fail(_ error: BlobError) {
-        for transfer in Array(self.transfers.values) + self.admission.takeQueue() { transfer.fail(error, self) }
-        for handle in self.admission.takeAll() { self.free(handle) }
+        for transfer in Array(self.transfers.values) + self.lookups.takeQueue() { transfer.fail(error, self) }
+        for handle in self.lookups.takeAll() { self.free(handle) }
         self.closingSockets.endAll()
         self.flush()
         let isParked = self.inbox.withLock { inbox in
@@ -134,7 +132,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     private func checkLimits() {
         guard self.time >= self.nextCheck else { return }
         self.nextCheck = self.time + Self.longestWait
-        for transfer in Array(self.transfers.values) + self.admission.waiting { transfer.checkLimits(self) }
+        for transfer in Array(self.transfers.values) + self.lookups.waiting { transfer.checkLimits(self) }
     }
 
     // MARK: For transfers, on the thread of the loop
@@ -150,35 +148,115 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     func noteNews(_ sink: any TransferSink) { self.newsSinks[ObjectIdentifier(sink)] = sink }
 
     /// Checks the limits of all transfers after `delay` at the latest.
-    package func check(within delay: Duration) {
+    func check(within delay: Duration) {
         self.nextCheck = min(self.nextCheck, self.time + delay)
     }
 
     /// Calls ``LoopTransfer/connect(_:)`` when there is room for another lookup.
-    package func enqueue(_ transfer: any LoopTransfer) {
-        self.admission.enqueue(transfer)
+    func enqueue(_ transfer: any LoopTransfer) {
+        self.lookups.enqueue(transfer)
         // Each check asks for the next one.
         transfer.checkLimits(self)
     }
 
-    package func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {
+    func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {
         self.sockets.observe(handle)
         if let sessions { handle.set(CURLOPT_SHARE, sessions) }
         guard let identity = handle.identity else { return }
-        handle.owner = transfer
+        handle.receive(for: transfer)
         try self.multi.add(handle)
         self.transfers[identity] = transfer
-        self.admission.begin(identity, handle)
+        self.lookups.begin(identity, handle)
     }
 
-    package func remove(_ handle: CurlHandle) {
+    func remove(_ handle: CurlHandle) {
         guard let identity = handle.identity else { return }
         self.transfers[identity] = nil
-        if !self.admission.holds(identity) { self.free(handle) }
+        if !self.lookups.holds(identity) { self.free(handle) }
     }
 
     private func free(_ handle: CurlHandle) {
         self.multi.remove(handle)
         handle.close()
+    }
+}
+
+/// A transfer that ``TransferLoop`` runs, on whose thread all methods are called.
+protocol LoopTransfer: AnyObject {
+    /// Begins the request, whose turn it is; without effect when the transfer has ended.
+    func connect(_ loop: TransferLoop)
+
+    /// Takes a line of the head of the answer; returns false to end the request.
+    func takeLine(_ line: UnsafeRawBufferPointer) -> Bool
+
+    /// Takes bytes of the body of the answer; returns their number, or another one to pause or end the request.
+    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int
+
+    /// Ends the request with libcurl's result.
+    func finish(_ code: CURLcode, _ loop: TransferLoop)
+
+    /// Ends the transfer, for an error of all transfers.
+    func fail(_ error: BlobError, _ loop: TransferLoop)
+
+    /// Ends a transfer whose time is up, or asks ``TransferLoop/check(within:)`` for the next call. Called when the
+    /// transfer is new, when any transfer asked for it, and every two seconds.
+    func checkLimits(_ loop: TransferLoop)
+}
+
+/// The transfers whose hosts are looked up, and those that wait until fewer are.
+///
+/// libcurl starts a thread for each lookup that its cache does not answer, and cannot end it: a lookup counts until it
+/// is over, also when its transfer was cancelled.
+struct LookupLimiter {
+    /// The maximum number of lookups at a time.
+    static let maximumLookupCount = 32
+
+    private var queue = Fifo<any LoopTransfer>()
+
+    /// The requests whose host has no address yet.
+    private var lookups: [UnsafeMutableRawPointer: CurlHandle] = [:]
+
+    var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
+
+    /// The transfers that wait, in their order. Some may have ended.
+    var waiting: [any LoopTransfer] { self.queue.all }
+
+    /// True when a transfer can begin.
+    var hasNext: Bool { !self.queue.isEmpty && self.lookups.count < Self.maximumLookupCount }
+
+    mutating func enqueue(_ transfer: any LoopTransfer) { self.queue.append(transfer) }
+
+    /// Takes the transfer that begins next; nil when there is none, or no room.
+    mutating func next() -> (any LoopTransfer)? { self.hasNext ? self.queue.popFirst() : nil }
+
+    /// Takes all transfers that wait.
+    mutating func takeQueue() -> [any LoopTransfer] {
+        defer { self.queue = Fifo() }
+        return self.waiting
+    }
+
+    mutating func begin(_ identity: UnsafeMutableRawPointer, _ handle: CurlHandle) {
+        self.lookups[identity] = handle
+    }
+
+    /// Returns true when a request has to stay until its lookup is over.
+    func holds(_ identity: UnsafeMutableRawPointer) -> Bool { self.lookups[identity] != nil }
+
+    /// Takes a request that has ended.
+    mutating func take(_ identity: UnsafeMutableRawPointer) -> CurlHandle? {
+        self.lookups.removeValue(forKey: identity)
+    }
+
+    /// Takes the requests whose lookup is over.
+    mutating func takeHandlesWithAddress() -> [UnsafeMutableRawPointer: CurlHandle] {
+        let found = self.lookups.filter(\.value.hasAddress)
+        for identity in found.keys { self.lookups[identity] = nil }
+        return found
+    }
+
+    /// Takes all requests.
+    mutating func takeAll() -> [CurlHandle] {
+        defer { self.lookups = [:] }
+        return Array(self.lookups.values)
     }
 }

@@ -1,4 +1,4 @@
-package import BlobCore
+import BlobCore
 
 /// A GET, HEAD or DELETE request.
 package struct TransferRequest: Sendable {
@@ -32,7 +32,7 @@ package struct TransferRequest: Sendable {
 }
 
 /// The handling of an answer, decided at the end of its head.
-package enum TransferDisposition: Sendable {
+enum TransferDisposition: Sendable {
     /// The body is passed to the sink.
     case deliver
     /// The body is an explanation, of which the beginning becomes part of the error.
@@ -42,7 +42,7 @@ package enum TransferDisposition: Sendable {
 }
 
 /// The consumer of an answer. Its methods are called on the thread of all transfers, and must not block.
-package protocol TransferSink: AnyObject, Sendable {
+protocol TransferSink: AnyObject, Sendable {
     /// Decides about the answer whose head is complete; an error ends the transfer.
     func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition
 
@@ -61,7 +61,7 @@ package protocol TransferSink: AnyObject, Sendable {
 
 extension TransferSink {
     /// The error of ``BlobError/init(refusing:_:)``.
-    package func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
         BlobError(refusing: head, explanation)
     }
 }

@@ -2,8 +2,8 @@ import BlobCore
 
 /// The bytes of one answer: a window into an object, which grows while the answer arrives.
 ///
-/// Kept as a whole for any number of readers, or, if it is a stream, dropped behind its only one.
-final class RemoteBody: Sendable {
+/// Kept as a whole for any number of readers, or, if it is a stream, dropped behind its only reader.
+final class RemoteBody: TransferSink {
     enum Step {
         case bytes, notYet
         /// All bytes of the answer were read.
@@ -18,12 +18,12 @@ final class RemoteBody: Sendable {
     let wanted: (start: Int64, end: Int64?)
     /// False when the whole object was asked for, without a range.
     var isRange: Bool { self.wanted.start > 0 || self.wanted.end != nil }
-    let state: Locked<RemoteBodyState>
-    let requests: any RemoteRequests
+    private let state: Locked<RemoteBodyState>
+    private let requests: any RemoteRequests
     private let relocation: Relocation
     /// Judges the head; returns the range of the bytes that follow it.
-    let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
-    let onFailure: @Sendable (RemoteBody, BlobError) -> Void
+    private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
+    private let onFailure: @Sendable (RemoteBody, BlobError) -> Void
 
     /// The meaning of a head.
     enum Judgement {
@@ -52,7 +52,7 @@ final class RemoteBody: Sendable {
         self.request(fields, idleLimit)
     }
 
-    func request(_ fields: [BlobHTTPField], _ idleLimit: Duration?) {
+    private func request(_ fields: [BlobHTTPField], _ idleLimit: Duration?) {
         self.requests.makeRequest(fields) { request in
             do throws(BlobError) {
                 var request = try request.get()
@@ -171,4 +171,179 @@ final class RemoteBody: Sendable {
         }
         transfer?.cancel()
     }
+
+    func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition {
+        let judgement = try self.judge(self, head)
+        return try self.state.withLock { state throws(BlobError) in
+            switch judgement {
+            case .explanation: return .explain
+            case .nothing: state.limit = state.blocks.start
+            case .range(let range):
+                let limit = min(range.upperBound, self.wanted.end ?? .max)
+                (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound), limit)
+                state.isExcessive = limit < range.upperBound
+            case .object(let byteCount):
+                (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
+            }
+            state.hasHead = true
+            if case .nothing = judgement { return .drop }
+            return .deliver
+        }
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (isTaken, isTooLong, isWrong) = self.state.withLock { state in
+            let room = state.limit.map { Int(clamping: $0 - state.blocks.end) } ?? .max
+            let isTooLong = bytes.count > room
+            let isWrong = isTooLong && !state.isExcessive
+            state.isPaused = !isWrong && (state.isFull || state.isOver)
+            let isTaken = !isWrong && !state.isPaused
+            if isTaken { state.blocks.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room))) }
+            return (isTaken, isTooLong, isWrong)
+        }
+        if isWrong {
+            self.end(BlobError(.corrupted, "The answer has more bytes than its header says."))
+        } else if isTaken, isTooLong {
+            self.end(nil)
+        }
+        return isTaken && !isTooLong
+    }
+
+    func flush() {
+        let slots = self.state.withLock { state in
+            Array(state.slots.values)
+        }
+        for slot in slots { slot.fire() }
+    }
+
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+        let mayRepeat = self.state.withLock { $0.repetition != nil }
+        if mayRepeat, self.requests.corrects(head, explanation) { self.state.withLock { $0.isCorrected = true } }
+        return self.requests.refusal(head, explanation)
+    }
+
+    func end(_ error: BlobError?) {
+        let repetition = self.state.withLock { state in
+            guard state.isCorrected, !state.isOver else {
+                return nil as (fields: [BlobHTTPField], idleLimit: Duration?)?
+            }
+            (state.isCorrected, state.transfer) = (false, nil)
+            return state.repetition.take()
+        }
+        if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
+        let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
+            guard !state.isOver else { return (nil, nil) }
+            state.isOver = true
+            state.failure = error ?? state.shortage
+            if state.failure == nil { state.limit = state.blocks.end }
+            let transfer = state.transfer.take()
+            return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
+        }
+        transfer?.cancel()
+        if let failure { self.onFailure(self, failure) }
+        self.flush()
+    }
+}
+
+/// The state of a ``RemoteBody``: its bytes, its ending, and the readers that wait.
+struct RemoteBodyState {
+    /// The number of bytes that wait for readers, from which the transfer is paused; it continues at half of it.
+    ///
+    /// The largest window, which ends and begins at whole blocks, fits.
+    static let capacity = (1 << 20) + 2 * ByteBlocks.blockByteCount
+
+    var blocks: ByteBlocks
+    /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
+    var limit: Int64?
+    /// True when the answer has more bytes than were asked for, which are not taken.
+    var isExcessive = false
+    var hasHead = false
+    /// True when the answer is the whole object.
+    var isObject = false
+    var isStream: Bool
+    /// The offset of the first byte that only the owner of the stream has seen.
+    var ownedStart: Int64 = 0
+    var isPaused = false
+    var isOver = false
+    var failure: BlobError?
+    var transfer: Transfer?
+    /// The fields and the idle limit of the request, with which it can be repeated; nil once it was.
+    var repetition: (fields: [BlobHTTPField], idleLimit: Duration?)?
+    /// True when the answer taught how to make the request.
+    var isCorrected = false
+    var slots: [ObjectIdentifier: BlobWakerSlot] = [:]
+
+    var isFull: Bool { self.blocks.byteCount >= Self.capacity }
+
+    func covers(_ byteOffset: Int64) -> Bool {
+        byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
+    }
+
+    /// Returns the transfer, if it is paused and there is room again.
+    mutating func takeResumption() -> Transfer? {
+        guard self.isPaused, self.blocks.byteCount <= Self.capacity / 2 else { return nil }
+        self.isPaused = false
+        return self.transfer
+    }
+
+    /// The error for a body that ended too early: libcurl checks the length of the body, and not that of a range.
+    var shortage: BlobError? {
+        guard let limit, self.blocks.end < limit else { return nil }
+        return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)
+    }
+}
+
+/// A run of bytes that grows at its end, in blocks, and can be dropped from its front.
+///
+/// Bytes that exist never change and never move: those that were lent may be read while more are added.
+struct ByteBlocks {
+    static let blockByteCount = 64 * 1024
+
+    private var blocks: [Window] = []
+    /// Blocks without bytes, so that a long run does not allocate.
+    private var spares: [Window] = []
+    /// The offset of the first byte of the first block.
+    private(set) var start: Int64
+    private(set) var end: Int64
+
+    init(at byteOffset: Int64) { (self.start, self.end) = (byteOffset, byteOffset) }
+
+    var byteCount: Int { Int(self.end - self.start) }
+
+    /// Adds bytes at the end.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes
+        while !rest.isEmpty {
+            if self.byteCount == self.blocks.count * Self.blockByteCount {
+                self.blocks.append(self.spares.popLast() ?? Window(Self.blockByteCount))
+            }
+            let count = self.blocks[self.blocks.count - 1].append { $0.append(contentsOf: rest) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            self.end += Int64(count)
+        }
+    }
+
+    /// Returns the bytes from an offset within the run to the end of its block or of the run.
+    func bytes(at byteOffset: Int64, isExclusive: Bool) -> BlobBytes {
+        let (index, offset) = Int(byteOffset - self.start).quotientAndRemainder(dividingBy: Self.blockByteCount)
+        let block = self.blocks[index]
+        return BlobBytes(
+            UnsafeRawBufferPointer(rebasing: block.bytes[offset...]), ownedBy: block, isExclusive: isExclusive)
+    }
+
+    /// Drops the blocks that lie before an offset as a whole.
+    mutating func drop(before byteOffset: Int64) {
+        while byteOffset - self.start >= Int64(Self.blockByteCount), !self.blocks.isEmpty,
+            self.byteCount >= Self.blockByteCount
+        {
+            var block = self.blocks.removeFirst()
+            self.start += Int64(Self.blockByteCount)
+            guard self.spares.count < 16, isKnownUniquelyReferenced(&block) else { continue }
+            block.drop(block.count)
+            self.spares.append(block)
+        }
+    }
+
+    /// Frees the memory of all blocks.
+    mutating func removeAll() { (self.blocks, self.spares, self.start) = ([], [], self.end) }
 }

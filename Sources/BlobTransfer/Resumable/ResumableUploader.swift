@@ -17,6 +17,13 @@ public struct ResumableUploader: Sendable {
     /// The statuses of uploads that the server has not, or no longer.
     private static let missingStatuses: Set = [404, 410]
 
+    /// The statuses of a request that does not match the state of the server: a lock or an offset of a request that has
+    /// not ended there, or damaged bytes. The server is asked for its state again.
+    private static let mismatchStatuses: Set = [409, 423, 460]
+
+    /// The default of ``patience``.
+    private static let defaultPatience = 8
+
     /// The request that creates the upload, by `POST`; its limits and fields are those of all requests. `Content-Type`
     /// replaces the media type of the source, as the upload's metadata.
     public var request: BlobUploadRequest
@@ -38,11 +45,11 @@ public struct ResumableUploader: Sendable {
     /// no connection has been made.
     public var patience: Int?
 
-    /// Called with each error after which the upload goes on, by any thread.
+    /// Called with each error after which the upload continues, by any thread.
     public var onRecovery: (@Sendable (BlobError) -> Void)?
 
-    /// Called as ``onRecovery`` is, with the number of the attempt that follows, and of those in a row at most.
-    package var onAttempt: (@Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void)?
+    /// Called as ``onRecovery`` is.
+    package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
     /// Creates an uploader that keeps no state.
     ///
@@ -92,36 +99,219 @@ public struct ResumableUploader: Sendable {
         let content = ResumableContent(source: source, info: info, byteCount: byteCount, validator: validator)
         var upload = try ResumableUpload(self, content, context)
         var state = self.stateFile?.load().flatMap { upload.isContinued(by: $0) ? $0 : nil }
-        var recovery = UploadRecovery(patience: self.patience)
         var hasBegunAnew = false
         while true {
+            let isNew = state == nil
+            let current: UploadState
+            if let state {
+                current = state
+            } else {
+                current = try await self.repeating(context, isUnknown: true) { [upload] (_) async throws(BlobError) in
+                    try await upload.create()
+                }
+            }
             do throws(BlobError) {
-                let isNew = state == nil
-                let current: UploadState
-                if let state { current = state } else { current = try await upload.create() }
-                state = current
                 let location = try await upload.finish(current, isNew: isNew)
                 self.stateFile?.remove()
                 return location
             } catch {
-                if state == nil {
-                    let pause = try recovery.pause(after: error, isUnknown: true)
-                    self.report(error, recovery)
-                    try await context.sleep(for: pause)
-                } else {
-                    let status = (error.cause as? BlobUploadRefusal)?.response.status ?? 0
-                    guard Self.missingStatuses.contains(status), !hasBegunAnew else { throw error }
-                    (state, hasBegunAnew) = (nil, true)
-                    upload = try ResumableUpload(self, content, context)
-                    self.report(error, recovery)
-                }
+                let status = (error.cause as? BlobUploadRefusal)?.response.status ?? 0
+                guard Self.missingStatuses.contains(status), !hasBegunAnew else { throw error }
+                (state, hasBegunAnew) = (nil, true)
+                upload = try ResumableUpload(self, content, context)
+                self.report(RetryFailures.Attempt(after: error, number: 1, of: self.rules.maximumRetryCount))
             }
         }
     }
 
-    /// Reports an error after which the upload goes on.
-    func report(_ error: BlobError, _ recovery: UploadRecovery) {
-        self.onRecovery?(error)
-        self.onAttempt?(error, max(recovery.failureCount, 1), recovery.limit)
+    private func report(_ attempt: RetryFailures.Attempt) {
+        self.onRecovery?(attempt.error)
+        self.onAttempt?(attempt)
+    }
+
+    private var rules: BlobRetry {
+        var rules = self.request.retry
+        rules.maximumRetryCount = self.patience ?? Self.defaultPatience
+        return rules
+    }
+
+    /// Makes a call until it succeeds, or fails for good.
+    ///
+    /// - Parameters:
+    ///   - isUnknown: True while the server does not know the upload.
+    ///   - body: Makes the call; it notes progress, after which failures are counted afresh.
+    fileprivate func repeating<Value>(
+        _ context: BlobContext, isUnknown: Bool = false,
+        _ body: (_ failures: inout RetryFailures) async throws(BlobError) -> Value
+    ) async throws(BlobError) -> Value {
+        var failures = RetryFailures(self.rules)
+        while true {
+            do throws(BlobError) {
+                return try await body(&failures)
+            } catch {
+                guard error.operation == "write", Self.mayPass(error),
+                    self.patience != nil || !isUnknown || error.code != .unavailable
+                else { throw error }
+                var failure = error
+                failure.isTransient = true
+                let attempt = try failures.attempt(after: failure, context)
+                self.report(attempt)
+                try await context.sleep(for: attempt.delay)
+            }
+        }
+    }
+
+    private static func mayPass(_ error: BlobError) -> Bool {
+        guard let response = (error.cause as? BlobUploadRefusal)?.response else { return error.isTransient }
+        // An answer with this field is about the whole body, which the server has.
+        guard response.value(of: "upload-complete") != "?1" else { return false }
+        return error.isTransient || self.mismatchStatuses.contains(response.status)
+    }
+}
+
+/// A source and its facts when its upload began.
+struct ResumableContent: Sendable {
+    let source: any BlobInputStreamDataSource
+    let info: BlobInfo
+    let byteCount: Int64
+    let validator: BlobValidator
+}
+
+/// One resumable upload: the requests of its parts.
+struct ResumableUpload: Sendable {
+    private let uploader: ResumableUploader
+    private let content: ResumableContent
+    private let requests: ResumableRequests
+    // With a cancellation of its own: when a part fails, the others end.
+    private let context: BlobContext
+    private let ranges: [Range<Int64>]
+    /// The number of bytes of each part that were sent.
+    private let progress: Locked<[Int64]>
+
+    init(_ uploader: ResumableUploader, _ content: ResumableContent, _ context: BlobContext) throws(BlobError) {
+        (self.uploader, self.content, self.context) = (uploader, content, context.makeChild())
+        let count = uploader.wireProtocol == .tus ? max(1, min(Int64(uploader.partCount), content.byteCount)) : 1
+        let bounds = (0...count).map { content.byteCount / count * $0 + min($0, content.byteCount % count) }
+        self.ranges = zip(bounds, bounds.dropFirst()).map { $0..<$1 }
+        self.progress = Locked(Array(repeating: 0, count: self.ranges.count))
+        var request = uploader.request
+        request.allowance = request.ownAllowance
+        (request.onAnswer, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
+        // After an error the server is asked for its state.
+        request.isRepeatable = true
+        self.requests = try ResumableRequests(uploader.wireProtocol, request, self.context)
+    }
+
+    /// Returns true for a state with which this upload continues.
+    func isContinued(by state: UploadState) -> Bool {
+        state.url == self.uploader.request.url && state.byteCount == self.content.byteCount
+            && state.validator == self.content.validator.text && state.wire ?? .tus == self.uploader.wireProtocol
+            && state.parts?.count ?? 1 == self.ranges.count
+            && (state.parts ?? [state.location]).allSatisfy(self.requests.isOwn)
+    }
+
+    // MARK: Creation
+
+    /// Creates the upload, or all of its parts.
+    func create() async throws(BlobError) -> UploadState {
+        var state = UploadState(
+            url: self.uploader.request.url, location: "", byteCount: self.content.byteCount,
+            validator: self.content.validator.text, boundary: self.uploader.boundary, wire: self.uploader.wireProtocol)
+        if self.ranges.count == 1 {
+            (state.location, state.version) = try await self.requests.create(self.content.byteCount, self.metadata)
+        } else {
+            var parts: [String] = []
+            for range in self.ranges { parts.append(try await self.requests.createPart(Int64(range.count))) }
+            state.parts = parts
+        }
+        try self.uploader.stateFile?.store(state)
+        return state
+    }
+
+    private var metadata: ResumableMetadata {
+        let type = self.uploader.request.fields.first { $0.name.lowercased() == "content-type" }?.value
+        return ResumableMetadata(
+            name: self.content.info.name ?? "upload",
+            mediaType: type ?? self.content.info.mediaType ?? "application/octet-stream")
+    }
+
+    // MARK: Bytes
+
+    /// Sends what the server does not have, and returns the URL of the upload.
+    ///
+    /// - Parameter isNew: True when the server has nothing.
+    func finish(_ state: UploadState, isNew: Bool) async throws(BlobError) -> String {
+        guard let parts = state.parts else {
+            try await self.send(0, to: state.location, state.version, isNew: isNew)
+            return state.location
+        }
+        _ = try await concurrently(parts.count, atOnce: parts.count, onFailure: self.context.cancellation.cancel) {
+            (number) async throws(BlobError) in
+            try await self.send(number, to: parts[number], nil, isNew: isNew)
+        }
+        let location = try await self.uploader.repeating(self.context) { (_) async throws(BlobError) in
+            try await self.requests.join(parts, self.metadata)
+        }
+        // Before the parts: without them, the same state would begin anew.
+        self.uploader.stateFile?.remove()
+        for part in parts { try? await self.requests.remove(part) }
+        return location
+    }
+
+    /// Sends the rest of a part.
+    private func send(
+        _ number: Int, to location: String, _ version: String?, isNew: Bool
+    ) async throws(BlobError) {
+        let range = self.ranges[number]
+        let byteCount = Int64(range.count)
+        var (isNew, known) = (isNew, Int64(-1))
+        try await self.uploader.repeating(self.context) { (failures) async throws(BlobError) in
+            while true {
+                let state =
+                    isNew
+                    ? ResumableOffset(offset: 0, isComplete: false)
+                    : try await self.requests.offset(of: location, byteCount, version)
+                isNew = false
+                if state.offset > known { failures.end() }
+                known = max(known, state.offset)
+                if state.isComplete { return }
+                let end = try await self.append(range, from: state.offset, number, to: location, version)
+                if end.isComplete { return }
+            }
+        }
+    }
+
+    private func append(
+        _ range: Range<Int64>, from offset: Int64, _ number: Int, to location: String, _ version: String?
+    ) async throws(BlobError) -> ResumableOffset {
+        let (content, context) = (self.content, self.context)
+        let start = range.lowerBound + offset
+        let isSame = try await BlockingPool.openings.value { () throws(BlobError) in
+            try content.source.info(context).validator == content.validator
+        }
+        guard isSame else {
+            throw BlobError(
+                .changed, "The content changed when \(start) bytes of it had been uploaded.", operation: "read",
+                locator: content.source.locator?.description, byteOffset: start)
+        }
+        // The validator from the beginning of the upload: content that changes before it is opened does not match.
+        let isLast = range.upperBound == content.byteCount
+        let isWhole = start == 0 && isLast
+        let recipe = "slice-\(start)-\(isLast ? "end" : String(range.upperBound))"
+        let validator = isWhole ? content.validator : BlobValidator.combined(recipe, [content.validator])
+        let rest: any BlobInputStreamDataSource =
+            isWhole
+            ? content.source
+            : isLast ? content.source.slice(start...) : content.source.slice(start..<range.upperBound)
+        let onProgress = self.uploader.request.onProgress
+        return try await self.requests.append(
+            rest, from: offset, Int64(range.count), matching: validator, to: location, version
+        ) { [progress] sent in
+            let sum = progress.withLock { progress in
+                progress[number] = offset + sent
+                return progress.reduce(0, +)
+            }
+            onProgress?(sum, content.byteCount)
+        }
     }
 }

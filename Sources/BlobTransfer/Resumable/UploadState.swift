@@ -1,4 +1,5 @@
-import BlobCore
+package import BlobCore
+import BlobPlatform
 
 /// The facts by which another process continues a resumable upload, in a small file.
 package struct UploadState: Codable, Equatable, Sendable {
@@ -39,5 +40,97 @@ public struct UploadStateFile: Sendable {
     /// - Throws: ``BlobError/Code/unavailable`` while another one has the lock.
     func lock() throws(BlobError) -> UploadStateLock {
         try UploadStateLock(path: self.file.path + ".lock", of: self.file.path)
+    }
+}
+
+/// A small file with a state, as JSON, for this user alone.
+package struct StateFile<State: Codable & Sendable>: Sendable {
+    /// The largest file that is read, in bytes.
+    private static var maximumByteCount: Int { 64 * 1024 }
+
+    package let path: String
+
+    package init(path: String) { self.path = path }
+
+    /// Returns the state; nil if there is none, or if the file is no state.
+    package func load() -> State? {
+        let descriptor = uninterrupted { open(self.path, O_RDONLY | O_CLOEXEC) }
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let bytes = withUnsafeTemporaryAllocation(byteCount: Self.maximumByteCount, alignment: 16) { buffer in
+            let count = try? RegularFile.fill(buffer, from: descriptor, at: 0, named: self.path)
+            return Data(buffer.prefix(count ?? 0))
+        }
+        return try? JSONDecoder().decode(State.self, from: bytes)
+    }
+
+    /// Replaces the state, and waits until it is on the disk. Makes the folder if it is missing.
+    package func store(_ state: State) throws(BlobError) {
+        do {
+            let separator = self.path.lastIndex(of: "/")
+            let folder = separator.map { self.path[..<$0] + "/" } ?? "."
+            try FileManager.default.createDirectory(
+                atPath: String(folder), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let descriptor = uninterrupted { open(String(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+            guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
+            defer { close(descriptor) }
+            let name = separator.map { self.path[self.path.index(after: $0)...] } ?? self.path[...]
+            let file = try AtomicFile(named: String(name), in: descriptor)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            try encoder.encode(state).withUnsafeBytes { try file.write($0) }
+            try file.commit()
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    package func remove() { _ = unlink(self.path) }
+}
+
+/// The lock of a state file: a file beside it, which is there while it is locked, or after a kill.
+///
+/// The system releases a lock when its process ends, however it ends.
+final class UploadStateLock {
+    private let path: String
+    private let descriptor: CInt
+
+    /// Takes the lock, and makes the folder if it is missing.
+    init(path: String, of statePath: String) throws(BlobError) {
+        self.path = path
+        do {
+            try FileManager.default.createDirectory(
+                atPath: URL(fileURLWithPath: path).deletingLastPathComponent().path,
+                withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        while true {
+            let descriptor = uninterrupted { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
+            guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
+            guard uninterrupted({ flock(descriptor, LOCK_EX | LOCK_NB) }) == 0 else {
+                close(descriptor)
+                throw BlobError(.unavailable, "Another process makes the upload of the state \(statePath).")
+            }
+            // The one that had the lock may have removed the file in between.
+            guard !Self.isFile(descriptor, at: path) else {
+                self.descriptor = descriptor
+                return
+            }
+            close(descriptor)
+        }
+    }
+
+    deinit { close(self.descriptor) }
+
+    func release() {
+        _ = unlink(self.path)
+        _ = flock(self.descriptor, LOCK_UN)
+    }
+
+    private static func isFile(_ descriptor: CInt, at path: String) -> Bool {
+        var (opened, named) = (stat(), stat())
+        return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 && opened.st_ino == named.st_ino
+            && opened.st_dev == named.st_dev
     }
 }

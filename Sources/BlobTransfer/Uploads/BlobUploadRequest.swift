@@ -34,7 +34,7 @@ public struct BlobUploadRequest: Sendable {
     public var rateLimit: Int64?
 
     /// The rate that this request shares with others, in place of ``rateLimit``.
-    package var pace: RatePace?
+    package var allowance: ByteAllowance?
 
     /// The longest time without activity on the connection; nil uses the idle limit of the context, that of the source.
     public var idleLimit: Duration?
@@ -42,10 +42,20 @@ public struct BlobUploadRequest: Sendable {
     /// The settings of the connection; a shorter idle limit takes precedence over that of connecting.
     public var settings = BlobTransferSettings()
 
-    /// The maximum number of repetitions after transient errors, each after the pause that the server asked for, or one
-    /// that doubles from a second to a minute. A POST is repeated only if the server received none of it, or refused
-    /// it.
-    public var maximumRetryCount = 0
+    /// The rules by which the request is repeated after transient errors; by default it is not. ``BlobRetry/identity``
+    /// has no effect.
+    ///
+    /// A POST is repeated only if the server received none of it, or refused it.
+    public var retry = BlobRetry(maximumRetryCount: 0)
+
+    /// The maximum number of repetitions by ``retry``; 0 by default.
+    public var maximumRetryCount: Int {
+        get { self.retry.maximumRetryCount }
+        set { self.retry.maximumRetryCount = newValue }
+    }
+
+    /// True when the request has no further effect if it is made twice; nil if only a PUT has none.
+    package var isRepeatable: Bool?
 
     /// The maximum number of redirections that are followed: those of 307 and 308 to the same origin, with a source
     /// that is repeatable.
@@ -53,6 +63,9 @@ public struct BlobUploadRequest: Sendable {
 
     /// Called by the task or thread of the upload with the error after which the request is repeated.
     public var onRetry: (@Sendable (BlobError) -> Void)?
+
+    /// Called as ``onRetry`` is.
+    package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
     /// Called by the task or thread of the upload with the number of bytes of the body handed over so far, and the byte
     /// count: at most about fifty times a second, and with the last number of each attempt.
@@ -72,6 +85,25 @@ public struct BlobUploadRequest: Sendable {
         self.method = method
         self.url = url
         self.fields = fields
+    }
+
+    /// Returns this request for the URL to which an answer redirects; nil when it must not be sent there.
+    ///
+    /// Only 307 and 308 keep the method and the body (RFC 9110, sections 15.4.8 and 15.4.9), and only the same origin
+    /// gets the fields and credentials.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL of this request that is not valid.
+    func redirected(by response: BlobUploadResponse) throws(BlobError) -> BlobUploadRequest? {
+        guard response.status == 307 || response.status == 308, let location = response.head.location else {
+            return nil
+        }
+        let url = try TransferURL(self.url)
+        guard let target = try? url.resolving(location), target.origin == url.origin else { return nil }
+        var upload = self
+        upload.url = target.text
+        // A URL of a server has no credentials that count.
+        upload.settings.credentials = self.settings.credentials ?? url.credentials
+        return upload
     }
 }
 
@@ -96,7 +128,7 @@ extension BlobUploadRequest {
     }
 
     /// The rate of this request, which others may share.
-    var ownPace: RatePace? { self.pace ?? self.rateLimit.map { RatePace(bytesPerSecond: $0) } }
+    var ownAllowance: ByteAllowance? { self.allowance ?? self.rateLimit.map { ByteAllowance(bytesPerSecond: $0) } }
 
     /// The URL in the form in which it is printed.
     package var printableURL: String { BlobCore.printableURL(self.url) }

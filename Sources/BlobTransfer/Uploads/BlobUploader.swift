@@ -78,7 +78,7 @@ public struct BlobUploader: Sendable {
                 let ending = try await self.attempt(source, &repetition, context)
                 if let response = try repetition.response(ending) { return response }
             } catch {
-                try await context.sleep(for: try repetition.delay(after: error))
+                try await context.sleep(for: try repetition.delay(after: error, context))
             }
         }
     }
@@ -96,8 +96,7 @@ public struct BlobUploader: Sendable {
         }
         let result: Result<UploadExchange.Ending, BlobError>
         do throws(BlobError) {
-            let context = context.forBeginning(of: attempt.beginningByteCount)
-            repetition.note(try await context.wait(on: signal, until: attempt.begin))
+            repetition.note(try await context.forBeginning.wait(on: signal, until: attempt.begin))
             result = .success(try await context.forTransfer.wait(on: signal, until: attempt.take))
         } catch {
             result = .failure(error)
@@ -107,58 +106,88 @@ public struct BlobUploader: Sendable {
         try? await Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
         return try result.get()
     }
-
-    /// Sends a source as ``upload(_:with:matching:context:)`` does, and blocks the calling thread, which calls the
-    /// handlers.
-    package func uploadBlocking(
-        _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
-        matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
-    ) throws(BlobError) -> BlobUploadResponse {
-        try request.validate()
-        var repetition = UploadRepetition(request, source, matching: validator)
-        while true {
-            do throws(BlobError) {
-                let ending = try self.attemptBlocking(source, &repetition, context)
-                if let response = try repetition.response(ending) { return response }
-            } catch {
-                try context.pause(for: try repetition.delay(after: error))
-            }
-        }
-    }
-
-    private func attemptBlocking(
-        _ source: any BlobInputStreamDataSource, _ repetition: inout UploadRepetition, _ context: BlobContext
-    ) throws(BlobError) -> UploadExchange.Ending {
-        let signal = WaitSignal()
-        let attempt = try UploadAttempt(
-            source, matching: repetition.validator, as: repetition.request, context,
-            isRepetition: repetition.needsNewConnection
-        ) {
-            signal.signal()
-        }
-        defer {
-            attempt.stop()
-            try? Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
-        }
-        let beginning = context.forBeginning(of: attempt.beginningByteCount)
-        repetition.note(try beginning.wait(on: signal, until: attempt.begin))
-        return try context.forTransfer.wait(on: signal, until: attempt.take)
-    }
 }
 
 extension BlobContext {
-    /// The limits of waiting for the first bytes of a source, which may take a read each; each read has the idle limit,
-    /// and a more precise error.
-    func forBeginning(of byteCount: Int) -> BlobContext {
+    /// The limits of waiting for the first byte of a source, whose read has the idle limit, and a more precise error.
+    var forBeginning: BlobContext {
         var context = self
-        context.idleLimit = self.idleLimit.map { ($0 + .seconds(1)) * byteCount }
+        context.idleLimit = self.idleLimit.map { $0 + .seconds(1) }
         return context
     }
 
     /// The limits of waiting for a transfer, which has an idle limit of its own.
-    fileprivate var forTransfer: BlobContext {
+    var forTransfer: BlobContext {
         var context = self
         context.idleLimit = nil
         return context
+    }
+}
+
+/// The requests of one upload: the next one, and whether there is one.
+struct UploadRepetition {
+    /// The request that is made next: after a redirection, that for another URL.
+    private(set) var request: BlobUploadRequest
+
+    private let isRepeatable: Bool
+    private var failures: RetryFailures
+    private var redirectionCount = 0
+
+    /// The validator that the content must match: the content of the first request is that of all.
+    private(set) var validator: BlobValidator?
+
+    /// True when a connection that was open broke: the next request uses a new one.
+    private(set) var needsNewConnection = false
+
+    init(_ request: BlobUploadRequest, _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?) {
+        (self.request, self.validator, self.failures) = (request, validator, RetryFailures(request.retry))
+        self.isRepeatable = source.traits.contains(.repeatable)
+    }
+
+    mutating func note(_ info: BlobInfo) { self.validator = self.validator ?? info.validator }
+
+    /// Returns the response; nil when a request is made again at once.
+    ///
+    /// - Throws: The error of the request; ``BlobError/Code/refused`` for too many redirections.
+    mutating func response(_ ending: UploadExchange.Ending) throws(BlobError) -> BlobUploadResponse? {
+        if ending.isStale, !self.needsNewConnection {
+            self.needsNewConnection = true
+            return nil
+        }
+        do throws(BlobError) {
+            return try ending.result.get()
+        } catch {
+            guard let target = try self.redirection(error) else { throw error }
+            (self.request, self.needsNewConnection) = (target, false)
+            self.redirectionCount += 1
+            return nil
+        }
+    }
+
+    /// Returns the request to which a refusal redirects; nil for any other error.
+    private func redirection(_ error: BlobError) throws(BlobError) -> BlobUploadRequest? {
+        let limit = self.request.maximumRedirectionCount
+        guard limit > 0, self.isRepeatable, let refusal = error.cause as? BlobUploadRefusal,
+            let target = try self.request.redirected(by: refusal.response)
+        else { return nil }
+        guard self.redirectionCount < limit else {
+            throw BlobError(
+                .refused, "The server redirects more than \(limit) times, which is the limit.",
+                operation: "write", locator: self.request.printableURL, isTransient: false)
+        }
+        return target
+    }
+
+    /// Returns the pause before the request is made again.
+    ///
+    /// - Throws: The error, when it is not.
+    mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
+        // An error of the source is not about the request.
+        guard error.operation == "write", self.isRepeatable else { throw error }
+        let attempt = try self.failures.attempt(after: error, context)
+        self.needsNewConnection = false
+        self.request.onRetry?(error)
+        self.request.onAttempt?(attempt)
+        return attempt.delay
     }
 }

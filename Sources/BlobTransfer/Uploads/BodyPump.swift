@@ -26,7 +26,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var failure: BlobError?
         var isConsumerWaiting = false
         /// The number of bytes that are news, unless the end or an error is.
-        var newsByteCount: Int
+        var newsByteCount = 1
 
         var available: Int { self.count - self.held }
         var hasNews: Bool { self.available >= self.newsByteCount || self.isEnded || self.failure != nil }
@@ -55,16 +55,12 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// - Parameters:
     ///   - reader: The reader of the body, at its first byte; the pump closes it.
     ///   - isChunked: True when no length is announced, and the body ends where the source does.
-    ///   - beginningByteCount: The number of bytes, from 1 to 2 KiB, that ``withBeginning(_:)`` needs; 1 is enough if the
-    ///     source tells its media type.
     ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and
     ///     when the reader was closed after ``stop()``.
-    init(
-        _ reader: BlobReader, isChunked: Bool, beginningByteCount: Int, wake: @escaping @Sendable () -> Void
-    ) {
+    init(_ reader: BlobReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
         self.isChunked = isChunked
-        self.state = Locked(State(newsByteCount: beginningByteCount))
+        self.state = Locked(State())
         self.wake = wake
         let byteCount = reader.isOpen ? reader.info.byteCount : nil
         self.isSmall = byteCount ?? .max <= Self.smallByteCount
@@ -109,9 +105,11 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if mustWake { self.wake() }
     }
 
-    /// Returns true when ``take(into:)`` would not return `pending`; otherwise `wake` is called later.
-    func hasNews() -> Bool {
+    /// Returns true when a number of bytes, from 1 to 2 KiB, can be taken, or the end or an error; otherwise `wake` is
+    /// called later.
+    func hasNews(_ byteCount: Int = 1) -> Bool {
         self.state.withLock { state in
+            state.newsByteCount = byteCount
             state.isConsumerWaiting = !state.hasNews
             return state.hasNews
         }
@@ -120,14 +118,9 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// The info of the source, valid once ``hasNews()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
-    /// Calls `body` with the first bytes: at least as many as the pump was created for, or all there are. Called once,
-    /// when ``hasNews()`` has returned true and before the first call of ``take(into:)``.
+    /// Calls `body` with the first bytes, all that there are. Called before the first call of ``take(into:)``.
     func withBeginning<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        let count = self.state.withLock { state in
-            state.newsByteCount = 1
-            return state.available
-        }
-        return body(UnsafeRawBufferPointer(rebasing: self.memory[..<count]))
+        body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.state.withLock { $0.available }]))
     }
 
     /// Returns the whole body, if it has been read and has `byteCount` bytes, and none of them was taken. Valid as long
@@ -146,6 +139,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     func take(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
         let (start, count, answer) = self.state.withLock { state -> (Int, Int, Supply?) in
             if let failure = state.failure { return (0, 0, .failed(failure)) }
+            state.newsByteCount = 1
             state.isConsumerWaiting = !state.hasNews
             if state.available > 0 { return (state.start, min(state.available, buffer.count), nil) }
             return (0, 0, state.isEnded ? .end : .pending)
@@ -195,13 +189,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
     }
 
-    /// Goes on when there are bytes, the end or an error.
+    /// Continues when there are bytes, the end or an error.
     private func continueLater() {
         // The next job begins once this call and the waker's have both been made: a reader is in one call at a time.
         let isFirst = Locked(false)
-        let goOn: @Sendable () -> Void = { if isFirst.exchange(true) { self.runJob() } }
-        self.reader.whenReadable(BlobWaker(goOn))
-        goOn()
+        let runSecond: @Sendable () -> Void = { if isFirst.exchange(true) { self.runJob() } }
+        self.reader.whenReadable(BlobWaker(runSecond))
+        runSecond()
     }
 
     /// Returns the free memory for the next read; nil ends the job.

@@ -8,13 +8,18 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// longer body, a success before it was read would not be noticed.
     private static let maximumPooledByteCount: Int64 = 64 * 1024
 
+    /// The longest wait, from the first byte of a slow source, for more bytes that tell its media type.
+    private static let detectionTimeout = Duration.milliseconds(100)
+
     private let request: BlobUploadRequest
     private let source: any BlobInputStreamDataSource
     private let idleLimit: Duration?
     private let isRepetition: Bool
     private let detection: BlobUploadRequest.MediaTypeDetection?
-    /// The number of first bytes for which ``begin()`` waits, if the source has as many.
-    let beginningByteCount: Int
+    private let notify: @Sendable () -> Void
+    /// The end of the wait for the bytes of the detection, once there is a byte.
+    private var detectionEnd: Moment?
+    private var timer: BlobRegistration?
     // With a cancellation of its own: the end of an upload stops its reader, but not the job.
     private let context: BlobContext
     private let exchange: UploadExchange
@@ -36,11 +41,8 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         let reader = try source.open(matching: validator, context: self.context)
         let begun = Locked<UploadTransfer?>(nil)
         (self.exchange, self.begun) = (UploadExchange(notify: notify), begun)
-        self.detection = request.neededMediaTypeDetection
-        self.beginningByteCount = self.detection?.byteCount ?? 1
-        self.pump = BodyPump(
-            reader, isChunked: request.isChunked, beginningByteCount: self.beginningByteCount
-        ) {
+        (self.detection, self.notify) = (request.neededMediaTypeDetection, notify)
+        self.pump = BodyPump(reader, isChunked: request.isChunked) {
             if let transfer = begun.withLock({ $0 }) { transfer.continueBody() } else { notify() }
         }
         self.pump.start()
@@ -51,7 +53,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// - Returns: The facts about the content; nil to wait.
     /// - Throws: The error of the source.
     func begin() throws(BlobError) -> BlobInfo? {
-        guard self.pump.hasNews() else { return nil }
+        guard self.hasBeginning() else { return nil }
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = self.pump.failure { throw failure }
         var info = self.pump.sourceInfo
@@ -68,24 +70,37 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         return info
     }
 
-    /// Passes news to the handlers of the request.
+    /// Returns true when the source has as many bytes as tell its media type, or has had some for a while.
+    private func hasBeginning() -> Bool {
+        let byteCount = self.detection?.byteCount ?? 1
+        if self.pump.hasNews(byteCount) { return true }
+        guard byteCount > 1, self.pump.hasNews() else { return false }
+        if let detectionEnd, detectionEnd <= .now { return true }
+        if self.detectionEnd == nil {
+            self.detectionEnd = .now + Self.detectionTimeout
+            self.timer = self.context.wake(after: Self.detectionTimeout, BlobWaker(self.notify))
+        }
+        return self.pump.hasNews(byteCount)
+    }
+
+    /// Passes events to the handlers of the request.
     ///
     /// - Returns: The end of the request; nil to wait.
     /// - Throws: The error of a handler.
     func take() throws(BlobError) -> UploadExchange.Ending? {
-        guard let news = self.exchange.take() else { return nil }
+        guard let events = self.exchange.take() else { return nil }
         // There is nothing left to wake or to cancel.
-        if news.ending != nil { _ = self.begun.take() }
-        if let sent = news.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
-        if !news.answer.isEmpty {
+        if events.ending != nil { _ = self.begun.take() }
+        if let sent = events.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
+        if !events.answer.isEmpty {
             do {
-                try news.answer.withUnsafeBytes { try self.request.onAnswer?($0) }
+                try events.answer.withUnsafeBytes { try self.request.onAnswer?($0) }
             } catch {
                 throw BlobError(wrapping: error)
             }
             self.transfer?.continueAnswer()
         }
-        return news.ending
+        return events.ending
     }
 
     /// Ends the request and the reading.
@@ -98,4 +113,61 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
 
     /// True once the reader is closed, after ``stop()``.
     var isClosed: Bool { self.pump.isClosed }
+}
+
+/// The channel from an upload on the loop to its owner, which alone calls the user's handlers.
+final class UploadExchange: Sendable {
+    /// The end of a request.
+    struct Ending: Sendable {
+        let result: Result<BlobUploadResponse, BlobError>
+        /// True when a connection that was used before broke before an answer.
+        let isStale: Bool
+    }
+
+    /// What happened since the owner looked last.
+    struct Events: Sendable {
+        var sent: Int64?
+        var answer: [UInt8] = []
+        var ending: Ending?
+    }
+
+    /// The number of bytes of an answer from which no more are taken.
+    private static let maximumAnswerByteCount = 64 * 1024
+
+    private let events = Locked<Events?>(nil)
+    private let notify: @Sendable () -> Void
+
+    /// - Parameter notify: Called on the thread of the loop at the first event since the owner looked.
+    init(notify: @escaping @Sendable () -> Void) { self.notify = notify }
+
+    func note(sent: Int64) { self.update { $0.sent = sent } }
+
+    /// Takes bytes of the answer; returns false without taking any while too many wait.
+    func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard self.events.withLock({ $0?.answer.count ?? 0 }) < Self.maximumAnswerByteCount else { return false }
+        self.update { $0.answer += bytes }
+        return true
+    }
+
+    /// - Parameter sent: The number of bytes sent, if that has changed.
+    func end(_ ending: Ending, sent: Int64? = nil) {
+        self.update { events in
+            (events.ending, events.sent) = (ending, sent ?? events.sent)
+        }
+    }
+
+    /// Takes the events; nil when there are none.
+    func take() -> Events? { self.events.take() }
+
+    private func update(_ change: (inout Events) -> Void) {
+        let isFirst = self.events.withLock { events in
+            defer {
+                var changed = events ?? Events()
+                change(&changed)
+                events = changed
+            }
+            return events == nil
+        }
+        if isFirst { self.notify() }
+    }
 }

@@ -13,6 +13,19 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// costs each upload this much.
     private static let closeTimeout = Duration.milliseconds(250)
 
+    /// The longest wait for an answer to `Expect` before the body is sent: libcurl's default.
+    private static let expectationTimeout = Duration.seconds(1)
+
+    /// The least time before the first count of progress, and between two: each wakes the thread or task of the owner.
+    private static let noteInterval = Duration.milliseconds(20)
+
+    /// The maximum number of bytes in a record of TLS (RFC 8446, section 5.1).
+    private static let recordByteCount = 16 * 1024
+
+    /// The maximum length of a body that is sent with its head over TLS: both fit in a record, unless the head is long.
+    /// An answer that comes before a reset is read between two records, or never.
+    private static let maximumEncryptedByteCount = recordByteCount / 2
+
     /// The connection of a request.
     enum Connection {
         /// One that was used before, if there is one.
@@ -23,52 +36,53 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         case own
     }
 
-    let upload: BlobUploadRequest
-    let isEncrypted: Bool
-    let connection: Connection
+    /// The announced length of the body in bytes; nil when it is sent in chunks.
     let byteCount: Int64?
-    let info: BlobInfo
-    let pump: BodyPump
-    let exchange: UploadExchange
+
+    private let upload: BlobUploadRequest
+    private let isEncrypted: Bool
+    private let connection: Connection
+    private let info: BlobInfo
+    private let pump: BodyPump
+    private let exchange: UploadExchange
     /// The idle limit of the source.
-    let sourceLimit: Duration?
-    private(set) var handle: CurlHandle?
+    private let sourceLimit: Duration?
+    private let rate: ByteAllowance.Share?
+    private var handle: CurlHandle?
     /// The URL, once the request is set up.
-    var url: TransferURL?
-    private(set) var loop: TransferLoop?
-    private let rateLimit: RateLimit?
-    var isPaced: Bool { self.rateLimit != nil }
+    private var url: TransferURL?
+    private var loop: TransferLoop?
     private var isPaused = false
     private var hasPausedForInput = false
     private var isAnswerPaused = false
     private var isOver = false
-    var lastActivity = Moment.now
+    private var lastActivity = Moment.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
     /// The error for which a callback ended the request; libcurl only reports that one did.
-    private(set) var failure: BlobError?
-    private(set) var head = ResponseHead()
-    private(set) var body = Data()
+    private var failure: BlobError?
+    private var head = ResponseHead()
+    private var body = Data()
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
-    var sent: Int64 = 0
+    private var sent: Int64 = 0
     /// The number of bytes that the owner was told, and the time; at first, that of the first bytes.
-    var (notedCount, noteTime) = (Int64(0), Moment.now)
-    var isBodySent = false
+    private var (notedCount, noteTime) = (Int64(0), Moment.now)
+    private var isBodySent = false
     /// True when libcurl has the whole body from the beginning, and does not ask for it.
-    var hasWholeBody = false
+    private var hasWholeBody = false
 
     /// The socket of the request, once it is connected.
-    var socket: PeerSocket?
+    private var socket: PeerSocket?
     /// The socket of a success, which libcurl has closed as far as it knows.
-    var closing: PeerSocket?
+    private var closing: PeerSocket?
     /// The number of bytes of the body of the answer.
     private var answeredByteCount: Int64 = 0
     /// True once the request has a connection.
-    var hasBegun = false
+    private var hasBegun = false
     /// True when a connection that was used before broke before an answer.
-    var isStale = false
+    private var isStale = false
     /// The number of bytes of the body sent when a success began, including framing.
-    var uploadedAtAnswer: Int64?
+    private var uploadedAtAnswer: Int64?
 
     init(
         _ upload: BlobUploadRequest, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange,
@@ -76,9 +90,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     ) {
         (self.upload, self.info, self.connection) = (upload, info, connection)
         self.isEncrypted = upload.url.prefix(7).lowercased() != "http://"
-        self.byteCount = upload.isChunked ? nil : self.info.byteCount
+        self.byteCount = upload.isChunked ? nil : info.byteCount
         (self.pump, self.exchange, self.sourceLimit) = (pump, exchange, idleLimit)
-        self.rateLimit = upload.ownPace.map { RateLimit($0) }
+        self.rate = upload.ownAllowance.map { ByteAllowance.Share(of: $0) }
     }
 
     // MARK: On any thread
@@ -118,7 +132,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         do throws(BlobError) {
             let handle = try CurlHandle()
             self.handle = handle
-            try self.setUp(handle, loop)
+            try self.setUp(handle)
             self.isBodySent = self.byteCount == 0
             try loop.add(handle, self)
         } catch {
@@ -145,12 +159,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.handle = nil
         if let socket { loop.sockets.release(socket.descriptor) }
         let (exchange, isStale) = (self.exchange, self.isStale)
-        let news = self.hasProgress ? self.sent : nil
+        let sent = self.hasProgress ? self.sent : nil
         guard let closing, let response = try? result.get(), let resetError else {
             closing?.close()
-            return exchange.end(UploadExchange.Ending(result: result, isStale: isStale), sent: news)
+            return exchange.end(UploadExchange.Ending(result: result, isStale: isStale), sent: sent)
         }
-        if let news { exchange.note(sent: news) }
+        if let sent { exchange.note(sent: sent) }
         loop.closingSockets.close(closing, within: Self.closeTimeout) { isReset in
             let result = isReset ? .failure(resetError) : Result<_, BlobError>.success(response)
             exchange.end(UploadExchange.Ending(result: result, isStale: false))
@@ -163,23 +177,22 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The remaining time to wait for the rest of the explanation.
     private var remainingRefusalTime: Duration {
         if let length = self.head.contentLength, self.body.count >= length { return .zero }
-        let idleLimit = self.upload.idleLimit ?? self.sourceLimit
-        return min(Self.refusalTimeout, idleLimit ?? Self.refusalTimeout) - self.idleTime
+        return min(Self.refusalTimeout, self.idleLimit ?? Self.refusalTimeout) - self.idleTime
     }
 
+    private var idleLimit: Duration? { self.upload.idleLimit ?? self.sourceLimit }
     private var idleTime: Duration { self.time - self.lastActivity }
-
-    var time: Moment { self.loop?.time ?? .now }
+    private var time: Moment { self.loop?.time ?? .now }
 
     /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
-    private func delayOfRateLimit() -> Duration? {
-        guard self.rateLimit?.allowance() == 0 else { return nil }
-        return self.rateLimit?.delay
+    private func delayOfRate() -> Duration? {
+        guard let rate, case let now = ContinuousClock.now, rate.available(at: now) == 0 else { return nil }
+        return rate.start - now
     }
 
     private func resumeBody(_ loop: TransferLoop) {
         guard self.isPaused, !self.isRefused, let handle else { return }
-        if let delay = self.delayOfRateLimit() { return loop.check(within: delay) }
+        if let delay = self.delayOfRate() { return loop.check(within: delay) }
         guard self.pump.hasNews() else { return }
         // The connection had nothing to move until now: that time is the source's.
         (self.isPaused, self.lastActivity) = (false, loop.time)
@@ -197,38 +210,123 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.resumeBody(loop)
         guard !self.isAnswerPaused else { return }
         // The source checks this limit itself, and its error is more precise.
-        let isSourceSlow = self.isPaused && self.delayOfRateLimit() == nil && !self.pump.hasNews()
-        guard let limit = isSourceSlow ? self.sourceLimit : self.upload.idleLimit ?? self.sourceLimit else { return }
+        let isSourceSlow = self.isPaused && self.delayOfRate() == nil && !self.pump.hasNews()
+        guard let limit = isSourceSlow ? self.sourceLimit : self.idleLimit else { return }
         let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - self.idleTime
         guard rest <= .zero else { return loop.check(within: rest) }
         let what = isSourceSlow ? "The source gave nothing" : "Nothing moved on the connection"
-        self.fail(self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage)."), loop)
+        var error = self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage).")
+        error.remedy = .idleLimit
+        self.fail(error, loop)
+    }
+
+    // MARK: Setting up
+
+    private func setUp(_ handle: CurlHandle) throws(BlobError) {
+        let url = try TransferURL(self.upload.url)
+        self.url = url
+        var settings = self.upload.settings
+        settings.connectLimit = min(settings.connectLimit, self.idleLimit ?? settings.connectLimit)
+        handle.setUp(url.text, settings, url.credentials)
+        // A connection that is used again may be dead, and then the request is made again.
+        if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
+        // Only the end of a connection shows whether the server has read the body.
+        if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
+        handle.set(CURLOPT_NOPROGRESS, 0)
+        self.setUpBody(handle)
+        handle.setHeaders(self.headerLines)
+        // A server that ignores `Expect` is no connection on which nothing moves (RFC 9110, section 10.1.1).
+        let timeout = min(Self.expectationTimeout, (self.idleLimit ?? Self.expectationTimeout * 2) / 2)
+        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
+        self.setCallbacks(handle)
+    }
+
+    private func setUpBody(_ handle: CurlHandle) {
+        // Over TLS an answer that comes before a reset is read between two pieces, or never.
+        handle.set(
+            CURLOPT_UPLOAD_BUFFERSIZE,
+            self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
+        let method = self.upload.method
+        if let wholeBody {
+            // Of a POST below 64 KiB, libcurl sends the body with the head: one event of the server instead of two.
+            handle.setBody(wholeBody)
+            handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
+            self.hasWholeBody = true
+            return
+        }
+        switch method {
+        case .put, .patch:
+            handle.set(CURLOPT_UPLOAD, 1)
+            if method == .patch { handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
+            handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .post:
+            handle.set(CURLOPT_POST, 1)
+            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .head:
+            handle.set(CURLOPT_NOBODY, 1)
+            if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
+        }
+    }
+
+    /// The body, if it has been read, and its connection is one that others use, too.
+    private var wholeBody: UnsafeRawBufferPointer? {
+        guard self.upload.method == .put, self.connection != .own, self.rate == nil, let byteCount, byteCount > 0,
+            !self.isEncrypted || byteCount <= Self.maximumEncryptedByteCount
+        else { return nil }
+        return self.pump.wholeBody(byteCount)
+    }
+
+    private var headerLines: [String] {
+        var lines = self.upload.fields.map(\.line)
+        func has(_ name: String) -> Bool { self.upload.fields.contains { $0.name.lowercased() == name } }
+        if !has("content-type") { lines.append("Content-Type: " + (self.info.mediaType ?? "application/octet-stream")) }
+        if !has("user-agent") { lines.append("User-Agent: BlobStreams") }
+        if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
+        // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
+        if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }
+        return lines
+    }
+
+    /// Registers the callbacks of a request with a body. The handle retains the transfer.
+    private func setCallbacks(_ handle: CurlHandle) {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        for option in [CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_PREREQDATA] { handle.set(option, this) }
+        handle.setReader { buffer, size, count, data in
+            guard let buffer, let transfer = transfer(data) else { return Int(CURL_READFUNC_ABORT) }
+            return transfer.supply(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+        }
+        // A rewind would send the body again, to a server that may have accepted the first one: never.
+        handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
+        handle.setProgress { data, _, down, _, up in
+            transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
+            return 0
+        }
+        handle.setPrerequisite { data, _, _, remotePort, localPort in
+            let isKnown = transfer(data)?.begin(localPort: localPort, remotePort: remotePort) == true
+            return CInt(isKnown ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+        }
     }
 
     // MARK: Callbacks
 
     /// Supplies the next bytes of the body to libcurl.
-    func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         // libcurl continues sending even if the server announces that it closes the connection.
         if self.isRefused { return self.pause() }
-        // Once before each piece: libcurl never takes what comes behind the end of the other side.
+        // Once per chunk, so that libcurl reads an early answer: after the end of the peer it would not.
         self.hasPausedForInput = self.isEncrypted && !self.hasPausedForInput && self.socket?.hasInput == true
         if self.hasPausedForInput {
             self.loop?.check(within: .zero)
             return self.pause()
         }
-        var room = buffer
-        if self.rateLimit != nil {
-            let allowance = self.rateLimit?.allowance() ?? 0
-            guard allowance > 0 else {
-                self.loop?.check(within: self.rateLimit?.delay ?? .zero)
-                return self.pause()
-            }
-            room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(allowance))
+        if let delay = self.delayOfRate() {
+            self.loop?.check(within: delay)
+            return self.pause()
         }
-        switch self.pump.take(into: room) {
+        let room = self.rate.map { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix($0.available())) }
+        switch self.pump.take(into: room ?? buffer) {
         case .bytes(let count):
-            self.rateLimit?.use(count)
+            self.rate?.use(count)
             self.noteHandover(of: Int64(count))
             return count
         case .end:
@@ -266,7 +364,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = self.time
         if self.head.isSuccess, self.upload.onAnswer != nil {
-            self.isAnswerPaused = !self.exchange.offer(bytes)
+            self.isAnswerPaused = !self.exchange.append(bytes)
             if !self.isAnswerPaused { self.noteAnswer(bytes.count) }
             return self.isAnswerPaused ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         }
@@ -284,9 +382,205 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         if self.answeredByteCount == byteCount { self.endSending() }
     }
 
-    func noteCounts(up: Int64, down: Int64) {
+    private func noteCounts(up: Int64, down: Int64) {
         guard self.lastCounts != (up, down) else { return }
         self.lastCounts = (up, down)
         self.lastActivity = self.time
     }
+
+    // MARK: Progress
+
+    /// Notes that libcurl has the next bytes of the body.
+    private func noteHandover(of count: Int64) {
+        self.lastActivity = self.time
+        if self.sent == 0 { self.noteTime = self.time }
+        self.sent += count
+        self.isBodySent = self.sent == self.byteCount
+        self.noteProgress()
+    }
+
+    /// True when the owner wants to know the number of bytes sent, and knows another one.
+    private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
+
+    /// Reports the number of bytes sent if it changed, at most every 20 ms.
+    private func noteProgress() {
+        guard self.hasProgress else { return }
+        let rest = Self.noteInterval - (self.time - self.noteTime)
+        guard rest <= .zero else {
+            self.loop?.check(within: rest)
+            return
+        }
+        (self.notedCount, self.noteTime) = (self.sent, self.time)
+        self.exchange.note(sent: self.sent)
+    }
+
+    // MARK: The peer
+
+    // An answer claims that the server accepted the body. These checks show whether the connection allows that to be
+    // true.
+
+    /// Takes the connection of the request; returns false when the upload has ended, when it cannot be told which
+    /// connection it is, and for another than the first: libcurl would repeat a request whose body it has, on one open
+    /// connection after the other.
+    private func begin(localPort: CInt, remotePort: CInt) -> Bool {
+        guard self.handle != nil else { return false }
+        guard !self.hasBegun else {
+            self.isStale = self.connection == .pooled && self.head.status == 0 && self.failure == nil
+            return false
+        }
+        self.hasBegun = true
+        self.socket = self.loop?.sockets.claim(localPort: localPort, remotePort: remotePort, for: self)
+            .map(PeerSocket.init)
+        guard self.socket != nil else { return false }
+        if self.hasWholeBody, let byteCount { self.noteHandover(of: byteCount) }
+        return true
+    }
+
+    /// Ends the sending once the whole of a success has come over TLS: the closing message, which servers that do not
+    /// read it answer with a reset as if it were an unread body, then stays here.
+    private func endSending() {
+        guard self.isEncrypted, PeerSocket.tellsResets, self.connection == .own, self.isBodySent, self.sent > 0,
+            self.head.isSuccess
+        else { return }
+        _ = self.socket?.shutDown()
+    }
+
+    func willClose(_ descriptor: CInt) -> Bool {
+        let socket = PeerSocket(descriptor)
+        self.salvage(from: socket)
+        self.socket = nil
+        let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
+        // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
+        guard isSuccess, PeerSocket.tellsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
+        self.closing = socket
+        return false
+    }
+
+    /// Checks, at the beginning of a success, that the server can have received all bytes of the body.
+    ///
+    /// The first segment of an answer acknowledges all that the server's system had received when it was sent.
+    ///
+    /// - Throws: ``BlobError/Code/io`` when bytes are unsent or unacknowledged.
+    private func checkBeginningOfAnswer() throws(BlobError) {
+        guard self.uploadedAtAnswer == nil, (200..<300).contains(self.head.status), let handle else { return }
+        let uploaded = handle.uploadedByteCount
+        self.uploadedAtAnswer = uploaded
+        let unsent = max(0, (self.byteCount ?? self.sent) - uploaded)
+        let unacknowledged = Int64(self.socket?.unacknowledgedByteCount ?? 0)
+        guard self.isBodySent, unsent + unacknowledged == 0 else {
+            throw self.early("\(unsent + unacknowledged) bytes were unsent or unacknowledged")
+        }
+    }
+
+    /// Checks, after a success, that no bytes were sent after its beginning.
+    ///
+    /// - Throws: ``BlobError/Code/io`` otherwise.
+    private func checkEndOfAnswer() throws(BlobError) {
+        guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
+            throw self.early("bytes were still sent when the answer had begun")
+        }
+        // The connection stays open.
+        if let socket, socket.hasFailed, let resetError { throw resetError }
+    }
+
+    /// The error of a success that a reset follows; nil without a success.
+    private var resetError: BlobError? {
+        guard self.head.isSuccess else { return nil }
+        return self.error(
+            .io,
+            "The server answered \(self.head.status) and reset the connection, as it would for an unread body; "
+                + "\(self.stage).")
+    }
+
+    private func early(_ reason: String) -> BlobError {
+        self.error(.io, "The server answered \(self.head.status) before it had taken the body: \(reason).")
+    }
+
+    /// Parses an answer that arrived before a reset, which libcurl does not read when sending fails first.
+    private func salvage(from socket: PeerSocket) {
+        guard self.head.status < 200, !self.isEncrypted else { return }
+        withUnsafeTemporaryAllocation(byteCount: BlobUploadResponse.maximumBodyByteCount, alignment: 16) { buffer in
+            let count = socket.receive(into: buffer)
+            guard count > 0 else { return }
+            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            while !self.head.isFinal, let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                guard self.takeLine(UnsafeRawBufferPointer(rebasing: rest[...end])) else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
+            }
+            // A chunked body would include its framing.
+            if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
+        }
+    }
+
+    // MARK: The outcome
+
+    /// The progress of the upload, as the end of a sentence.
+    private var stage: String {
+        if self.head.isFinal { return "status \(self.head.status) had come" }
+        if self.isBodySent {
+            return "all \(self.sent) bytes were sent, and whether the server took them is not known"
+        }
+        return self.byteCount.map { "\(self.sent) of \($0) bytes were sent" } ?? "\(self.sent) bytes were sent"
+    }
+
+    /// Returns the response to a request that has ended, or throws its error.
+    private func outcome(of code: CURLcode) throws(BlobError) -> BlobUploadResponse {
+        // The error for which a callback ended the request comes before libcurl's own.
+        if let failure { throw self.located(failure) }
+        let response = BlobUploadResponse(
+            url: self.url?.text ?? self.upload.printableURL, head: self.head, body: self.body)
+        if self.isRefused { throw self.refusal(response) }
+        guard code == CURLE_OK else {
+            // libcurl only sends again what it sent on a connection that was used before.
+            let isReused = code == CURLE_SEND_FAIL_REWIND || self.handle?.hasReusedConnection == true
+            self.isStale = self.isStale || self.connection == .pooled && isReused && self.head.status == 0
+            var error =
+                self.handle?.error(for: code, stage: self.stage, isRepeatable: self.mayRepeat)
+                ?? self.error(.io, "The connection broke; \(self.stage).")
+            error.operation = "write"
+            throw self.located(error)
+        }
+        guard self.head.isComplete else {
+            throw self.error(.truncated, "The answer ended within its header; \(self.stage).")
+        }
+        guard self.head.isSuccess else {
+            throw self.error(.io, "The connection ended without an answer; \(self.stage).")
+        }
+        guard self.isBodySent else {
+            throw self.error(.io, "The server ended the request before it was whole; \(self.stage).")
+        }
+        try self.checkEndOfAnswer()
+        return response
+    }
+
+    /// True when the request has no further effect if it is made twice.
+    private var isRepeatable: Bool { self.upload.isRepeatable ?? (self.upload.method == .put) }
+
+    /// True when the request can be made again without one, also because the server cannot have accepted it.
+    private var mayRepeat: Bool { self.isRepeatable || self.sent == 0 && self.byteCount != 0 }
+
+    private func refusal(_ response: BlobUploadResponse) -> BlobError {
+        var error = BlobError(
+            .refused, self.head.refusalMessage(self.body), operation: "write",
+            isTransient: BlobRetry.isTransient(self.head.status, isRepeatable: self.isRepeatable),
+            cause: BlobUploadRefusal(response: response))
+        error.retryDelay = self.head.retryDelay
+        return self.located(error)
+    }
+
+    private func error(_ code: BlobError.Code, _ message: String) -> BlobError {
+        self.located(BlobError(code, message, operation: "write", isTransient: self.mayRepeat))
+    }
+
+    /// Adds the URL to an error of the request; an error of the source has its own context.
+    private func located(_ error: BlobError) -> BlobError {
+        guard error.operation == "write", error.locator == nil else { return error }
+        var error = error
+        error.locator = self.upload.printableURL
+        return error
+    }
+}
+
+private func transfer(_ data: UnsafeMutableRawPointer?) -> UploadTransfer? {
+    data.map { Unmanaged<UploadTransfer>.fromOpaque($0).takeUnretainedValue() }
 }

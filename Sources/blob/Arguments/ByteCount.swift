@@ -69,4 +69,18 @@ enum Seconds {
         guard let value, !(value > 0 && value <= self.maximum) else { return }
         throw ValidationError("\(option) takes a number above 0, at most \(Int(self.maximum)).")
     }
+
+    /// The default of `--retry-max-time`.
+    static let defaultRetryTime = 3600.0
+
+    /// The help of `--retry-max-time`.
+    static let retryHelp = ArgumentHelp(
+        "Give up rather than wait longer than this between attempts in a row, also if the server asks for it.",
+        valueName: "seconds")
+
+    /// Returns the words about a wait of a second or more, for a notice; empty for a shorter one.
+    static func note(of delay: Duration?) -> String {
+        guard let delay, delay >= .seconds(1) else { return "" }
+        return ", waiting \(Int(delay.timeInterval.rounded())) s"
+    }
 }

@@ -27,10 +27,14 @@ struct PassOptions: ParsableArguments {
             """)
     var resume = false
 
+    @Option(help: Seconds.retryHelp)
+    var retryMaxTime = Seconds.defaultRetryTime
+
     @OptionGroup var listed: ListedLocatorOptions
 
     func validate() throws {
         guard (0..<Int.max).contains(self.retry ?? 0) else { throw ValidationError("--retry cannot be negative.") }
+        try Seconds.validate(self.retryMaxTime, "--retry-max-time")
     }
 
     /// The rules for trying again; nil without any of the options for that.
@@ -39,6 +43,7 @@ struct PassOptions: ParsableArguments {
         var rules = BlobRetry()
         if let retry { rules.maximumFailureCount = retry + 1 }
         rules.resumes = self.resume
+        rules.maximumWait = .seconds(self.retryMaxTime)
         return rules
     }
 
@@ -82,7 +87,9 @@ struct PassOptions: ParsableArguments {
                     attempts = attempts % max(count, 1) + 1
                     return attempts
                 }
-                ProgressLine.printNotice("blob: trying again, \(attempt) of \(count), from byte \(event.value)\n")
+                let wait = Seconds.note(of: event.delay)
+                ProgressLine.printNotice(
+                    "blob: trying again, \(attempt) of \(count), from byte \(event.value)\(wait)\n")
             case .recovered:
                 attempts.withLock { $0 = 0 }
                 ProgressLine.printNotice("blob: recovered: reading goes on at byte \(event.value) of its source.\n")

@@ -68,7 +68,7 @@ struct SourceOptions: ParsableArguments {
     // Side by side: in a debug build, the argument parser checks the options of a group anew for each group around it.
     @OptionGroup var web: WebOptions
     @OptionGroup var connection: ConnectionOptions
-    @OptionGroup var store: StoreOptions
+    @OptionGroup var store: S3Options
 
     @OptionGroup var verbosity: VerbosityOptions
 

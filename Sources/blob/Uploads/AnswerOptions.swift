@@ -37,7 +37,19 @@ final class AnswerOutput: Sendable {
         var finishedCount = 0
         /// The bytes sent by the uploads under way.
         var sentByteCounts: [Int: Int64] = [:]
+        /// The errors that are to be printed, each with the number of equal ones, and the time of the first.
+        var errors: [(error: BlobError, repetitionCount: Int)] = []
+        var errorTime: ContinuousClock.Instant?
+
+        mutating func takeDueErrors() -> [(error: BlobError, repetitionCount: Int)] {
+            guard let errorTime, .now - errorTime > AnswerOutput.errorDelay else { return [] }
+            defer { (self.errors, self.errorTime) = ([], nil) }
+            return self.errors
+        }
     }
+
+    /// The longest time for which an error waits for equal ones, while anything happens.
+    private static let errorDelay = Duration.seconds(1)
 
     private let state: Locked<State>
     private let line: ProgressLine
@@ -56,12 +68,17 @@ final class AnswerOutput: Sendable {
 
     /// Shows the progress of one of the uploads, by its number.
     func show(_ number: Int, _ sent: Int64, of byteCount: Int64?) {
-        self.state.withLock { state in
+        let due = self.state.withLock { state in
             state.sentByteCounts[number] = sent
             let all = state.finishedByteCount + state.sentByteCounts.values.reduce(0, +)
-            guard let count else { return self.line.show(all, of: byteCount) }
-            self.line.show(all, of: nil, note: "\(state.finishedCount) of \(count) files, ")
+            if let count {
+                self.line.show(all, of: nil, note: "\(state.finishedCount) of \(count) files, ")
+            } else {
+                self.line.show(all, of: byteCount)
+            }
+            return state.takeDueErrors()
         }
+        self.printErrors(due)
     }
 
     func sentByteCount(_ number: Int) -> Int64 { self.state.withLock { $0.sentByteCounts[number] ?? 0 } }
@@ -93,28 +110,43 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Returns a closure that prints an error after which an upload is tried again, at most `count` times.
-    func retryReporter(of count: Int) -> @Sendable (BlobError) -> Void {
-        let attempts = Locked(0)
-        return { error in
-            let attempt = attempts.withLock { attempts in
-                attempts += 1
-                return attempts
-            }
-            self.reportAttempt(error, attempt, count)
-        }
+    /// Prints an error after which an upload is tried again, and the number of that attempt.
+    func reportAttempt(_ attempt: RetryFailures.Attempt) {
+        let wait = Seconds.note(of: attempt.delay)
+        ProgressLine.printNotice(
+            "blob: trying again, \(attempt.number) of \(attempt.limit)\(wait): \(ErrorText(attempt.error).line)\n")
     }
 
-    /// Prints an error after which an upload is tried again, and the number of that attempt of at most `count` in a row.
-    func reportAttempt(_ error: BlobError, _ number: Int, _ count: Int) {
-        ProgressLine.printNotice("blob: trying again, \(number) of \(count): \(ErrorText(error).line)\n")
-    }
-
-    /// Prints an error in place of the progress.
+    /// Prints an error in place of the progress: soon, and as one line with the equal ones that follow at once.
     func report(_ error: BlobError) {
+        guard !Verbosity.isVerbose else { return self.printErrors([(error, 0)]) }
+        let due = self.state.withLock { state in
+            if let index = state.errors.firstIndex(where: { $0.error.isAlike(error) }) {
+                state.errors[index].repetitionCount += 1
+            } else {
+                state.errors.append((error, 0))
+                state.errorTime = state.errorTime ?? .now
+            }
+            return state.takeDueErrors()
+        }
+        self.printErrors(due)
+    }
+
+    /// Prints the errors that were held back.
+    func flushErrors() {
+        self.printErrors(
+            self.state.withLock { state in
+                defer { (state.errors, state.errorTime) = ([], nil) }
+                return state.errors
+            })
+    }
+
+    private func printErrors(_ errors: [(error: BlobError, repetitionCount: Int)]) {
         self.state.withLock { state in
-            self.line.clear()
-            blob.report(error)
+            for (error, count) in errors {
+                self.line.clear()
+                blob.report(count == 0 ? error : error.adding("\(count) more failed in the same way."))
+            }
         }
     }
 
@@ -125,5 +157,84 @@ final class AnswerOutput: Sendable {
             try state.file?.commit()
         }
         Interrupts.setTemporaryPath(nil)
+    }
+}
+
+extension BlobError {
+    /// Returns true when another error says the same about another source.
+    fileprivate func isAlike(_ other: BlobError) -> Bool { self.code == other.code && self.message == other.message }
+}
+
+/// The facts of a request that has ended.
+struct RequestFacts {
+    /// The status of the answer; 0 without one.
+    var status: Int
+    /// The number of bytes of the body that were sent.
+    var sentByteCount: Int64
+    var duration: Duration
+    /// The last URL, in the form in which it is printed.
+    var url: String
+}
+
+/// A text with variables for the facts of a request, as curl's `--write-out` has it.
+struct WriteOutFormat: ExpressibleByArgument {
+    private enum Variable: String {
+        case httpCode = "http_code"
+        case responseCode = "response_code"
+        case sizeUpload = "size_upload"
+        case speedUpload = "speed_upload"
+        case timeTotal = "time_total"
+        case urlEffective = "url_effective"
+    }
+
+    private enum Piece {
+        case text(String), variable(Variable)
+    }
+
+    private static let escapes: [Character: String] = ["n": "\n", "r": "\r", "t": "\t", "\\": "\\"]
+
+    private var pieces: [Piece] = []
+
+    /// Creates a format; nil for a variable that is not known, or not closed.
+    init?(argument: String) {
+        var rest = Substring(argument)
+        while let first = rest.popFirst() {
+            if first == "\\", let next = rest.popFirst() {
+                self.pieces.append(.text(Self.escapes[next] ?? "\\\(next)"))
+            } else if first == "%", rest.first == "%" {
+                rest.removeFirst()
+                self.pieces.append(.text("%"))
+            } else if first == "%", rest.first == "{" {
+                guard let end = rest.firstIndex(of: "}"),
+                    let variable = Variable(rawValue: String(rest[..<end].dropFirst()))
+                else { return nil }
+                rest = rest[rest.index(after: end)...]
+                self.pieces.append(.variable(variable))
+            } else {
+                self.pieces.append(.text(String(first)))
+            }
+        }
+    }
+
+    func text(_ facts: RequestFacts) -> String {
+        let seconds = max(facts.duration.timeInterval, 0)
+        let microseconds = Int((min(seconds, 1e9) * 1e6).rounded())
+        return self.pieces.map { piece in
+            switch piece {
+            case .text(let text): text
+            case .variable(.httpCode), .variable(.responseCode): Self.padded(facts.status, to: 3)
+            case .variable(.sizeUpload): "\(facts.sentByteCount)"
+            case .variable(.speedUpload):
+                "\(seconds > 0 ? Int64(clamping: Int(Double(facts.sentByteCount) / seconds)) : 0)"
+            case .variable(.timeTotal):
+                "\(microseconds / 1_000_000).\(Self.padded(microseconds % 1_000_000, to: 6))"
+            case .variable(.urlEffective): facts.url
+            }
+        }.joined()
+    }
+
+    private static func padded(_ number: Int, to count: Int) -> String {
+        let digits = "\(number)"
+        return String(repeating: "0", count: max(0, count - digits.count)) + digits
     }
 }

@@ -8,25 +8,34 @@ import BlobTransfer
 enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
     case digest, size
 
-    /// Returns true when the object at a URL is the source.
+    enum Finding {
+        /// The object is the source, whose SHA-256 is known when it was read.
+        case same(sha256: String?)
+        /// There is an object of the right length, perhaps, whose digest the server does not tell.
+        case untold
+        /// There is another object, or none.
+        case other
+    }
+
+    /// Compares the object at the URL of an upload with a source.
     ///
-    /// - Parameter onDigest: Receives the SHA-256 when the source was read for a comparison.
     /// - Throws: The errors of reading the source; those of the request mean that the object may not be there.
-    func isMet(
-        _ source: any BlobInputStreamDataSource, _ request: TransferRequest, _ context: BlobContext,
-        onDigest: (String) -> Void
-    ) throws -> Bool {
-        guard source.traits.contains(.repeatable), let head = try? request.head(context), head.isSuccess,
-            head.contentCodings.isEmpty, let byteCount = try source.info(context).byteCount
-        else { return false }
-        guard self == .digest else { return head.contentLength == byteCount }
-        guard head.contentLength == nil || head.contentLength == byteCount, let stored = head.digest else {
-            return false
+    func look(
+        for source: any BlobInputStreamDataSource, at upload: BlobUploadRequest, _ context: BlobContext
+    ) throws(BlobError) -> Finding {
+        guard source.traits.contains(.repeatable), let head = try? TransferRequest(asking: upload).head(context),
+            head.isSuccess, head.contentCodings.isEmpty, let byteCount = try source.info(context).byteCount
+        else { return .other }
+        guard self == .digest else { return head.contentLength == byteCount ? .same(sha256: nil) : .other }
+        guard head.contentLength == nil || head.contentLength == byteCount else { return .other }
+        guard let stored = head.digest else { return .untold }
+        do {
+            let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, progress: .never, context)
+                .digests(of: source)
+            return digests[1] == stored.value ? .same(sha256: digests[0].hexadecimal) : .other
+        } catch {
+            throw BlobError(wrapping: error)
         }
-        let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, progress: .never, context)
-            .digests(of: source)
-        onDigest(digests[0].hexadecimal)
-        return digests[1] == stored.value
     }
 }
 

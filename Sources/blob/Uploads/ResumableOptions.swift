@@ -81,28 +81,16 @@ struct ResumableOptions: ParsableArguments {
         return "\(folder)/blob/\(hasher.finalizeHexadecimal().prefix(32)).upload"
     }
 
-    /// Uploads a source, and returns the URL of the upload.
+    /// Uploads a source, and returns the URL of the upload. Blocks this thread.
     func send(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?,
         boundary: String?, patience: Int?, _ context: BlobContext,
-        onAttempt: @escaping @Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void
+        onAttempt: @escaping @Sendable (RetryFailures.Attempt) -> Void
     ) throws(BlobError) -> String {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
-        uploader.patience = patience
+        (uploader.patience, uploader.onAttempt) = (patience, onAttempt)
         (uploader.wireProtocol, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
-        uploader.onAttempt = onAttempt
-        let (outcome, ended) = (Locked(Result<String, BlobError>.success("")), WaitSignal())
-        BlockingPool.openings.runTasks { [uploader] in
-            do throws(BlobError) {
-                let location = try await uploader.upload(source, context: context)
-                outcome.withLock { $0 = .success(location) }
-            } catch {
-                outcome.withLock { $0 = .failure(error) }
-            }
-            ended.signal()
-        }
-        _ = ended.wait(for: nil)
-        return try outcome.withLock { $0 }.get()
+        return try waiting { [uploader] () throws(BlobError) in try await uploader.upload(source, context: context) }
     }
 }

@@ -123,7 +123,7 @@ struct UploadCommand: ParsableCommand {
 
     private func sendToStore(_ context: BlobContext) throws {
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
-        let uploads = try StoreUploads(
+        let uploads = try S3Uploads(
             upload, self.source.store.options(upload.settings), self.request, self.list, self.resumable)
         guard self.form.parts.isEmpty else {
             let body = try self.form.makeBody(self.reading.makeSources(), context)
@@ -164,7 +164,7 @@ struct UploadCommand: ParsableCommand {
     /// The options for reading sources, whose servers get nothing that is for the receiver.
     private var reading: SourceOptions {
         var options = self.source
-        options.web = self.source.web.forSources
+        options.web = self.source.web.withoutCredentials
         return options
     }
 
@@ -181,7 +181,7 @@ struct UploadCommand: ParsableCommand {
         }
         try self.checkSeveral()
         let items = try self.items(context)
-        try ParallelUploads(
+        try WebUploads(
             items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count),
             items.sources, offset: self.startOffset
         ).run(context)
@@ -265,7 +265,10 @@ struct UploadCommand: ParsableCommand {
         var upload = upload
         upload.onAnswer = { try output.write($0) }
         let body = self.startOffset > 0 ? source.slice(self.startOffset...) : source
-        let (result, facts) = try MeasuredUpload(upload, self.request, output, number: 0).run(body, context)
+        let timed = try TimedUpload(upload, self.request, output, number: 0)
+        let (result, facts) = try waiting { () throws(BlobError) in
+            await timed.run(body, matching: nil, context)
+        }
         try output.end(0, facts)
         _ = try result.get()
         try output.commit()

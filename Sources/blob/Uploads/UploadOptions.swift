@@ -17,11 +17,14 @@ struct UploadOptions: ParsableArguments {
             """)
     var retry: Int?
 
+    @Option(help: Seconds.retryHelp)
+    var retryMaxTime = Seconds.defaultRetryTime
+
     @Flag(
         name: [.customShort("L"), .customLong("location")],
         help: """
             Follow redirections with status 307 and 308 within the same origin, if the source can be read again; at \
-            most \(MeasuredUpload.maximumRedirectionCount).
+            most \(TimedUpload.maximumRedirectionCount).
             """)
     var followsRedirections = false
 
@@ -41,6 +44,7 @@ struct UploadOptions: ParsableArguments {
 
     func validate() throws {
         guard self.retry ?? 0 >= 0 else { throw ValidationError("--retry cannot be negative.") }
+        try Seconds.validate(self.retryMaxTime, "--retry-max-time")
         try Seconds.validate(self.maxTime, "--max-time")
     }
 
@@ -49,8 +53,15 @@ struct UploadOptions: ParsableArguments {
         _ defaultMethod: BlobUploadRequest.Method, _ url: String, _ source: SourceOptions, _ context: BlobContext
     ) throws -> BlobUploadRequest {
         var upload = try BlobUploadRequest(self.method?.requestMethod ?? defaultMethod, url, source, context)
-        upload.pace = self.limitRate.map { RatePace(bytesPerSecond: $0.bytesPerSecond) }
+        upload.allowance = self.limitRate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
+        self.setRetry(&upload.retry)
         return upload
+    }
+
+    /// Sets what the options say about repetitions.
+    func setRetry(_ rules: inout BlobRetry) {
+        if let retry { rules.maximumRetryCount = retry }
+        rules.maximumWait = .seconds(self.retryMaxTime)
     }
 
     /// Returns the context with the limit of ``maxTime``, from now.
@@ -87,4 +98,23 @@ enum UploadMethod: String, ExpressibleByArgument {
     case post = "POST"
 
     var requestMethod: BlobUploadRequest.Method { self == .put ? .put : .post }
+}
+
+/// The encoding of a body for its transfer (RFC 9110, section 8.4).
+enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {
+    case identity, gzip
+
+    /// Returns `source` in this encoding, and adds the fields that declare it to `upload`.
+    func encode(
+        _ source: any BlobInputStreamDataSource, _ upload: inout BlobUploadRequest, _ context: BlobContext
+    ) throws(BlobError) -> any BlobInputStreamDataSource {
+        guard self == .gzip else { return source }
+        upload.fields.append(BlobHTTPField("Content-Encoding", self.rawValue))
+        // The media type is that of the bytes before encoding.
+        if !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
+            let type = try source.info(context).mediaType ?? "application/octet-stream"
+            upload.fields.append(BlobHTTPField("Content-Type", type))
+        }
+        return GzipEncodedSource(source)
+    }
 }

@@ -1,0 +1,96 @@
+package import BlobCore
+
+/// The whole of an answer, whatever its status.
+package typealias CollectedAnswer = (head: ResponseHead, body: [UInt8])
+
+extension TransferRequest {
+    /// Starts the request, and passes its whole answer on.
+    ///
+    /// - Parameters:
+    ///   - maximumByteCount: The maximum length of the body, which is kept in memory.
+    ///   - completion: Called once on the thread of all transfers, unless the transfer is cancelled, with
+    ///     ``BlobError/Code/limitExceeded`` for a longer body, ``BlobError/Code/unavailable``, ``BlobError/Code/io``,
+    ///     ``BlobError/Code/truncated``, ``BlobError/Code/timedOut`` and the errors of heads that are not valid.
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
+    @discardableResult package func start(
+        upTo maximumByteCount: Int, _ completion: @escaping @Sendable (Result<CollectedAnswer, BlobError>) -> Void
+    ) throws(BlobError) -> Transfer {
+        let transfer = Transfer(self, AnswerSink(maximumByteCount, completion))
+        try transfer.start()
+        return transfer
+    }
+
+    /// Makes the request, and waits for its whole answer without a thread.
+    ///
+    /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
+    package func answer(
+        upTo maximumByteCount: Int, context: BlobContext
+    ) async throws(BlobError) -> CollectedAnswer {
+        let (signal, outcome) = (TaskSignal(), Locked<Result<CollectedAnswer, BlobError>?>(nil))
+        let transfer = try self.start(upTo: maximumByteCount) { result in
+            outcome.withLock { $0 = result }
+            signal.signal()
+        }
+        do throws(BlobError) {
+            return try await context.forTransfer.wait(on: signal) { () throws(BlobError) in
+                try outcome.withLock { $0 }?.get()
+            }
+        } catch {
+            transfer.cancel()
+            throw error
+        }
+    }
+
+    /// Asks for the head of the object, and blocks until it is there.
+    ///
+    /// - Returns: The last head, whatever its status.
+    /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
+    package func head(_ context: BlobContext) throws(BlobError) -> ResponseHead {
+        var request = self
+        request.isHead = true
+        let (signal, outcome) = (WaitSignal(), Locked<Result<CollectedAnswer, BlobError>?>(nil))
+        let transfer = try request.start(upTo: 0) { result in
+            outcome.withLock { $0 = result }
+            signal.signal()
+        }
+        do throws(BlobError) {
+            return try context.forTransfer.wait(on: signal) { () throws(BlobError) in
+                try outcome.withLock { $0 }?.get().head
+            }
+        } catch {
+            transfer.cancel()
+            throw error
+        }
+    }
+}
+
+/// Collects an answer.
+private final class AnswerSink: TransferSink {
+    private let maximumByteCount: Int
+    private let completion: @Sendable (Result<CollectedAnswer, BlobError>) -> Void
+    private let answer = Locked<CollectedAnswer>((ResponseHead(), []))
+
+    init(_ maximumByteCount: Int, _ completion: @escaping @Sendable (Result<CollectedAnswer, BlobError>) -> Void) {
+        (self.maximumByteCount, self.completion) = (maximumByteCount, completion)
+    }
+
+    func begin(_ head: ResponseHead) -> TransferDisposition {
+        self.answer.withLock { $0.head = head }
+        return .deliver
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        self.answer.withLock { $0.body += bytes.prefix(self.maximumByteCount + 1 - $0.body.count) }
+        return true
+    }
+
+    func flush() {}
+
+    func end(_ error: BlobError?) {
+        let (answer, limit) = (self.answer.withLock { $0 }, self.maximumByteCount)
+        let excess =
+            answer.body.count > limit
+            ? BlobError(.limitExceeded, "The answer has more than \(limit) bytes, which is the limit.") : nil
+        self.completion((error ?? excess).map { .failure($0) } ?? .success(answer))
+    }
+}

@@ -1,0 +1,53 @@
+package import BlobCore
+
+/// Runs a job for each number from 0, some at once.
+///
+/// - Parameters:
+///   - count: The number of jobs.
+///   - limit: The number of jobs at once, from 1.
+///   - onFailure: Called at the first failure, after which no job begins; ends the jobs under way.
+///   - job: Does the job with a number.
+/// - Returns: The results in the order of the numbers.
+/// - Throws: The first error.
+package func concurrently<Value: Sendable>(
+    _ count: Int, atOnce limit: Int, onFailure: @escaping @Sendable () -> Void = {},
+    _ job: @escaping @Sendable (_ number: Int) async throws(BlobError) -> Value
+) async throws(BlobError) -> [Value] {
+    let state = Locked(JobState<Value>())
+    await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<min(limit, count) {
+            group.addTask {
+                while let number = state.withLock({ $0.next(of: count) }) {
+                    do throws(BlobError) {
+                        let value = try await job(number)
+                        state.withLock { $0.values[number] = value }
+                    } catch {
+                        if state.withLock({ $0.fail(error) }) { onFailure() }
+                    }
+                }
+            }
+        }
+    }
+    return try state.withLock { state throws(BlobError) in
+        if let failure = state.failure { throw failure }
+        return (0..<count).compactMap { state.values[$0] }
+    }
+}
+
+private struct JobState<Value: Sendable>: Sendable {
+    private var begunCount = 0
+    private(set) var failure: BlobError?
+    var values: [Int: Value] = [:]
+
+    mutating func next(of count: Int) -> Int? {
+        guard self.failure == nil, self.begunCount < count else { return nil }
+        self.begunCount += 1
+        return self.begunCount - 1
+    }
+
+    /// Notes an error; returns true for the first one.
+    mutating func fail(_ error: BlobError) -> Bool {
+        defer { self.failure = self.failure ?? error }
+        return self.failure == nil
+    }
+}

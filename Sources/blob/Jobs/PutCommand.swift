@@ -1,0 +1,272 @@
+import ArgumentParser
+import BlobCommandLine
+import BlobPlatform
+import BlobStreamsStandard
+import BlobTransfer
+
+struct PutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "put",
+        abstract: "Stores each source under a key made of its locator, and tells by a line when it is there.",
+        discussion: """
+            For the tasks of engines such as Spark and Dask, which are repeated: TARGET is a URL of a web server that \
+            takes PUT, or s3://bucket/prefix/, and ends with '/'; the key behind it is the SHA-256 of the locator as it \
+            is written, in hexadecimal, so that a repetition finds the object, or stores the same one again.
+
+            Sources are stored one after the other. The line of each is printed before the next begins: its digest and \
+            its URL, or with --json an object with locator, url, bytes, state (stored, exists or failed), sha256 or etag, \
+            and error; in a locator of a server, '***' stands for what may be secret, and the key of its URL tells which \
+            it is. An object exists if its server tells the right digest, or, where the server does not replace it \
+            (If-None-Match) and tells no digest, if it has the same bytes, which are read back; in an S3 store, if its \
+            tag is the MD5 of the source, or that of its parts of --part-size, and any other is replaced.
+
+            The status is 0 when all are there, and 1 when some are not, which their lines say; with any other, sources \
+            that have no line are not done. A closed standard output ends the command before the next source.
+
+            In an S3 store, the parts of a large source can be tasks of their own. With --step begin, each source that is \
+            longer than a part, and has a strong validator such as the ETag of a web server, is printed as one line of \
+            JSON a part, and any other as it is. With --step parts, such lines are stored in any order, by any machine. \
+            With --step finish, one line of each such source makes its object, or drops its parts if that cannot succeed, \
+            as when one is missing; the source is read only to compare it with an object that is there already. After an \
+            error that may pass, it ends with another status than 1, to be repeated. With --step abort, parts are dropped.
+            """)
+
+    @Argument(help: "A URL that ends with '/'.")
+    var target: String
+
+    @Argument(help: "The sources: a locator each, which is neither a folder nor a pattern.")
+    var locators: [String] = []
+
+    @Option(help: ArgumentHelp("Then the sources in this file ('-': standard input), one a line.", valueName: "file"))
+    var fromFile: String?
+
+    @Flag(help: "Print one JSON object per line.")
+    var json = false
+
+    @Option(help: "Do one step for sources in parts, whose lines are of JSON: begin, parts, finish or abort.")
+    var step: PutStep?
+
+    @Option(help: "The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).")
+    var partSize: ByteCount?
+
+    @Option(help: "Retry each source at most this many times after transient errors.")
+    var retry = 5
+
+    @Option(help: Seconds.retryHelp)
+    var retryMaxTime = Seconds.defaultRetryTime
+
+    @Option(help: "Send at most this many bytes per second; k, M and G are powers of 1024.")
+    var limitRate: ByteRate?
+
+    @Option(
+        help: ArgumentHelp("The longest time for one source, with its retries (default: none).", valueName: "seconds"))
+    var maxTime: Double?
+
+    @OptionGroup var listed: ListedLocatorOptions
+
+    @OptionGroup var source: SourceOptions
+
+    /// The status when some sources are not stored.
+    private static let someFailed = ExitCode(1)
+    private static let defaultIdleTimeout: Double = 60
+
+    func validate() throws {
+        guard UploadFolder(self.target) != nil else { throw ValidationError("TARGET is a URL that ends with '/'.") }
+        guard !self.locators.isEmpty || self.fromFile != nil else { throw ValidationError("Name at least one source.") }
+        guard self.step == nil || self.target.hasPrefix("s3://") else {
+            throw ValidationError("--step is for TARGETs in S3 stores.")
+        }
+        guard self.partSize.map({ S3Uploader.partByteCounts.contains($0.value) }) ?? true else {
+            throw ValidationError("--part-size is from 5MiB to 5GiB.")
+        }
+        guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
+        try Seconds.validate(self.retryMaxTime, "--retry-max-time")
+        try Seconds.validate(self.maxTime, "--max-time")
+    }
+
+    func run() throws {
+        var options = self.source
+        options.idleTimeout = options.idleTimeout ?? Self.defaultIdleTimeout
+        // An index of this machine makes no random access on others.
+        if self.step == .begin, options.index == .automatic { options.index = .none }
+        let context = try options.makeContext()
+        var retry = BlobRetry(maximumRetryCount: self.retry)
+        retry.maximumWait = .seconds(self.retryMaxTime)
+        let rate = self.limitRate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
+        let target: any JobTarget =
+            if self.target.hasPrefix("s3://") {
+                try S3JobTarget(
+                    self.target, options, retry: retry, rate: rate, partByteCount: self.partSize?.value, context)
+            } else {
+                try WebJobTarget(self.target, options, retry: retry, rate: rate, context)
+            }
+        options.web = options.web.withoutCredentials
+        let sources = options.makeSources()
+        var failed = false
+        func put(_ entry: String, line number: Int? = nil) throws {
+            try context.check()
+            var own = context
+            if let maxTime { own.deadline = .now + .seconds(maxTime) }
+            if self.step == .begin {
+                try self.check(entry, line: number, sources)
+                return try self.printParts(of: entry, target, sources, own)
+            }
+            let line = try self.line(of: entry, number, target, sources, own, in: context)
+            failed = failed || line.state == .failed
+            try self.printLine(of: line)
+        }
+        for locator in self.locators { try put(locator) }
+        if let fromFile {
+            let lines = try LineReader(fromFile, sources.registry, context)
+            while let line = try lines.next() {
+                if !line.isEmpty { try put(RawArguments.decoded(line), line: lines.number) }
+            }
+        }
+        if failed { throw Self.someFailed }
+    }
+
+    private func check(_ locator: String, line number: Int?, _ sources: ArgumentSources) throws(BlobError) {
+        guard let number, let fromFile else { return }
+        try self.listed.check(locator, sources.registry, line: number, of: fromFile)
+    }
+
+    private func line(
+        of entry: String, _ number: Int?, _ target: any JobTarget, _ sources: ArgumentSources, _ context: BlobContext,
+        in job: BlobContext
+    ) throws -> PutLine {
+        let part = self.step == nil ? nil : PutPart(line: entry)
+        let locator = part?.locator ?? entry
+        let url = target.url(of: locator)
+        var line = PutLine(
+            locator: printableArgument(locator), url: printableURL(url), part: self.step == .parts ? part?.part : nil)
+        do {
+            // These steps open no source.
+            if self.step != .finish, self.step != .abort { try self.check(locator, line: number, sources) }
+            if let part, let store = target as? S3JobTarget {
+                let upload = part.divided(url)
+                let object = try waiting { () throws(BlobError) in
+                    try await self.put(part, of: upload, store, sources, context)
+                }
+                if let object { line.take(object) } else { line.state = .aborted }
+            } else if self.step == nil || self.step == .parts {
+                let source = try sources.source(locator, context)
+                line.take(
+                    try waiting { () throws(BlobError) in try await target.put(source, to: url, context) })
+            } else {
+                throw BlobError(
+                    .invalidArgument, "This is no line of a part.", operation: "resolve", locator: line.locator)
+            }
+        } catch {
+            // The end of the whole job leaves the others without a line.
+            try job.check()
+            let error = BlobError(wrapping: error)
+            // Parts stay in the store, and an engine repeats a task that ends with this status.
+            if self.step == .finish, error.isWorthRepeating { throw error }
+            if !self.json { report(error) }
+            line.error = ErrorText(error).fields
+        }
+        return line
+    }
+
+    /// Does the step for a part; returns nil when it was dropped.
+    private func put(
+        _ part: PutPart, of upload: SharedMultipartUpload, _ store: S3JobTarget, _ sources: ArgumentSources,
+        _ context: BlobContext
+    ) async throws(BlobError) -> JobObject? {
+        switch self.step {
+        case .finish:
+            return try await store.finish(upload, of: { try sources.source(part.locator, context) }, context)
+        case .abort:
+            try await store.abort(upload, context)
+            return nil
+        default: return try await store.put(part.part, of: upload, sources.source(part.locator, context), context)
+        }
+    }
+
+    /// Prints the lines that stand for a source: one a part, if it is divided. An error is for the step that stores it.
+    private func printParts(
+        of locator: String, _ target: any JobTarget, _ sources: ArgumentSources, _ context: BlobContext
+    ) throws {
+        guard let store = target as? S3JobTarget, let source = try? sources.source(locator, context),
+            let (upload, parts) = try? waiting(for: { () throws(BlobError) in
+                try await store.begin(source, to: store.url(of: locator), context)
+            })
+        else { return try blob.printLine(locator) }
+        do {
+            for (number, range) in zip(1..., parts) {
+                try blob.printLine(jsonLine(PutPart(locator, upload, part: number, length: range.count)))
+            }
+        } catch {
+            try? waiting { () throws(BlobError) in try await store.abort(upload, context) }
+            throw error
+        }
+    }
+
+    private func printLine(of line: PutLine) throws {
+        guard !self.json else { return try blob.printLine(jsonLine(line)) }
+        guard line.state != .failed else { return }
+        try blob.printLine("\(line.sha256 ?? line.etag ?? "-")  \(line.url)  \(printable(line.locator))")
+    }
+}
+
+/// The report about one source, or one part of it.
+private struct PutLine: Encodable {
+    enum State: String, Encodable {
+        case stored, exists, failed, aborted
+    }
+
+    let locator: String
+    let url: String
+    var part: Int?
+    var state = State.failed
+    var bytes: Int64?
+    var sha256: String?
+    var etag: String?
+    var error: ErrorText.Fields?
+
+    mutating func take(_ object: JobObject) {
+        (self.state, self.bytes) = (object.isNew ? .stored : .exists, object.byteCount)
+        (self.sha256, self.etag) = (object.sha256, object.entityTag)
+    }
+}
+
+/// A step of `blob put` for sources whose parts are tasks of their own.
+enum PutStep: String, ExpressibleByArgument, CaseIterable {
+    case begin, parts, finish, abort
+}
+
+/// A part of a source as a line of a list, with all that another process needs to store it.
+struct PutPart: Codable {
+    let locator: String
+    /// The identifier that the store gave the upload.
+    let upload: String
+    /// The number of the part, from 1.
+    let part: Int
+    /// The bytes of this part, which weigh it among others.
+    let length: Int64
+    /// The bytes of the source, and of each part but the last.
+    let bytes, partSize: Int64
+    /// The token of the source's validator.
+    let validator: String
+
+    init(_ locator: String, _ upload: SharedMultipartUpload, part: Int, length: Int) {
+        (self.locator, self.upload, self.part, self.length) = (locator, upload.identifier, part, Int64(length))
+        (self.bytes, self.partSize, self.validator) = (upload.byteCount, upload.partByteCount, upload.validator)
+    }
+
+    /// Creates a part from its line; nil for another line, which is a locator.
+    init?(line: String) {
+        guard line.hasPrefix("{") else { return nil }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let part = try? decoder.decode(PutPart.self, from: Data(line.utf8)) else { return nil }
+        self = part
+    }
+
+    /// Returns the upload that stores the object under a URL.
+    func divided(_ url: String) -> SharedMultipartUpload {
+        SharedMultipartUpload(
+            object: url, identifier: self.upload, byteCount: self.bytes, partByteCount: self.partSize,
+            validator: self.validator)
+    }
+}

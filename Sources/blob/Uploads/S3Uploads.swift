@@ -1,0 +1,75 @@
+import ArgumentParser
+import BlobPlatform
+import BlobStreamsStandard
+import BlobTransfer
+
+/// The uploads of sources to a store with the interface of S3.
+struct S3Uploads: Sendable {
+    /// The longest time in seconds for an interrupted job to abort its uploads, as ``S3Uploader`` has it.
+    private static let abortLimit: UInt32 = 30
+
+    private let uploader: S3Uploader
+    private let upload: BlobUploadRequest
+    private let jobs: Int
+    private let resumable: ResumableOptions
+
+    /// - Parameter upload: The limits and the fields of all objects.
+    init(
+        _ upload: BlobUploadRequest, _ store: S3Source.Options, _ request: UploadOptions, _ list: ListOptions,
+        _ resumable: ResumableOptions
+    ) throws(BlobError) {
+        var uploader = try S3Uploader(store)
+        uploader.allowance = upload.allowance
+        if let idleLimit = upload.idleLimit { uploader.idleLimit = idleLimit }
+        request.setRetry(&uploader.retry)
+        (self.uploader, self.upload, self.jobs, self.resumable) = (uploader, upload, list.jobs, resumable)
+    }
+
+    /// Uploads one source, and blocks this thread.
+    ///
+    /// - Parameter words: The names of the source, which tell its state from that of others.
+    func run(
+        _ source: any BlobInputStreamDataSource, words: [String], _ url: String, _ output: AnswerOutput,
+        _ context: BlobContext
+    ) throws {
+        self.limitCleanup()
+        try waiting { () throws(BlobError) in
+            try await self.store(source, words, url, 0, partsAtOnce: self.jobs, output, context)
+        }
+        try output.commit()
+    }
+
+    /// Uploads many sources, some at once, and blocks this thread.
+    ///
+    /// - Throws: The error of the only source; otherwise those of ``ParallelUploads/run(atOnce:_:_:)``.
+    func run(_ items: UploadItems, _ sources: ArgumentSources, _ output: AnswerOutput, _ context: BlobContext) throws {
+        if items.items.count == 1, items.errors.isEmpty, let item = items.items.first {
+            return try self.run(item.source(sources, context), words: [item.name], item.url, output, context)
+        }
+        self.limitCleanup()
+        try ParallelUploads(items, output).run(atOnce: self.jobs, context) { (number, item) async throws(BlobError) in
+            let source = try item.source(sources, context)
+            try await self.store(source, [item.name], item.url, number, partsAtOnce: 1, output, context)
+        }
+    }
+
+    /// Gives an interrupted job the time to drop its parts, which cost their owner money when they are left behind.
+    private func limitCleanup() { if !self.resumable.isOn { Interrupts.setCleanupLimit(Self.abortLimit) } }
+
+    private func store(
+        _ source: any BlobInputStreamDataSource, _ words: [String], _ url: String, _ number: Int, partsAtOnce: Int,
+        _ output: AnswerOutput, _ context: BlobContext
+    ) async throws(BlobError) {
+        var (uploader, upload) = (self.uploader, self.upload)
+        try upload.setMediaType(of: source, nil, context)
+        (uploader.fields, uploader.maximumPartsAtOnce) = (upload.fields, partsAtOnce)
+        if self.resumable.isOn {
+            let place = [url, FileManager.default.currentDirectoryPath]
+            uploader.stateFile = self.resumable.statePath(of: place + words)
+        }
+        uploader.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
+        uploader.onAttempt = output.reportAttempt
+        let object = try await uploader.upload(source, to: url, context: context)
+        try output.end(number, line: "\(object.entityTag)  \(object.locator)")
+    }
+}

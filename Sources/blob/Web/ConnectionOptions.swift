@@ -1,0 +1,107 @@
+import ArgumentParser
+import BlobPlatform
+import BlobStreamsStandard
+import BlobTransfer
+
+/// The options of connections to web servers.
+struct ConnectionOptions: ParsableArguments {
+    /// The variables of the environment that name a file of certificates, as curl has them.
+    private static let certificateVariables = ["CURL_CA_BUNDLE", "SSL_CERT_FILE"]
+
+    @Option(
+        name: [.customLong("cacert"), .customLong("ca-file")],
+        help: ArgumentHelp(
+            "Trust web servers by the certificates in this file, in PEM, only (default: CURL_CA_BUNDLE, SSL_CERT_FILE).",
+            valueName: "file"))
+    var certificateFile: String?
+
+    @Option(help: ArgumentHelp("Show web servers the certificate in this file, in PEM.", valueName: "file"))
+    var cert: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The private key of --cert, in PEM and not encrypted (default: in the same file).", valueName: "file"))
+    var key: String?
+
+    @Flag(
+        name: [.customShort("k"), .customLong("insecure")],
+        help: "Accept any certificate of a web server: anybody on the way can read and change everything.")
+    var isInsecure = false
+
+    @Flag(name: .shortAndLong, help: "Take users and passwords for web servers from ~/.netrc.")
+    var netrc = false
+
+    @Option(help: ArgumentHelp("Take users and passwords for web servers from this file.", valueName: "file"))
+    var netrcFile: String?
+
+    @Option(
+        name: [.customShort("x"), .customLong("proxy")],
+        help: ArgumentHelp(
+            "Reach web servers through this proxy; '' is none (default: as the environment says).", valueName: "url"))
+    var proxy: String?
+
+    @Option(help: ArgumentHelp("The longest time for connecting, TLS included (default: 30).", valueName: "seconds"))
+    var connectTimeout: Double?
+
+    func validate() throws {
+        guard self.key == nil || self.cert != nil else { throw ValidationError("--key goes with --cert.") }
+        try Seconds.validate(self.connectTimeout, "--connect-timeout")
+    }
+
+    /// The settings of connections, without looking at the files. Warns once about ``isInsecure``.
+    var settings: BlobTransferSettings {
+        let environment = ProcessInfo.processInfo.environment
+        var settings = BlobTransferSettings()
+        settings.certificateFile =
+            self.certificateFile
+            ?? Self.certificateVariables.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        (settings.clientCertificateFile, settings.clientKeyFile) = (self.cert, self.key)
+        settings.isInsecure = self.isInsecure
+        settings.netrcFile = self.netrcFile ?? (self.netrc ? "\(environment["HOME"] ?? "")/.netrc" : nil)
+        settings.proxy = self.proxy
+        if let connectTimeout { settings.connectLimit = .seconds(connectTimeout) }
+        if self.isInsecure, !Self.hasWarned.exchange(true) {
+            ProgressLine.printNotice("blob: warning: certificates of web servers are not verified (--insecure)\n")
+        }
+        return settings
+    }
+
+    /// Returns the settings, whose files are there.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` and the like for a file that is not.
+    func checkedSettings(_ context: BlobContext) throws(BlobError) -> BlobTransferSettings {
+        let settings = self.settings
+        // The time of the job is none of theirs: an error would name them for it.
+        var context = context
+        context.deadline = nil
+        let files = [
+            settings.certificateFile, settings.clientCertificateFile, settings.clientKeyFile, settings.netrcFile,
+        ]
+        for case let file? in files { _ = try FileSource(path: file).info(context) }
+        return settings
+    }
+
+    private static let hasWarned = Locked(false)
+}
+
+extension Main {
+    /// URL prefixes that need libcurl.
+    private static let schemes = ["http://", "https://", "s3://"]
+
+    /// Loads libcurl in the background when an argument is the URL of a server: that takes as long as everything until
+    /// its first use.
+    ///
+    /// - Returns: A function that waits for it, to be called before the process exits.
+    static func preloadLibraries() -> () -> Void {
+        let arguments = CommandLine.arguments.dropFirst()
+        let isForServers = arguments.contains { argument in
+            Self.schemes.contains { argument.utf8.starts(with: $0.utf8) }
+        }
+        // The URL of an upload may be without a scheme.
+        guard isForServers || arguments.first == UploadCommand.configuration.commandName,
+            arguments.first != CompleteCommand.configuration.commandName
+        else { return {} }
+        Interrupts.withSignalsBlocked { CurlLibrary.preload() }
+        return { try? CurlLibrary.load() }
+    }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import BlobStreamsStandard
+import BlobTransfer
+
+/// The options of stores with the interface of S3.
+struct S3Options: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Read s3 locators from this store (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS).",
+            valueName: "url"))
+    var endpointUrl: String?
+
+    @Option(help: "The region of the buckets of s3 locators (default: AWS_REGION, or that of the profile).")
+    var region: String?
+
+    @Flag(help: "Read s3 locators without credentials.")
+    var noSignRequest = false
+
+    /// Returns a registry whose stores have these options.
+    func applied(to registry: BlobRegistry, _ settings: BlobTransferSettings) -> BlobRegistry {
+        guard
+            self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != BlobTransferSettings()
+        else { return registry }
+        var registry = registry
+        do {
+            try registry.register(S3Source.provider(self.options(settings)), replacing: true)
+        } catch {
+            preconditionFailure("Registered schemes can be replaced: \(error)")
+        }
+        return registry
+    }
+
+    /// Returns the settings of a store.
+    func options(_ settings: BlobTransferSettings) -> S3Source.Options {
+        var options = S3Source.Options()
+        (options.endpoint, options.region) = (self.endpointUrl, self.region)
+        if self.noSignRequest { options.credentials = .anonymous }
+        options.transfers = settings
+        return options
+    }
+}

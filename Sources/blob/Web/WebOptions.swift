@@ -1,0 +1,134 @@
+import ArgumentParser
+import BlobStreamsStandard
+import BlobTransfer
+
+/// The options of requests to web servers. Those with secrets belong to one server: in an upload, to its receiver.
+struct WebOptions: ParsableArguments {
+    private static let maximumHeaderFileByteCount = 64 * 1024
+
+    @Option(
+        name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Send a header field: 'Name: value', or 'Name;' without a value; or the fields in @FILE, one a line.",
+            discussion: """
+                The field goes to the server of each source; in an upload, only to that of the URL; never to that of a \
+                --password-file.
+                """,
+            valueName: "field"))
+    var headers: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Send the header fields in this file to the web server of a source: 'Name: value', one a line.",
+            valueName: "file"))
+    var headerFile: String?
+
+    @Option(
+        name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
+        help: ArgumentHelp(
+            "The user and the password for the web server of a source; in an upload, only for that of the URL.",
+            discussion: """
+                Never for that of a --password-file. Other users of this machine may see it in the list of processes: \
+                --netrc-file hides it.
+                """,
+            valueName: "user:password"))
+    var user: String?
+
+    func validate() throws {
+        guard self.user?.contains(":") ?? true else {
+            throw ValidationError("-u takes USER:PASSWORD; it does not ask for a password.")
+        }
+        for header in self.headers where !header.hasPrefix("@") { _ = try Self.field(header) }
+    }
+
+    /// The user and the password; nil without.
+    var credentials: BlobTransferSettings.Credentials? {
+        self.user.map { user in
+            let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return BlobTransferSettings.Credentials(user: String(parts[0]), password: String(parts.last ?? ""))
+        }
+    }
+
+    /// Returns the fields of ``headers``, those of files included.
+    func fields(_ context: BlobContext) throws -> [BlobHTTPField] {
+        try self.headers.flatMap { header in
+            header.hasPrefix("@")
+                ? try Self.fields(in: String(header.dropFirst()), context) : [try Self.field(header)]
+        }
+    }
+
+    /// Returns these options for the sources of an upload, whose servers get nothing that is for the receiver.
+    var withoutCredentials: WebOptions {
+        var options = self
+        (options.headers, options.user) = ([], nil)
+        return options
+    }
+
+    /// Returns these options for the server of a password file, which gets nothing that is for the receiver or sources.
+    var forPasswordFile: WebOptions {
+        var options = self.withoutCredentials
+        options.headerFile = nil
+        return options
+    }
+
+    /// Returns a registry whose web sources have these options.
+    func applied(
+        to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: S3Options
+    ) -> BlobRegistry {
+        let settings = connection.settings
+        var registry = store.applied(to: registry, settings)
+        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings()
+        else {
+            return registry
+        }
+        // Made once a locator needs them, and of this registry alone: others may be without the secrets.
+        let made = Locked<HTTPSource.Options?>(nil)
+        let provider = BlobProvider(
+            .origin { locator, context in
+                let options = try made.withLock { try $0 ?? self.make(&$0, connection, context) }
+                return try HTTPSource(locator, options: options)
+            }, schemes: HTTPSource.provider.schemes, reachesNetwork: true)
+        do {
+            try registry.register(provider, replacing: true)
+        } catch {
+            preconditionFailure("Registered schemes can be replaced: \(error)")
+        }
+        return registry
+    }
+
+    private func make(
+        _ made: inout HTTPSource.Options?, _ connection: ConnectionOptions, _ context: BlobContext
+    ) throws -> HTTPSource.Options {
+        var options = HTTPSource.Options()
+        options.transfers = try connection.checkedSettings(context)
+        options.transfers.credentials = self.credentials
+        let file = try self.headerFile.map { try Self.fields(in: $0, context) } ?? []
+        options.headers = (try self.fields(context) + file).map { ($0.name, $0.value) }
+        made = options
+        return options
+    }
+
+    private static func field(_ text: String) throws -> BlobHTTPField {
+        guard let field = BlobHTTPField(line: text) else {
+            // Not the text itself, which may be a secret.
+            throw ValidationError(
+                text.contains(":")
+                    ? "-H: write 'Name;' for a field without a value."
+                    : "-H takes 'Name: value', 'Name;' without a value, or @FILE.")
+        }
+        return field
+    }
+
+    private static func fields(in file: String, _ context: BlobContext) throws -> [BlobHTTPField] {
+        let bytes = try FileSource(path: file).data(upTo: self.maximumHeaderFileByteCount, context: context)
+        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        return try lines.enumerated().map { index, line in
+            // Not the line itself, which may be a secret.
+            guard let field = BlobHTTPField(line: String(line)) else {
+                throw BlobError(
+                    .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is no 'Name: value'.")
+            }
+            return field
+        }
+    }
+}
