@@ -124,33 +124,28 @@ extension JournalEntry {
         guard text.count > 0, Self.sum(text).elementsEqual(line.suffix(Self.sumByteCount)),
             let line = try? JSONDecoder().decode(Line.self, from: Data(text) + [UInt8(ascii: "}")])
         else { return nil }
-        guard let entry = Self(line) else { return nil }
-        self = entry
+        self.init(line)
     }
 
     private init?(_ line: Line) {
-        switch line.act {
-        case "add":
+        switch (line.act, line.id) {
+        case ("add", _):
             guard let asset = line.asset, asset.isValid else { return nil }
             self = .added(asset)
-        case "move":
+        case ("move", _):
             guard let sha256 = line.sha256, let path = line.path else { return nil }
             self = .moved(sha256: sha256, path: path)
-        case "adjust":
+        case ("adjust", _):
             guard let adjustment = line.adjustment, adjustment.generation > 0 else { return nil }
             self = .adjusted(adjustment)
-        case "make album", "remove album":
+        case ("make album", _), ("remove album", _):
             guard let album = line.album, !album.name.isEmpty, !album.name.utf8.contains(0) else { return nil }
             self = line.act == "make album" ? .albumMade(album) : .albumRemoved(album)
-        case "begin", "remove", "list", "unlist":
-            guard let id = line.id else { return nil }
-            if line.act == "begin" || line.act == "remove" {
-                self = line.act == "begin" ? .begun(id, after: line.after ?? []) : .removed(id)
-            } else if let name = line.name {
-                self = line.act == "list" ? .listed(id, album: name) : .unlisted(id, album: name)
-            } else {
-                return nil
-            }
+        case ("begin", let id?): self = .begun(id, after: line.after ?? [])
+        case ("remove", let id?): self = .removed(id)
+        case ("list", let id?), ("unlist", let id?):
+            guard let name = line.name else { return nil }
+            self = line.act == "list" ? .listed(id, album: name) : .unlisted(id, album: name)
         default: return nil
         }
     }

@@ -5,9 +5,6 @@ import HelperExchange
 
 /// The rendering of the current version of an asset by a recipe.
 struct Rendering {
-    /// The version of what this library adds to the renderer; counted when the same recipe gives other bytes.
-    private static let version = 2
-
     let asset: Asset
     let recipe: AdjustmentRecipe
     /// The quality as JPEG, 1 to 100.
@@ -55,21 +52,23 @@ struct Rendering {
         }
     }
 
-    /// The digest over everything that the bytes depend on.
-    private func key(_ context: BlobContext, _ process: inout MediaProcess?) throws(BlobError) -> String {
-        let version: String
-        if let known = self.cache.rendererVersion {
-            version = known
-        } else {
+    /// Everything that the bytes depend on.
+    struct Key: Hashable {
+        let rendererVersion: String
+        let quality: Int
+        let sha256: [UInt8]
+        let recipe: AdjustmentRecipe
+    }
+
+    private func key(_ context: BlobContext, _ process: inout MediaProcess?) throws(BlobError) -> Key {
+        if self.cache.rendererVersion == nil {
             let started = try MediaProcess(for: .pictures, context)
-            version = started.libraryVersion
-            self.cache.rendererVersion = version
+            self.cache.rendererVersion = started.libraryVersion
             process = started
         }
-        var hasher = RenderingPass.makeHasher()
-        let facts = "\(Self.version) \(version) \(self.quality) "
-        (Array(facts.utf8) + self.asset.sha256 + self.recipe.canonical).withUnsafeBytes { hasher.update($0) }
-        return hasher.finalize().hexadecimal
+        return Key(
+            rendererVersion: self.cache.rendererVersion ?? "", quality: self.quality, sha256: self.asset.sha256,
+            recipe: self.recipe)
     }
 
     private func render(_ process: MediaProcess?, _ context: BlobContext) throws(BlobError) -> Rendition {

@@ -9,8 +9,8 @@ final class RenditionCache: Sendable {
     private static let interval = Duration.seconds(1)
 
     private struct State {
-        var last: (key: String, rendition: Rendition)?
-        var waiters: [String: [WaitSignal]] = [:]
+        var last: (key: Rendering.Key, rendition: Rendition)?
+        var waiters: [Rendering.Key: [WaitSignal]] = [:]
         var rendererVersion: String?
         var byteLimit = RenditionCache.defaultByteLimit
     }
@@ -39,7 +39,7 @@ final class RenditionCache: Sendable {
     ///
     /// - Throws: Errors of `render`, and of the context of a job that waits.
     func rendition(
-        _ key: String, _ context: BlobContext, _ render: () throws(BlobError) -> Rendition
+        _ key: Rendering.Key, _ context: BlobContext, _ render: () throws(BlobError) -> Rendition
     ) throws(BlobError) -> Rendition {
         while true {
             try context.check()
@@ -61,7 +61,7 @@ final class RenditionCache: Sendable {
         }
     }
 
-    private func step(_ key: String, _ state: inout State) -> Step {
+    private func step(_ key: Rendering.Key, _ state: inout State) -> Step {
         if let last = state.last, last.key == key { return .use(last.rendition) }
         guard state.waiters[key] != nil else {
             state.waiters[key] = []
