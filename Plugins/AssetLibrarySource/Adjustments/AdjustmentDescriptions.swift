@@ -1,5 +1,4 @@
 import BlobCore
-import CryptoDigest
 
 /// A picture as a decoder gives it: HEIF is turned then already, and all others are not.
 struct DecodedPicture {
@@ -50,13 +49,8 @@ struct AdjustmentDescriptions {
 
     /// The digest of all descriptions.
     var sha256: [UInt8] {
-        var hasher = CryptoDigest.sha256.makeHasher()
         let parts = [self.recipe ?? []] + SidecarKind.allCases.map { self.sidecars[$0] ?? [] } + [self.embedded]
-        for part in parts {
-            withUnsafeBytes(of: part.count) { hasher.update($0) }
-            part.withUnsafeBytes { hasher.update($0) }
-        }
-        return hasher.finalize()
+        return parts.flatMap { part in withUnsafeBytes(of: part.count) { Array($0) } + part }.sha256
     }
 
     /// Returns the adjustment by the first description there is: the own recipe, AAE, the XMP beside the picture and in

@@ -33,17 +33,11 @@ struct BlockDigests: Equatable, Sendable {
 
     /// Returns the bytes to store in the catalogue: the digests, and the SHA-256 of the original's digest and all of
     /// them, which binds them together.
-    func stored(sha256: [UInt8]) -> [UInt8] { self.digests + Self.sha256(sha256 + self.digests) }
+    func stored(sha256: [UInt8]) -> [UInt8] { self.digests + (sha256 + self.digests).sha256 }
 
     /// Returns the digest of the block with this number, from 0; empty past the last.
     subscript(_ block: Int) -> ArraySlice<UInt8> {
         self.digests.dropFirst(block * Self.digestByteCount).prefix(Self.digestByteCount)
-    }
-
-    private static func sha256(_ bytes: [UInt8]) -> [UInt8] {
-        var hasher = CryptoDigest.sha256.makeHasher()
-        bytes.withUnsafeBytes { hasher.update($0) }
-        return hasher.finalize()
     }
 }
 
@@ -79,5 +73,14 @@ struct BlockHasher {
         self.digests += block.finalize()
         self.block = CryptoDigest.sha256.makeHasher()
         self.remainingInBlock = BlockDigests.blockByteCount
+    }
+}
+
+extension [UInt8] {
+    /// The SHA-256 of these bytes.
+    var sha256: [UInt8] {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        self.withUnsafeBytes { hasher.update($0) }
+        return hasher.finalize()
     }
 }

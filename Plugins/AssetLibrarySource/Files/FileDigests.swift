@@ -1,6 +1,5 @@
 import BlobCore
 import BlobIndex
-import CryptoDigest
 import Foundation
 
 /// The digests of files that belong to others, which are kept under the status of the file: in memory, and in the
@@ -76,8 +75,6 @@ enum FileDigests {
             status.device, status.inode, status.byteCount, status.modification,
             status.change,
         ]
-        var hasher = CryptoDigest.sha256.makeHasher()
-        Array("\(numbers) \(path)".utf8).withUnsafeBytes { hasher.update($0) }
-        return hasher.finalize().hexadecimal
+        return Array("\(numbers) \(path)".utf8).sha256.hexadecimal
     }
 }

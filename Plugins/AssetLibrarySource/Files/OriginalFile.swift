@@ -75,6 +75,15 @@ final class OriginalFile {
         try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: self.path)
     }
 
+    /// Returns the first bytes of the file, at most `count`.
+    func prefix(_ count: Int) throws(BlobError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let found = bytes.withUnsafeMutableBytes { bytes in
+            Result { () throws(BlobError) in try self.fill(bytes, at: 0) }
+        }
+        return Array(bytes.prefix(try found.get()))
+    }
+
     /// Fills buffers one after the other, and returns the SHA-256 of their bytes; nil when the file ends before.
     func readAndHash(
         into buffers: UnsafeMutableRawBufferPointer..., at byteOffset: Int64

@@ -74,10 +74,6 @@ enum Sidecar {
 
     private static func content(of file: OriginalFile) throws(BlobError) -> [UInt8] {
         guard file.snapshot.byteCount <= MarkupElement.byteLimit else { return [] }
-        var content = [UInt8](repeating: 0, count: Int(file.snapshot.byteCount))
-        let count = content.withUnsafeMutableBytes { bytes in
-            Result { () throws(BlobError) in try file.fill(bytes, at: 0) }
-        }
-        return try Array(content[..<count.get()])
+        return try file.prefix(Int(file.snapshot.byteCount))
     }
 }

@@ -1,5 +1,4 @@
 import BlobCore
-import CryptoDigest
 import Foundation
 
 /// A line of the journal: one change of the assets.
@@ -151,9 +150,7 @@ extension JournalEntry {
     }
 
     static func sum(_ text: some Collection<UInt8>) -> [UInt8] {
-        var hasher = CryptoDigest.sha256.makeHasher()
-        Array(text).withUnsafeBytes { hasher.update($0) }
-        return Array(",\"sum\":\"\(Array(hasher.finalize().prefix(8)).hexadecimal)\"}".utf8)
+        Array(",\"sum\":\"\(Array(Array(text).sha256.prefix(8)).hexadecimal)\"}".utf8)
     }
 }
 

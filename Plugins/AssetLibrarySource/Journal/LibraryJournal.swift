@@ -32,16 +32,12 @@ struct LibraryJournal: Sendable {
     /// The identity and the length; nothing and 0 when there is no journal.
     var place: JournalPlace {
         guard let file = try? OriginalFile(self.path) else { return JournalPlace(byteCount: self.byteCount) }
-        return JournalPlace(byteCount: file.snapshot.byteCount, id: Self.beginning(file.descriptor)?.id)
+        return JournalPlace(byteCount: file.snapshot.byteCount, id: Self.beginning(file)?.id)
     }
 
     /// Returns the first line; nil for a journal of an older version, and for a damaged one.
-    private static func beginning(_ descriptor: CInt) -> (id: UUID, after: [JournalPlace])? {
-        var start = [UInt8](repeating: 0, count: self.firstLineLimit)
-        let count = start.withUnsafeMutableBytes {
-            (try? RegularFile.fill($0, from: descriptor, at: 0, named: self.fileName)) ?? 0
-        }
-        let line = start[..<count].prefix { $0 != UInt8(ascii: "\n") }
+    private static func beginning(_ file: OriginalFile) -> (id: UUID, after: [JournalPlace])? {
+        let line = ((try? file.prefix(self.firstLineLimit)) ?? []).prefix { $0 != UInt8(ascii: "\n") }
         guard case .begun(let id, let places)? = JournalEntry(line: line) else { return nil }
         return (id, places)
     }
@@ -50,7 +46,7 @@ struct LibraryJournal: Sendable {
     /// same journal, or of one that was written anew from it.
     func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
         if stored.id == place.id { return stored.byteCount >= place.byteCount }
-        guard let file = try? OriginalFile(self.path), let (id, former) = Self.beginning(file.descriptor) else {
+        guard let file = try? OriginalFile(self.path), let (id, former) = Self.beginning(file) else {
             return false
         }
         let ids = [id] + former.map(\.id)
@@ -88,7 +84,7 @@ struct LibraryJournal: Sendable {
         try lines.withUnsafeBytes { try writeAll($0, to: descriptor, named: Self.fileName) }
         try synchronise(descriptor, named: Self.fileName)
         if end == 0 { try folder.synchronise() }
-        return JournalPlace(byteCount: end + Int64(lines.count), id: Self.beginning(descriptor)?.id)
+        return JournalPlace(byteCount: end + Int64(lines.count), id: self.place.id)
     }
 
     /// Writes the journal anew, in place of the one that is there.
@@ -123,7 +119,7 @@ struct LibraryJournal: Sendable {
     /// The end of the journal, and those of the journals that it names.
     private var formerPlaces: [JournalPlace] {
         guard let file = try? OriginalFile(self.path) else { return [] }
-        let begun = Self.beginning(file.descriptor)
+        let begun = Self.beginning(file)
         return [JournalPlace(byteCount: file.snapshot.byteCount, id: begun?.id)] + (begun?.after ?? [])
     }
 

@@ -1,5 +1,4 @@
 import BlobCore
-import CryptoDigest
 import Foundation
 
 /// The queries of readers in a catalogue that is not ours: originals are described by their files.
@@ -115,11 +114,9 @@ extension MediaDescription {
 extension Asset {
     /// Creates the asset of a file, which may have changed since it was catalogued.
     fileprivate init(_ found: CataloguedAsset, _ file: OriginalFile, sha256: [UInt8]) {
-        var id = CryptoDigest.sha256.makeHasher()
-        Array(found.id.utf8).withUnsafeBytes { id.update($0) }
         let seconds = file.snapshot.modification
         self.init(
-            id: UUID(bytes: id.finalize()), name: found.name, fileExtension: found.fileExtension,
+            id: UUID(bytes: Array(found.id.utf8).sha256), name: found.name, fileExtension: found.fileExtension,
             byteCount: file.snapshot.byteCount, sha256: sha256,
             media: found.media.replaced(by: MediaDescription(file.headerBytes)),
             generation: found.adjustmentNumber, isMissing: false, importDate: Date(nanoseconds: seconds),

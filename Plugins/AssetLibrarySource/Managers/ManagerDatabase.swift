@@ -172,17 +172,11 @@ struct ManagerDatabase: Sendable {
     ///
     /// - Throws: ``BlobError/Code/unsupported`` when the file is no database.
     private func isLogged() throws(BlobError) -> Bool {
-        let descriptor = uninterrupted { open(self.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(self.path)") }
-        defer { close(descriptor) }
+        let file = try OriginalFile(self.path)
+        defer { file.close() }
         // Section 1.3 of "Database File Format" of SQLite: the magic string, and the version for reading at byte 19.
-        var header = [UInt8](repeating: 0, count: 100)
-        let count = header.withUnsafeMutableBytes { bytes in
-            Result { () throws(BlobError) in
-                try RegularFile.fill(bytes, from: descriptor, at: 0, named: self.path)
-            }
-        }
-        guard try count.get() == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+        let header = try file.prefix(100)
+        guard header.count == 100, header.starts(with: "SQLite format 3\0".utf8) else {
             throw BlobError(.unsupported, "'\(self.path)' is no SQLite database.")
         }
         return header[19] == 2
