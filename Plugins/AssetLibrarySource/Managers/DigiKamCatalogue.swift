@@ -146,16 +146,9 @@ struct DigiKamRow {
         let name: String = try row.value("name")
         let root = try self.root(row)
         let path = try root.path + row.value("relativePath", as: String.self) + "/" + name
-        guard !path.utf8.contains(0), !name.utf8.contains(UInt8(ascii: "/")) else { throw row.corrupted("name") }
-        let byteCount = try row.optionalValue("fileSize", as: Int64.self) ?? 0
-        guard byteCount >= 0 else { throw row.corrupted("fileSize") }
-        var asset = CataloguedAsset(
-            id: String(try row.value("id", as: Int64.self)), path: path.singleSlashes, byteCount: byteCount)
-        asset.media = MediaDescription(fileName: name)
-        asset.media.setSize(
-            try row.optionalValue("width", as: Int.self) ?? 0, try row.optionalValue("height", as: Int.self) ?? 0)
-        let orientation = try row.optionalValue("orientation", as: Int.self)
-        asset.media.orientation = orientation.flatMap { (1...8).contains($0) ? $0 : nil }
+        guard !name.utf8.contains(UInt8(ascii: "/")) else { throw row.corrupted("name") }
+        var asset = try row.asset(
+            String(row.value("id", as: Int64.self)), at: path.singleSlashes, named: "name", byteCount: "fileSize")
         asset.media.setCaptureDate(try row.optionalValue("creationDate") ?? "")
         // Always zero.
         asset.media.captureSubsecond = nil

@@ -213,3 +213,27 @@ struct ManagerCollection {
         (self.kind, self.number) = (kind, number)
     }
 }
+
+extension CheckedRow {
+    /// Returns the asset of a row with its columns `width`, `height` and `orientation`.
+    ///
+    /// - Parameters:
+    ///   - nameColumn: The column of the path or the name, for error messages.
+    ///   - byteCountColumn: The column of the length.
+    /// - Throws: ``BlobError/Code/corrupted`` for values that only a damaged or forged catalogue can contain.
+    func asset(
+        _ id: String, at path: String, named nameColumn: String, byteCount byteCountColumn: String
+    ) throws(BlobError) -> CataloguedAsset {
+        guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw self.corrupted(nameColumn) }
+        let byteCount = try self.optionalValue(byteCountColumn, as: Int64.self) ?? 0
+        guard byteCount >= 0 else { throw self.corrupted(byteCountColumn) }
+        var asset = CataloguedAsset(id: id, path: path, byteCount: byteCount)
+        asset.media = MediaDescription(fileName: asset.name ?? "")
+        asset.media.setSize(
+            try self.optionalValue("width", as: Int.self) ?? 0, try self.optionalValue("height", as: Int.self) ?? 0)
+        asset.media.orientation = try self.optionalValue("orientation", as: Int.self).flatMap { number in
+            (1...8).contains(number) ? number : nil
+        }
+        return asset
+    }
+}

@@ -190,23 +190,16 @@ struct ShotwellRows {
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for values that only a damaged or forged catalogue can contain.
     func asset(_ row: CheckedRow) throws(BlobError) -> CataloguedAsset {
-        let path: String = try row.value("filename")
-        guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw row.corrupted("filename") }
-        let byteCount = try row.optionalValue("filesize", as: Int64.self) ?? 0
-        guard byteCount >= 0 else { throw row.corrupted("filesize") }
-        var asset = CataloguedAsset(id: self.id(try row.value("id")), path: path, byteCount: byteCount)
-        asset.media = MediaDescription(fileName: asset.name ?? "")
-        asset.media.setSize(
-            try row.optionalValue("width", as: Int.self) ?? 0, try row.optionalValue("height", as: Int.self) ?? 0)
+        var asset = try row.asset(
+            self.id(row.value("id")), at: row.value("filename"), named: "filename", byteCount: "filesize")
         let time = try row.optionalValue("exposure_time", as: Int64.self) ?? 0
         asset.media.captureDate = time == 0 ? nil : MediaDescription.text(ofTime: time, inUTC: false)
         asset.isMissing = try (row.optionalValue("flags", as: Int64.self) ?? 0) & self.offline != 0
         guard self.table == "PhotoTable" else {
-            asset.adjustment = Adjustment.none
+            (asset.adjustment, asset.media.orientation) = (Adjustment.none, nil)
             return asset
         }
         let orientation = try row.optionalValue("orientation", as: Int.self) ?? 1
-        asset.media.orientation = (1...8).contains(orientation) ? orientation : nil
         let text = try row.optionalValue("transformations", as: String.self) ?? ""
         let isTurned = try row.optionalValue("original_orientation", as: Int.self) ?? 1 != orientation
         asset.adjustment =
@@ -214,5 +207,4 @@ struct ShotwellRows {
             ? Adjustment.none : ShotwellAdjustment.adjustment(text, orientation: orientation, of: asset.media)
         return asset
     }
-
 }
