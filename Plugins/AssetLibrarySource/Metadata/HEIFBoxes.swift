@@ -7,38 +7,28 @@ struct HEIFBoxes {
 
     /// Returns nil without a `meta` box.
     init?(_ bytes: HeaderBytes) {
-        guard let box = FileBoxes(bytes, in: 0..<bytes.byteCount).first(where: { $0.type == "meta" }),
-            (4...Self.metaByteLimit).contains(box.content.count),
-            let content = bytes.bytes(at: box.content.lowerBound, count: box.content.count)
+        guard let box = bytes.box("meta"), (4...Self.metaByteLimit).contains(box.count),
+            let content = bytes.bytes(at: box.lowerBound, count: box.count)
         else { return nil }
         self.meta = HeaderBytes(content)
     }
 
-    /// Returns the content of the first box of a type.
-    ///
-    /// - Parameter range: The content of the box around it; nil for the `meta` box.
-    private func content(_ type: String, in range: Range<Int64>? = nil) -> Range<Int64>? {
-        FileBoxes(self.meta, in: range ?? 4..<self.meta.byteCount).first { $0.type == type }?.content
-    }
-
-    private func cursor(_ type: String, in range: Range<Int64>? = nil) -> ByteCursor? {
-        self.content(type, in: range).flatMap { self.meta.bytes(at: $0.lowerBound, count: $0.count) }
-            .map(ByteCursor.init)
-    }
+    /// Returns the content of the first box of a type in the `meta` box, whose version comes before it.
+    private func content(_ type: String) -> Range<Int64>? { self.meta.box(type, in: 4..<self.meta.byteCount) }
 
     // MARK: Properties
 
     /// The properties of the primary item, in their order.
     var properties: [(type: String, content: ByteCursor)] {
-        var primary = self.cursor("pitm")
+        var primary = self.meta.cursor(self.content("pitm"))
         guard let head = primary?.number(4), let item = primary?.number(head >> 24 == 0 ? 2 : 4),
-            let all = self.content("iprp"), let container = self.content("ipco", in: all),
-            var associations = self.cursor("ipma", in: all)
+            let all = self.content("iprp"), let container = self.meta.box("ipco", in: all),
+            var associations = self.meta.cursor(self.meta.box("ipma", in: all))
         else { return [] }
         let boxes = Array(FileBoxes(self.meta, in: container))
         // Indices count from 1; 0 means no property.
         return Self.indices(of: item, &associations).filter { boxes.indices.contains($0 - 1) }.compactMap { index in
-            self.meta.cursor(boxes[index - 1], limit: .max).map { (boxes[index - 1].type, $0) }
+            self.meta.cursor(boxes[index - 1].content).map { (boxes[index - 1].type, $0) }
         }
     }
 
@@ -61,11 +51,12 @@ struct HEIFBoxes {
     /// The range in the file of the XMP; nil without any, or for one that is not in one piece.
     var xmpRange: Range<Int64>? {
         guard let information = self.content("iinf"), information.count >= 8,
-            let head = self.meta.bytes(at: information.lowerBound, count: 1), var locations = self.cursor("iloc")
+            let head = self.meta.bytes(at: information.lowerBound, count: 1),
+            var locations = self.meta.cursor(self.content("iloc"))
         else { return nil }
         let entries = information.dropFirst(head[0] == 0 ? 6 : 8)
         for entry in FileBoxes(self.meta, in: entries) where entry.type == "infe" {
-            guard var cursor = self.meta.cursor(entry, limit: .max), let version = cursor.number(4).map({ $0 >> 24 }),
+            guard var cursor = self.meta.cursor(entry.content), let version = cursor.number(4).map({ $0 >> 24 }),
                 version == 2 || version == 3, let item = cursor.number(version == 2 ? 2 : 4), cursor.take(2) != nil,
                 cursor.take(4)?.elementsEqual("mime".utf8) == true,
                 // A name and the media type follow, each with a zero byte behind it.

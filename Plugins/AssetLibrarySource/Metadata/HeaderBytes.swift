@@ -47,9 +47,16 @@ final class HeaderBytes {
         self.bytes(at: 0, count: Int(min(Int64(count), self.byteCount))) ?? []
     }
 
-    /// Returns a cursor over the first bytes of a box, at most `limit`; nil when they are unavailable.
-    func cursor(_ box: FileBoxes.Box, limit: Int) -> ByteCursor? {
-        self.bytes(at: box.content.lowerBound, count: Swift.min(box.content.count, limit)).map(ByteCursor.init)
+    /// Returns the content of the first box of a type; nil without one.
+    ///
+    /// - Parameter range: The content of the box around it; nil for the file.
+    func box(_ type: String, in range: Range<Int64>? = nil) -> Range<Int64>? {
+        FileBoxes(self, in: range ?? 0..<self.byteCount).first { $0.type == type }?.content
+    }
+
+    /// Returns a cursor over the first bytes of a range, at most `limit`; nil when they are unavailable.
+    func cursor(_ range: Range<Int64>?, limit: Int = .max) -> ByteCursor? {
+        range.flatMap { self.bytes(at: $0.lowerBound, count: Swift.min($0.count, limit)) }.map(ByteCursor.init)
     }
 }
 

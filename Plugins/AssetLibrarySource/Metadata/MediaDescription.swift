@@ -182,12 +182,10 @@ extension MediaDescription {
 
     /// Reads the first TIFF in the boxes of a Canon Raw 3: `moov`, then a `uuid` of Canon, then `CMT1`.
     private mutating func readCR3(_ bytes: HeaderBytes) {
-        guard let movie = FileBoxes(bytes, in: 0..<bytes.byteCount).first(where: { $0.type == "moov" }),
-            let own = FileBoxes(bytes, in: movie.content).first(where: { $0.type == "uuid" && $0.content.count > 16 }),
-            let tiff = FileBoxes(bytes, in: (own.content.lowerBound + 16)..<own.content.upperBound)
-                .first(where: { $0.type == "CMT1" })
+        guard let movie = bytes.box("moov"), let own = bytes.box("uuid", in: movie), own.count > 16,
+            let tiff = bytes.box("CMT1", in: (own.lowerBound + 16)..<own.upperBound)
         else { return }
-        self.readTIFF(bytes, in: tiff.content)
+        self.readTIFF(bytes, in: tiff)
     }
 
     // MARK: Facts of a helper
@@ -260,14 +258,13 @@ extension MediaDescription {
     ///
     /// The libraries for films have no interface that holds from one version to the next (libavformat) or decode more
     /// than is asked for; these boxes have not changed since 2001.
-    mutating func readFilm(_ bytes: HeaderBytes) {
-        guard let movie = FileBoxes(bytes, in: 0..<bytes.byteCount).first(where: { $0.type == "moov" }) else { return }
-        for box in FileBoxes(bytes, in: movie.content) {
+    private mutating func readFilm(_ bytes: HeaderBytes) {
+        for box in FileBoxes(bytes, in: bytes.box("moov") ?? 0..<0) {
             switch box.type {
-            case "mvhd": self.readMovieHeader(box, bytes)
-            case "trak": self.readTrack(box, bytes)
-            case "meta": self.readKeys(box, bytes)
-            case "udta": self.readUserData(box, bytes)
+            case "mvhd": self.readMovieHeader(bytes.cursor(box.content, limit: Self.headerByteLimit))
+            case "trak": self.readTrack(box.content, bytes)
+            case "meta": self.readKeys(box.content, bytes)
+            case "udta": self.readUserData(box.content, bytes)
             default: break
             }
         }
@@ -280,10 +277,8 @@ extension MediaDescription {
     /// The largest number of keys that are read.
     private static let keyLimit = 256
 
-    private mutating func readMovieHeader(_ box: FileBoxes.Box, _ bytes: HeaderBytes) {
-        guard var cursor = bytes.cursor(box, limit: Self.headerByteLimit), let version = cursor.number(4) else {
-            return
-        }
+    private mutating func readMovieHeader(_ header: ByteCursor?) {
+        guard var cursor = header, let version = cursor.number(4) else { return }
         let size = version >> 24 == 1 ? 8 : 4
         guard cursor.take(2 * size) != nil, let scale = cursor.number(4), let duration = cursor.number(size), scale > 0,
             duration > 0, duration < 1 << 48
@@ -292,26 +287,21 @@ extension MediaDescription {
     }
 
     /// Reads a track; the first one of pictures tells size, orientation and codec.
-    private mutating func readTrack(_ track: FileBoxes.Box, _ bytes: HeaderBytes) {
-        var header: FileBoxes.Box?
-        for box in FileBoxes(bytes, in: track.content) {
-            if box.type == "tkhd" { header = box }
-            guard box.type == "mdia", self.codec == nil else { continue }
-            var isPicture = false
-            for part in FileBoxes(bytes, in: box.content) {
-                if part.type == "hdlr", var cursor = bytes.cursor(part, limit: 12), cursor.take(8) != nil {
-                    isPicture = cursor.rest.elementsEqual("vide".utf8)
-                }
-                guard part.type == "minf", isPicture else { continue }
-                self.codec = Self.codec(in: part, bytes)
-                if let header { self.readTrackHeader(header, bytes) }
-            }
+    private mutating func readTrack(_ track: Range<Int64>, _ bytes: HeaderBytes) {
+        guard self.codec == nil, let media = bytes.box("mdia", in: track),
+            var handler = bytes.cursor(bytes.box("hdlr", in: media), limit: 12), handler.take(8) != nil,
+            handler.rest.elementsEqual("vide".utf8)
+        else { return }
+        // The type of the first sample description: four printable letters.
+        let table = bytes.box("minf", in: media).flatMap { bytes.box("stbl", in: $0) }
+        let descriptions = table.flatMap { bytes.cursor(bytes.box("stsd", in: $0), limit: 16) }
+        if let codec = descriptions?.rest.dropFirst(12), codec.count == 4,
+            codec.allSatisfy({ (0x20...0x7E).contains($0) })
+        {
+            self.codec = String(decoding: codec, as: UTF8.self)
         }
-    }
-
-    private mutating func readTrackHeader(_ box: FileBoxes.Box, _ bytes: HeaderBytes) {
-        guard var cursor = bytes.cursor(box, limit: Self.headerByteLimit), let version = cursor.number(4),
-            cursor.take((version >> 24 == 1 ? 32 : 20) + 16) != nil
+        guard var cursor = bytes.cursor(bytes.box("tkhd", in: track), limit: Self.headerByteLimit),
+            let version = cursor.number(4), cursor.take((version >> 24 == 1 ? 32 : 20) + 16) != nil
         else { return }
         let matrix = (0..<9).compactMap { _ in cursor.number(4) }
         // Numbers of 16 bits before the point, and 16 behind it.
@@ -327,34 +317,22 @@ extension MediaDescription {
         }
     }
 
-    /// Returns the type of the first sample description: four printable letters.
-    private static func codec(in information: FileBoxes.Box, _ bytes: HeaderBytes) -> String? {
-        let table = FileBoxes(bytes, in: information.content).first { $0.type == "stbl" }
-        let descriptions = table.flatMap { FileBoxes(bytes, in: $0.content).first { $0.type == "stsd" } }
-        guard let descriptions, var cursor = bytes.cursor(descriptions, limit: 16), cursor.take(12) != nil,
-            cursor.rest.count == 4, cursor.rest.allSatisfy({ (0x20...0x7E).contains($0) })
-        else { return nil }
-        return String(decoding: cursor.rest, as: UTF8.self)
-    }
-
     /// Reads the metadata of QuickTime (QuickTime File Format, "Metadata"): keys, and items by the numbers of these.
-    private mutating func readKeys(_ box: FileBoxes.Box, _ bytes: HeaderBytes) {
+    private mutating func readKeys(_ box: Range<Int64>, _ bytes: HeaderBytes) {
         // In an MP4, a version precedes the boxes.
-        let skipped: Int64 = bytes.bytes(at: box.content.lowerBound + 4, count: 4) == Array("hdlr".utf8) ? 0 : 4
-        guard Int64(box.content.count) >= skipped else { return }
-        let boxes = Array(FileBoxes(bytes, in: (box.content.lowerBound + skipped)..<box.content.upperBound).prefix(16))
-        guard let table = boxes.first(where: { $0.type == "keys" }),
-            let items = boxes.first(where: { $0.type == "ilst" }),
-            table.content.count > 8
-        else { return }
-        let keys = FileBoxes(bytes, in: (table.content.lowerBound + 8)..<table.content.upperBound).prefix(Self.keyLimit)
-            .map { bytes.cursor($0, limit: Self.textByteLimit).map { String(decoding: $0.rest, as: UTF8.self) } }
-        for item in FileBoxes(bytes, in: items.content).prefix(Self.keyLimit) {
+        let isPlain = bytes.bytes(at: box.lowerBound + 4, count: 4) == Array("hdlr".utf8)
+        let box = box.dropFirst(isPlain ? 0 : 4)
+        guard let table = bytes.box("keys", in: box), let items = bytes.box("ilst", in: box), table.count > 8 else {
+            return
+        }
+        let keys = FileBoxes(bytes, in: table.dropFirst(8)).prefix(Self.keyLimit).map { key in
+            bytes.cursor(key.content, limit: Self.textByteLimit).map { String(decoding: $0.rest, as: UTF8.self) }
+        }
+        for item in FileBoxes(bytes, in: items).prefix(Self.keyLimit) {
             let number = item.type.unicodeScalars.reduce(0) { $0 << 8 | Int($1.value & 0xFF) }
             guard keys.indices.contains(number - 1), let key = keys[number - 1],
-                let data = FileBoxes(bytes, in: item.content).first(where: { $0.type == "data" }),
-                var cursor = bytes.cursor(data, limit: 8 + Self.textByteLimit), cursor.number(4) == 1,
-                cursor.take(4) != nil, let text = String(validating: cursor.rest, as: UTF8.self)
+                var cursor = bytes.cursor(bytes.box("data", in: item.content), limit: 8 + Self.textByteLimit),
+                cursor.number(4) == 1, cursor.take(4) != nil, let text = String(validating: cursor.rest, as: UTF8.self)
             else { continue }
             self.setFact(key, text)
         }
@@ -373,21 +351,20 @@ extension MediaDescription {
 
     /// Reads the place, which a phone without such keys writes as `©xyz`, length and language, and then the text; or as
     /// `loci` (3GPP TS 26.244, section 8.10).
-    private mutating func readUserData(_ box: FileBoxes.Box, _ bytes: HeaderBytes) {
-        for part in FileBoxes(bytes, in: box.content).prefix(Self.keyLimit) {
-            if part.type == "meta" { self.readKeys(part, bytes) }
-            if part.type == "loci" { self.readLocation(part, bytes) }
-            guard part.type == "\u{A9}xyz", self.latitude == nil,
-                var cursor = bytes.cursor(part, limit: 4 + Self.textByteLimit), cursor.take(4) != nil
-            else { continue }
+    private mutating func readUserData(_ box: Range<Int64>, _ bytes: HeaderBytes) {
+        for part in FileBoxes(bytes, in: box).prefix(Self.keyLimit) {
+            if part.type == "meta" { self.readKeys(part.content, bytes) }
+            guard var cursor = bytes.cursor(part.content, limit: 4 + Self.textByteLimit) else { continue }
+            if part.type == "loci" { self.readLocation(&cursor) }
+            guard part.type == "\u{A9}xyz", self.latitude == nil, cursor.take(4) != nil else { continue }
             self.setPlace(String(decoding: cursor.rest, as: UTF8.self))
         }
     }
 
     /// Reads version and language, a name that ends with zero, a role, and the place in degrees with 16 bits behind the
     /// point.
-    private mutating func readLocation(_ box: FileBoxes.Box, _ bytes: HeaderBytes) {
-        guard var cursor = bytes.cursor(box, limit: Self.textByteLimit), cursor.take(6) != nil else { return }
+    private mutating func readLocation(_ cursor: inout ByteCursor) {
+        guard cursor.take(6) != nil else { return }
         while let letter = cursor.number(1), letter != 0 { continue }
         guard cursor.take(1) != nil, let longitude = cursor.number(4), let latitude = cursor.number(4) else { return }
         let degrees = { (value: UInt64) in Double(Int32(truncatingIfNeeded: value)) / 65536 }
