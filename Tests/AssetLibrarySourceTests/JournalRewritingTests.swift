@@ -67,6 +67,14 @@ import Testing
         #expect(try restored.albums().map(\.name) == ["plain"] && self.listed() == [])
     }
 
+    @Test func aCancelledBackupLeavesNothing() throws {
+        let context = BlobContext()
+        context.cancellation.cancel()
+        #expect(codeThrown { try self.test.library.backUp(to: self.backup, context: context) } == .cancelled)
+        let names = try FileManager.default.contentsOfDirectory(atPath: self.test.folder.path)
+        #expect(!names.contains { $0.hasPrefix("backup") })
+    }
+
     @Test func theOrderOfAnAlbumIsThatOfTheJournal() throws {
         let assets = try (0..<3).map { try self.test.add([$0]) }
         try self.test.library.makeAlbum(named: "plain")

@@ -25,7 +25,7 @@ extension Catalogue {
             try db.execute(sql: "PRAGMA user_version = 3")
         }
         migrator.registerMigration("4") { db in
-            try db.execute(sql: Self.careSchema)
+            try db.execute(sql: Self.maintenanceSchema)
             try db.execute(sql: "PRAGMA user_version = 4")
         }
         migrator.registerMigration("5") { db in
@@ -52,7 +52,7 @@ extension Catalogue {
     /// The length of the journal as of the last commit, 0 without one; an index that finds duplicates by their size;
     /// and the files that were imported from folders, by the bytes of their paths, with the status by which a changed
     /// file is detected: nanoseconds since 1970, and the inode.
-    private static let careSchema = """
+    private static let maintenanceSchema = """
         ALTER TABLE library ADD COLUMN journal_byte_count INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX original_size ON original(byte_size);
         CREATE TABLE imported_file (

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `blob library check`, `quarantine`, `backup`, and imports of folders.
-@Suite struct LibraryCareTests {
+@Suite struct LibraryMaintenanceTests {
     private let folder: TemporaryFolder
     private let library: String
 
@@ -206,5 +206,20 @@ import Testing
         #expect(lines.count == 6)
         #expect(lines.count { $0.contains("2020-01-02T03:04:05") && $0.contains("  Title of ") } == 5)
         #expect(lines.contains { $0.hasSuffix("  f.jpg") })
+    }
+
+    /// Each command says more with -v, also those that read no bytes.
+    @Test func allCommandsHeedTheirVerbosity() throws {
+        let id = UUID().uuidString
+        for command in [
+            ["album", "create", "x"], ["album", "add", "x", id], ["album", "ls"], ["remove", id],
+            ["backup", self.folder.path("backup")], ["quarantine", "ls"], ["quarantine", "empty"],
+        ] {
+            let nowhere = ["library"] + command + ["--library", self.folder.path("nowhere")]
+            let short = try Launch(nowhere).run()
+            let long = try Launch(nowhere + ["-v"]).run()
+            #expect(short.ending == .status(66) && long.ending == .status(66), "\(command): \(short.errorText)")
+            #expect(long.errorText.count > short.errorText.count, "\(command): \(long.errorText)")
+        }
     }
 }
