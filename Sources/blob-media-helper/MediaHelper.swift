@@ -1,4 +1,7 @@
+internal import CGexiv2
 internal import CHelper
+internal import CTurboJPEG
+internal import CVips
 internal import HelperExchange
 
 /// The helper: answers the commands of the process that started it, until that closes the socket.
@@ -65,4 +68,36 @@ struct MediaFailure: Error {
     init(_ kind: ExchangeFrame.Failure, _ text: String) { (self.kind, self.text) = (kind, text) }
 
     static let limit = Self(.limit, "the memory is exhausted")
+}
+
+/// The library of a task, loaded and started.
+struct MediaLibrary {
+    /// The number of threads that decode one picture.
+    private static let threadCount: CInt = 2
+
+    /// The version of the library and of what else it was loaded with, or the reason why it cannot be used.
+    let version: Result<String, MediaFailure>
+
+    init(_ task: MediaTask) {
+        var reason: UnsafePointer<CChar>?
+        var extras = ""
+        switch task {
+        case .pictures:
+            // Not needed, but its presence makes other bytes.
+            if blob_jpeg_load() == nil { extras = " with libturbojpeg" }
+            reason = blob_vips_load(Self.threadCount)
+        case .smallJPEGs: reason = blob_jpeg_load()
+        case .facts: reason = blob_gexiv2_load()
+        }
+        guard let reason else {
+            // libgexiv2 does not tell its version.
+            self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) + extras : "")
+            return
+        }
+        self.version = .failure(Self.failure(task, String(cString: reason)))
+    }
+
+    private static func failure(_ task: MediaTask, _ reason: String) -> MediaFailure {
+        MediaFailure(.unavailable, "\(task.library) cannot be loaded: \(reason)")
+    }
 }

@@ -41,3 +41,51 @@ extension MediaFacts {
         }
     }
 }
+
+/// The frames of `blob-media-helper`, which runs libvips and libgexiv2.
+///
+/// The helper is sent open files with its commands: the one to read first, then the pipe for the output.
+///
+/// | command | numbers | files | answers |
+/// |---|---|---|---|
+/// | `thumbnail` | a: size of the square in pixels; b: orientation, for `smallJPEGs` | the picture, the pipe | `done`, `declined` |
+/// | `facts` | a: length of the file | the file | `facts` |
+/// | `render` | a, b: size in pixels; c: quality, 1 to 100; payload: ``RenderStep`` | the picture, the pipe | `done` |
+/// | `transform` | a: orientation; b: memory in bytes; payload: crop | the JPEG, the pipe | `done`, `declined` |
+///
+/// `transform` turns a JPEG without loss, and then crops it by a ``RenderStep``, if there is one. It is declined when
+/// the blocks of the picture do not allow that, or their coefficients take more memory.
+///
+/// | answer | numbers |
+/// |---|---|
+/// | `opened` | payload: the version of the library |
+/// | `done` | a, b: width and height in pixels |
+/// | `facts` | payload: ``MediaFacts`` |
+/// | `declined` | none: nothing was written |
+extension ExchangeFrame.Kind {
+    package static let thumbnail = Self(rawValue: 32)
+    package static let facts = Self(rawValue: 33)
+    package static let render = Self(rawValue: 34)
+    package static let transform = Self(rawValue: 35)
+    package static let done = Self(rawValue: 48)
+    package static let declined = Self(rawValue: 49)
+}
+
+/// The work of a helper process, for which it loads its libraries before it is confined.
+package enum MediaTask: String, Sendable {
+    /// Pictures, by libvips.
+    case pictures
+    /// Thumbnails of JPEG, by libturbojpeg, without the time that loading libvips takes.
+    case smallJPEGs
+    /// Facts, by libgexiv2.
+    case facts
+
+    /// The name of the library.
+    package var library: String {
+        switch self {
+        case .pictures: "libvips"
+        case .smallJPEGs: "libturbojpeg"
+        case .facts: "libgexiv2"
+        }
+    }
+}
