@@ -1,7 +1,8 @@
 // The facts in our headers of each library, `X(an integer)`, that are compared with those in its own.
 
 #define FACTS_CArchive(X) \
-    X(ARCHIVE_EOF) X(ARCHIVE_OK) X(ARCHIVE_WARN) X(ARCHIVE_FATAL) X(ARCHIVE_FILTER_BZIP2) X(ARCHIVE_FILTER_LZMA) \
+    X(ARCHIVE_EOF) X(ARCHIVE_OK) X(ARCHIVE_WARN) X(ARCHIVE_FATAL) X(ARCHIVE_FILTER_BZIP2) X(ARCHIVE_FILTER_COMPRESS) \
+    X(ARCHIVE_FILTER_LZMA) \
     X(ARCHIVE_FILTER_XZ) X(ARCHIVE_FILTER_LZIP) X(ARCHIVE_FILTER_LZ4) X(ARCHIVE_FILTER_ZSTD) X(sizeof(la_int64_t)) \
     X(sizeof(la_ssize_t))
 
