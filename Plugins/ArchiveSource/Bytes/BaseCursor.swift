@@ -22,7 +22,8 @@ final class BaseCursor {
         self.base = base
         self.context = context
         self.reader = try base.open(context: context)
-        self.info = try self.reader.info(of: base, context)
+        // While an event-driven reader is still opening, the source has the info.
+        self.info = self.reader.isOpen ? self.reader.info : try base.info(context)
         self.hasRandomAccess =
             base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
     }
@@ -93,30 +94,17 @@ extension BlobInputStreamDataSource {
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
         let reader = try self.open(context: context)
         defer { reader.close() }
-        return try reader.next(byteCount)
+        return try reader.beginning(byteCount)
     }
 }
 
 extension BlobReader {
-    /// Returns the next bytes, fewer only at the end.
-    func next(_ byteCount: Int) throws(BlobError) -> [UInt8] {
+    /// Returns the next bytes, fewer only at the end, without moving past them.
+    func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
         do {
-            return try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-                while count < byteCount {
-                    let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
-                    let more = try self.readWaiting(into: rest)
-                    if more == 0 { break }
-                    count += more
-                }
-            }
+            return try self.peekWaiting(byteCount).withUnsafeBytes { Array($0) }
         } catch {
             throw BlobError(wrapping: error)
         }
-    }
-
-    /// Returns the info before the first read; while an event-driven reader is still opening, the info of its source
-    /// `base`.
-    func info(of base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> BlobInfo {
-        self.isOpen ? self.info : try base.info(context)
     }
 }

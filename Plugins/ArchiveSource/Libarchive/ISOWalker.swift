@@ -43,12 +43,7 @@ extension BlobInputStreamDataSource {
     ) throws(BlobError) -> (beginning: [UInt8], whole: any BlobInputStreamDataSource) {
         guard !self.traits.contains(.repeatable) else { return (try self.beginning(byteCount, context), self) }
         let reader = try self.open(context: context)
-        let beginning: [UInt8]
-        do {
-            beginning = try reader.peekWaiting(byteCount).withUnsafeBytes { Array($0) }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        let beginning = try reader.beginning(byteCount)
         let whole = HandedOver(reader)  // Safe: the walker alone reads it.
         let source = SequentialSource(info: reader.info) { _ in .inspected(whole.value, UnchangedBytes(), startingAt: 0)
         }

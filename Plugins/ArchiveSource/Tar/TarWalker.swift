@@ -20,7 +20,8 @@ final class TarWalker: MemberWalker {
 
     // The current member.
     private var start: Int64 = 0
-    private let name = TarMemberName()
+    /// The name, in memory that serves all members unless an ``entry`` shares it.
+    private var name: [UInt8] = []
     private var linkName: [UInt8] = []
     private var kind = BlobMember.Kind.file
     private var specialKind: BlobMember.SpecialKind?
@@ -49,14 +50,16 @@ final class TarWalker: MemberWalker {
         self.isPax = true
     }
 
-    func isNamed(_ name: [UInt8]) -> Bool { self.name.isEqual(to: name) }
+    func isNamed(_ name: [UInt8]) -> Bool {
+        self.name.withUnsafeBytes { own in name.withUnsafeBytes { own.isEqual(to: $0) } }
+    }
 
     var entry: ArchiveEntry {
         let hasLength = self.kind == .file || self.kind == .hardLink
         let isLink = self.kind == .hardLink || self.kind == .symbolicLink
         return ArchiveEntry(
             member: BlobMember(
-                index: self.index, name: self.name.bytes, kind: self.kind, specialKind: self.specialKind,
+                index: self.index, name: self.name, kind: self.kind, specialKind: self.specialKind,
                 byteCount: hasLength ? self.byteCount : nil,
                 modificationTime: Date(memberTime: self.modificationTime),
                 permissions: UInt16(truncatingIfNeeded: self.mode & 0o7777), linkTarget: isLink ? self.linkName : nil),
@@ -149,7 +152,7 @@ final class TarWalker: MemberWalker {
         self.modificationTime =
             own?.modificationTime ?? (own?.has("mtime") ?? false ? nil : self.globals.modificationTime)
             ?? Double(header.modificationTime)
-        self.name.set(header, dialect, longName: extensions.name)
+        self.takeName(header, dialect, extensions.name)
         (self.kind, self.specialKind) = Self.kind(header.type)
         if self.kind == .file, self.name.last == UInt8(ascii: "/") { self.kind = .directory }
         if self.kind == .hardLink || self.kind == .symbolicLink {
@@ -182,6 +185,17 @@ final class TarWalker: MemberWalker {
         self.blocks.advance()
     }
 
+    /// Takes the name of a member: the one in its own header, unless an extension has another.
+    private func takeName(_ header: TarHeader, _ dialect: TarHeader.Dialect, _ longName: [UInt8]?) {
+        if let longName { return self.name = longName }
+        self.name.removeAll(keepingCapacity: true)
+        if dialect == .ustar, header.block[345] != 0 {
+            self.name += header.prefix
+            if self.name.last != UInt8(ascii: "/") { self.name.append(UInt8(ascii: "/")) }
+        }
+        self.name += header.name
+    }
+
     private static func kind(_ type: UInt8) -> (BlobMember.Kind, BlobMember.SpecialKind?) {
         switch type {
         case UInt8(ascii: "1"): (.hardLink, nil)
@@ -207,46 +221,5 @@ final class TarWalker: MemberWalker {
             return try self.blocks.block(at: Int64(TarHeader.byteCount))?.isChecksumRight != true
         default: return true
         }
-    }
-}
-
-/// The name of the current member, in memory that serves all members.
-final class TarMemberName {
-    /// The name in the member's own header, unless an extension has another.
-    private let buffer: UnsafeMutableRawBufferPointer = .allocate(byteCount: 155 + 1 + 100, alignment: 1)
-    private var count = 0
-    private var longName: [UInt8]?
-
-    deinit { self.buffer.deallocate() }
-
-    private var shortName: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.buffer[..<self.count]) }
-
-    var bytes: [UInt8] { self.longName ?? Array(self.shortName) }
-    var last: UInt8? { self.longName.map(\.last) ?? self.shortName.last }
-
-    func isEqual(to name: [UInt8]) -> Bool {
-        if let longName { return longName == name }
-        guard self.count == name.count else { return false }
-        return name.withUnsafeBytes { $0.isEqual(to: self.shortName) }
-    }
-
-    func set(_ header: TarHeader, _ dialect: TarHeader.Dialect, longName: [UInt8]?) {
-        self.longName = longName
-        guard longName == nil else { return }
-        self.count = 0
-        if dialect == .ustar, header.block[345] != 0 {
-            let prefix = header.prefix
-            self.append(prefix)
-            if prefix.last != UInt8(ascii: "/") {
-                self.buffer[self.count] = UInt8(ascii: "/")
-                self.count += 1
-            }
-        }
-        self.append(header.name)
-    }
-
-    private func append(_ bytes: UnsafeRawBufferPointer) {
-        UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...]).copyMemory(from: bytes)
-        self.count += bytes.count
     }
 }
