@@ -64,6 +64,7 @@ import Testing
         #expect(error?.code == .unsupported)
         #expect(error?.message.contains("/nowhere/helper") == true)
         #expect(error?.message.contains("the format warc are read by a helper process") == true)
+        #expect(error?.remedy == .formatInProcess("warc"))
     }
 
     @Test func withoutAHelperA7zWithRareCodersIsListedAndNotRead() async throws {
@@ -82,6 +83,7 @@ import Testing
         let error = await errorThrown { try await onThread { try content(.helper(at: "/nowhere/helper")) } }
         #expect(error?.code == .unsupported)
         #expect(error?.message.contains("are read by a helper process") == true)
+        #expect(error?.remedy == .formatInProcess("sevenzip"))
         let expected = try EncryptedSevenZipTests.content("code")
         for isolation in [ArchiveIsolation.inProcess, .helperIfFound, .helper] {
             let found = try await onThread { try content(isolation) }

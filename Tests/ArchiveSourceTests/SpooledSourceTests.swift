@@ -19,6 +19,17 @@ import Testing
         }
     }
 
+    @Test func aCopyThatIsTooLargeNamesItsLimit() async throws {
+        let zipped = try await Made.archive("small.zip")
+        try await onThread {
+            var context = BlobContext()
+            context.spoolLimit = 100
+            let member = try ArchiveContainer(pipeSource(zipped), format: .zip).member(.index(0), context: context)
+            let error = #expect(throws: BlobError.self) { try member.open(context: context).close() }
+            #expect(error?.code == .limitExceeded && error?.remedy == .spoolLimit)
+        }
+    }
+
     /// Each of them used to be searched for from the beginning of the directory.
     @Test func manyMembersOfAPipeAreFoundByATable() async throws {
         let zipped = try await Made.archive("small.zip")
