@@ -62,8 +62,8 @@ public struct ArchiveIsolation: Hashable, Sendable {
             if let found = HelperLocation.archives.find() {
                 return try HelperWalker(format, over: base, context, found, needsConfinement: false)
             }
-            return try ForeignWalker(format, over: base, context)
-        case .inProcess: return try ForeignWalker(format, over: base, context)
+            return try AbandonableWalker(format, over: base, context)
+        case .inProcess: return try AbandonableWalker(format, over: base, context)
         }
     }
 }

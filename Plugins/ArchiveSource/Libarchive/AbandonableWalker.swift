@@ -94,7 +94,7 @@ final class AbandonableThread: Sendable {
 }
 
 /// A walker over an archive that libarchive reads on a separate thread, for formats whose reader may loop.
-final class ForeignWalker: EntryWalker {
+final class AbandonableWalker: EntryWalker {
     /// The walker, which the thread uses while its owner waits, and the owner between calls; once the thread is
     /// abandoned, it alone uses the walker.
     private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.

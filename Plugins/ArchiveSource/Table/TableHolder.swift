@@ -165,9 +165,9 @@ final class TableHolder: Sendable {
         guard isRequired || !isNamed || !file.exists else { return nil }
         let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
         let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
-        return TableRecording { [self] bytes, count, extents throws(BlobError) in
-            try self.keep(bytes, extents, context)
-            guard count >= minimumCount, extents == nil, !self.base.isDecrypted else { return }
+        return TableRecording { [self] bytes, extents throws(BlobError) in
+            guard let table = try self.keep(bytes, extents, context), table.count >= minimumCount, extents == nil
+            else { return }
             do throws(BlobError) {
                 let proof = try file.proof(of: content, origin, layer: self.key.layer, context)
                 try file.write(
@@ -181,7 +181,7 @@ final class TableHolder: Sendable {
 
     /// Returns a recording that keeps the table in this process alone.
     private func ownRecording(_ context: BlobContext) -> TableRecording {
-        TableRecording { [self] bytes, _, extents throws(BlobError) in try self.keep(bytes, extents, context) }
+        TableRecording { [self] bytes, extents throws(BlobError) in _ = try self.keep(bytes, extents, context) }
     }
 
     /// Returns a recording of the members that a search or a reader passes over; nil when no table is wanted or useful.
@@ -198,30 +198,31 @@ final class TableHolder: Sendable {
     /// True when the archive is in another layer, such as a filter, whose bytes are costly to pass over.
     private var isCompressed: Bool { self.base is any BlobLayer }
 
-    private func keep(_ bytes: [UInt8], _ extents: ZipExtents?, _ context: BlobContext) throws(BlobError) {
+    /// Keeps a table in this process, and returns it; nil when it is not kept.
+    private func keep(
+        _ bytes: [UInt8], _ extents: ZipExtents?, _ context: BlobContext
+    ) throws(BlobError) -> MemberTable? {
         // Readers without the password must not get the names of decrypted members.
-        guard !self.base.isDecrypted else { return }
+        guard !self.base.isDecrypted else { return nil }
         let table = try MemberTable(bytes)
         let validator = try self.validator(context)
         self.state.withLock { $0 = State(validator: validator, table: table, extents: extents) }
+        return table
     }
 }
 
 /// A table that is built while an archive is listed, and kept when the listing is complete.
 final class TableRecording {
     private var builder = MemberTableBuilder()
-    private var count = 0
     private let keep: Keep
 
-    typealias Keep = (_ bytes: [UInt8], _ count: Int, _ extents: ZipExtents?) throws(BlobError) -> Void
+    typealias Keep = (_ bytes: [UInt8], _ extents: ZipExtents?) throws(BlobError) -> Void
 
-    /// - Parameter keep: Keeps the bytes of the table, which has `count` members, and the extents of those of a zip, if
-    ///   they are needed.
+    /// - Parameter keep: Keeps the bytes of the table, and the extents of the members of a zip, if they are needed.
     init(keep: @escaping Keep) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
         self.builder.append(MemberTable.Record(member: member, place: place))
-        self.count += 1
     }
 
     /// Completes and keeps the table. Must be called after the last member.
@@ -230,6 +231,6 @@ final class TableRecording {
     ///   file.
     func finish(overlapping extents: ZipExtents? = nil) throws(BlobError) {
         guard let bytes = self.builder.finish() else { return }
-        try self.keep(bytes, self.count, extents)
+        try self.keep(bytes, extents)
     }
 }
