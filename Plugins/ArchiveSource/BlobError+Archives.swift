@@ -53,3 +53,16 @@ extension BlobError {
         BlobError(.encrypted, "\(what) cannot be read: the password is wrong, or the archive is damaged.", cause: cause)
     }
 }
+
+extension BlobContext {
+    /// Returns the password of the archive at a locator.
+    ///
+    /// - Parameter what: The encrypted thing, for the error.
+    /// - Throws: ``BlobError/Code/encrypted`` when there is none; any error of ``BlobContext/password``.
+    func password(of archive: BlobLocator?, for what: String) throws(BlobError) -> String {
+        let password: String?
+        do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
+        guard let password else { throw .withoutPassword(what) }
+        return password
+    }
+}

@@ -138,13 +138,7 @@ final class SevenZipKeys: Sendable {
     func key(
         _ encryption: SevenZipEncryption, of locator: BlobLocator?, _ context: BlobContext
     ) throws(BlobError) -> (key: SymmetricKey, secret: SevenZipEncryption.Secret) {
-        let password: String?
-        do {
-            password = try context.password?(locator)
-        } catch {
-            throw BlobError(wrapping: error)
-        }
-        guard let password else { throw .withoutPassword("This archive") }
+        let password = try context.password(of: locator, for: "This archive")
         let secret = encryption.secret(password)
         if let key = self.state.withLock({ $0.keys[secret] }) { return (key, secret) }
         let key = try secret.makeKey(context)

@@ -209,16 +209,21 @@ extension ZipSearch.Found {
     /// Returns the bytes of an encrypted member, which libarchive decrypts as a stored one, and which is then read as
     /// any other.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the one there is does not fit.
+    /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the one there is does not fit, or no archive can
+    ///   have it.
     func makeBody(
         _ info: BlobInfo, decrypting encryption: ZipEncryption, over base: any BlobInputStreamDataSource,
         _ context: BlobContext
     ) throws(BlobError) -> BlobBody {
+        let password = try context.password(of: base.locator, for: "This member")
+        guard !password.isEmpty, !password.utf8.contains(0) else {
+            throw BlobError(.encrypted, "This member is encrypted, and its password cannot be empty or contain a zero.")
+        }
         let decrypted = self.entry.decrypted
         let range = 0..<decrypted.compressedByteCount
         let bytes = DecryptedBytes(
             sealed: self.entry.sealed.alone(over: base.slice(self.data)), byteCount: range.upperBound,
-            password: try context.requirePassword(of: base.locator))
+            password: password)
         let start = self.data.lowerBound + encryption.overhead.before
         // The authentication code is verified behind the checks of the decrypted bytes.
         let reportEnd = { [entry = self.entry] in
@@ -239,22 +244,6 @@ extension ZipSearch.Found {
         } catch {
             throw error.ofDecryption(start)
         }
-    }
-}
-
-extension BlobContext {
-    /// Returns the password of the archive at a locator.
-    ///
-    /// - Throws: ``BlobError/Code/encrypted`` when there is none, or one that no archive can have; any error of
-    ///   ``BlobContext/password``.
-    func requirePassword(of archive: BlobLocator?) throws(BlobError) -> String {
-        let password: String?
-        do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
-        guard let password else { throw .withoutPassword("This member") }
-        guard !password.isEmpty, !password.utf8.contains(0) else {
-            throw BlobError(.encrypted, "This member is encrypted, and its password cannot be empty or contain a zero.")
-        }
-        return password
     }
 }
 
