@@ -55,7 +55,9 @@ public struct ArchiveIsolation: Hashable, Sendable {
         switch self.place {
         case .helper(let path, let arguments):
             guard let found = HelperLocation.archives.find(path) else {
-                throw HelperLocation.archives.isMissing(path, format)
+                throw format.isWithoutHelper(
+                    HelperLocation.archives.searched(path),
+                    readable: "in this process, whatever a damaged one does to it")
             }
             return try HelperWalker(format, over: base, context, found, arguments, needsConfinement: true)
         case .helperIfFound:
@@ -85,34 +87,24 @@ extension ArchiveFormat {
         HelperConfinement.all.subtracting(HelperConfinement(rawValue: missing)).missing
             .map { "not confined by the system: \($0)" } ?? "confined"
     }
+
+    /// Returns the error for a format whose archives no helper process reads.
+    ///
+    /// - Parameters:
+    ///   - obstacle: The reason, as the end of a sentence.
+    ///   - way: How the archives can be read without a helper, or with this one.
+    func isWithoutHelper(_ obstacle: String, readable way: String) -> BlobError {
+        let what =
+            self.isForeign
+            ? "Archives of the format \(self.rawValue)" : "Members of a 7z in rare coders, such as PPMd and BCJ2,"
+        return BlobError(
+            .unsupported,
+            "\(what) are read by a helper process, and \(obstacle). They can be read \(way), if that is allowed.",
+            remedy: .formatInProcess(self.rawValue))
+    }
 }
 
 extension HelperLocation {
     /// The program that reads archives.
     static let archives = HelperLocation("blob-archive-helper", variable: "BLOB_ARCHIVE_HELPER")
-
-    /// The error for a format whose archives are not read without a helper.
-    func isMissing(_ path: String?, _ format: ArchiveFormat) -> BlobError {
-        BlobError(
-            .unsupported,
-            "\(format.helped) are read by a helper process, and \(self.searched(path)). They can be read in this process, "
-                + "whatever a damaged one does to it, if that is allowed.", remedy: .formatInProcess(format.rawValue))
-    }
-}
-
-extension ArchiveFormat {
-    /// The archives that a helper process reads, for messages.
-    fileprivate var helped: String {
-        self.isForeign
-            ? "Archives of the format \(self.rawValue)" : "Members of a 7z in rare coders, such as PPMd and BCJ2,"
-    }
-
-    /// The error for a format whose archives are not read by a helper that is not confined.
-    func isUnconfined(_ missing: String) -> BlobError {
-        BlobError(
-            .unsupported,
-            "\(self.helped) are read by a helper process, and the system does not confine it: \(missing). They can be "
-                + "read nevertheless, whatever a damaged one does, if that is allowed.",
-            remedy: .formatInProcess(self.rawValue))
-    }
 }

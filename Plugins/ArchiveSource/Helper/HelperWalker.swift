@@ -34,7 +34,10 @@ final class HelperWalker: EntryWalker {
         self.context = context
         self.process = try HelperProcess(path, [format.rawValue] + arguments, context)
         let confinement = try self.process.confinement()
-        if needsConfinement, let missing = confinement.missing { throw format.isUnconfined(missing) }
+        if needsConfinement, let missing = confinement.missing {
+            throw format.isWithoutHelper(
+                "the system does not confine it: \(missing)", readable: "nevertheless, whatever a damaged one does")
+        }
         let command = ExchangeFrame(
             .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1)
         do throws(BlobError) {
