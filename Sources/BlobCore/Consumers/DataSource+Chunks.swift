@@ -57,7 +57,7 @@ extension BlobInputStreamDataSource {
 }
 
 /// The reader of the chunks of one iteration. Has one owner, as every reader has.
-final class ChunkReader {
+private final class ChunkReader {
     private let context: BlobContext
     private let source: any BlobInputStreamDataSource
     private let byteOffset: Int64

@@ -52,7 +52,7 @@ public struct BlobLayers: Sendable {
         var source = source
         if self.idleLimit != nil || self.timeLimit != nil || self.ratioLimit != nil {
             source = ContextLimitSource(
-                source, idleLimit: self.idleLimit, timeLimit: self.timeLimit, ratioLimit: self.ratioLimit)
+                base: source, idleLimit: self.idleLimit, timeLimit: self.timeLimit, ratioLimit: self.ratioLimit)
         }
         if let retry { source = RetrySource(source, retry) }
         if self.readsAhead { source = ReadAheadSource(source) }
@@ -121,26 +121,17 @@ extension BlobInputStreamDataSource {
 
 /// A layer that gives its base a context with tighter limits: the time of each opening and of each wait for its next
 /// bytes, and the ratio of decoded bytes.
-package struct ContextLimitSource: ForwardingSource {
-    package let base: any BlobInputStreamDataSource
-    private let idleLimit: Duration?
-    private let timeLimit: Duration?
-    private let ratioLimit: Int?
+private struct ContextLimitSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let idleLimit: Duration?
+    let timeLimit: Duration?
+    let ratioLimit: Int?
 
-    package init(
-        _ base: any BlobInputStreamDataSource, idleLimit: Duration?, timeLimit: Duration?, ratioLimit: Int?
-    ) {
-        self.base = base
-        self.idleLimit = idleLimit
-        self.timeLimit = timeLimit
-        self.ratioLimit = ratioLimit
-    }
-
-    package func describe(_ context: BlobContext) throws -> BlobInfo {
+    func describe(_ context: BlobContext) throws -> BlobInfo {
         try self.base.info(self.limited(context))
     }
 
-    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let base = try self.base.open(
             at: opening.byteOffset, matching: opening.validator, context: self.limited(opening.context))
         return .inspected(base, UnchangedBytes(), startingAt: opening.byteOffset)

@@ -46,7 +46,7 @@ extension BlobBody {
 }
 
 /// The stream of a deferred body, until it is made.
-final class DeferredStream: LateStream, StreamOverReader {
+private final class DeferredStream: LateStream, StreamOverReader {
     private let base: BlobReader
     private let byteCount: Int
     private let opening: BlobOpening
@@ -79,7 +79,7 @@ final class DeferredStream: LateStream, StreamOverReader {
 }
 
 /// The stream of a positional body.
-final class PositionalStream: BlobByteStream {
+private final class PositionalStream: BlobByteStream {
     private let knownInfo: BlobInfo
     private let now: BlobReadAtNow?
     private let readAt: BlobReadAt

@@ -58,7 +58,7 @@ package final class ReadAheadStream: BlobByteStream, LateStream {
 }
 
 /// The part of a ``ReadAheadStream`` that its threads share.
-final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` to one thread at a time.
+private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` to one thread at a time.
     enum Next {
         case window(BlobBytes)
         case end

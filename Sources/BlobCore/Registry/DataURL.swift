@@ -1,7 +1,7 @@
 import BlobPlatform
 
 /// The media type and the bytes of a `data:` URL (RFC 2397).
-struct DataURL {
+private struct DataURL {
     /// The media type of a URL that names none (RFC 2397, section 3).
     private static let defaultMediaType = "text/plain;charset=US-ASCII"
 

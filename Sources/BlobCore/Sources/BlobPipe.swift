@@ -321,7 +321,7 @@ package final class PipeStream: BlobByteStream {
 /// A ring buffer of bytes, which are added at the back and removed at the front.
 ///
 /// The memory is allocated with the first byte and freed with the last one, so that an idle ring costs nothing.
-struct Ring {
+private struct Ring {
     /// The memory, which is also retained by loans of its bytes.
     private final class Memory: @unchecked Sendable {  // Safe: the ring does not write to what is lent.
         let bytes: UnsafeMutableRawBufferPointer

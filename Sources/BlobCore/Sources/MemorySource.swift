@@ -78,7 +78,7 @@ public struct ClosureSource: ForwardingSource {
 }
 
 /// A source over a function that reads at any offset.
-final class PositionalSource: NamedLayer {
+private final class PositionalSource: NamedLayer {
     typealias ReadAt =
         @Sendable (
             _ byteOffset: Int64, _ output: inout OutputRawSpan, _ isFirst: Bool, BlobContext

@@ -144,7 +144,7 @@ package final class EventLoop: Sendable {
 ///
 /// A value without system calls. A descriptor gets a new tag each time that it is watched: an event that was pending
 /// meanwhile, or that comes from a file to which the number belonged before, has an old tag and wakes nothing.
-struct ParkingTable {
+private struct ParkingTable {
     private typealias Waiting = (key: UInt64, waker: BlobWaker)
 
     private struct Parked {
