@@ -79,29 +79,13 @@ import Testing
         }
     }
 
-    /// Past several windows of 64 KiB.
-    @Test(arguments: BlobInputStreamTests.modes, SourceKind.allCases)
-    func anObserverMayReadToTheEnd(_ mode: BlobStreamMode, _ kind: SourceKind) async throws {
+    /// Past several windows of 64 KiB; also through readers that stand on another one.
+    @Test(arguments: BlobInputStreamTests.modes, SourceKind.allCases.map(Optional.init) + [nil])
+    func anObserverMayReadToTheEnd(_ mode: BlobStreamMode, _ kind: SourceKind?) async throws {
         let results = Recorder<[UInt8]?>()
         try await onThread {
-            let stream = BlobInputStream(kind.source(300_000), mode: mode)
-            let shared = HandedOver(stream)  // As above.
-            let token = stream.state.observe(\.hasBytesAvailable) { change in
-                if change.new == true, results.values.isEmpty { results.append(shared.value.readAll(by: 1000)) }
-            }
-            stream.open()
-            results.waitForValues(count: 1)
-            token.cancel()
-        }
-        #expect(results.values == [testBytes(300_000)])
-    }
-
-    /// The same through readers that stand on another one.
-    @Test func anObserverMayReadToTheEndOfASliceOfAnInputStream() async throws {
-        let results = Recorder<[UInt8]?>()
-        try await onThread {
-            let base = InputStreamSource { InputStream(data: Data(testBytes(300_000))) }
-            let stream = BlobInputStream(base.slice(0..<300_000), mode: .asynchronous)
+            let slice = InputStreamSource { InputStream(data: Data(testBytes(300_000))) }.slice(0..<300_000)
+            let stream = BlobInputStream(kind?.source(300_000) ?? slice, mode: mode)
             let shared = HandedOver(stream)  // As above.
             let token = stream.state.observe(\.hasBytesAvailable) { change in
                 if change.new == true, results.values.isEmpty { results.append(shared.value.readAll(by: 1000)) }
