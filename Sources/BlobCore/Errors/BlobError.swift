@@ -147,7 +147,7 @@ public struct BlobError: Error, Equatable, Sendable {
     public struct Remedy: Hashable, Sendable {
         private let setting: String
 
-        /// The name of the format that ``formatInProcess(_:)`` allows, such as `sevenzip` or `media`; nil for other settings.
+        /// The name of the format that ``formatInProcess(_:)`` allows, such as `sevenzip` or `media`; otherwise nil.
         public let format: String?
 
         private init(_ setting: String, format: String? = nil) { (self.setting, self.format) = (setting, format) }

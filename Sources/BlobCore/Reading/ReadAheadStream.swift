@@ -1,65 +1,12 @@
 /// A stream that reads another reader, which may block, on threads of a pool and ahead of the consumer.
 ///
 /// When it is closed during a call, the thread that makes the call closes the blocking reader after the call returns.
-package final class ReadAheadStream: BlobByteStream, LateStream {
+// Safe: `isBusy` gives `reader` to one thread at a time, and only the consumer has `current`.
+package final class ReadAheadStream: LateStream, @unchecked Sendable {
     /// The sizes of the first window and of the largest, in bytes.
     package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
 
-    private let ahead: ReadAhead
-    private var current: BlobBytes?
-
-    /// Starts to open the blocking reader.
-    ///
-    /// - Parameters:
-    ///   - info: The facts known before the reader is open.
-    ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
-    ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this stream is
-    ///     closed.
-    ///   - open: Makes the blocking reader, on a thread of the pool.
-    package init(
-        windowByteCounts: ClosedRange<Int> = ReadAheadStream.windowByteCounts,
-        _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> BlobReader
-    ) {
-        self.ahead = ReadAhead(windowByteCounts, context.makeChild(), open)
-        self.ahead.start()
-    }
-
-    package var info: BlobInfo? { get throws { try self.ahead.knownInfo() } }
-    package var neverBlocks: Bool { true }
-    package var readiness: BlobWakerSlot? { self.ahead.slot }
-
-    package func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.current == nil {
-            switch try self.ahead.next() {
-            case .window(let bytes): self.current = bytes
-            case .end: return .end
-            case .notYet: return .notYet
-            }
-        }
-        self.current?.move(to: &output)
-        if self.current?.isEmpty == true { self.current = nil }
-        return .bytes
-    }
-
-    package func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
-        if self.current == nil { self.current = try self.ahead.nextWindow() }
-        let first = self.current?.removeFirst(atMost: byteCount)
-        if self.current?.isEmpty == true { self.current = nil }
-        return first
-    }
-
-    /// Hands over an inner reader that turned out never to block, which is read in place of this stream.
-    package func successor(isOpening: Bool) -> StartedStream? { self.ahead.takeDirect()?.takeStream() }
-
-    package func close() {
-        self.current = nil
-        self.ahead.close()
-    }
-}
-
-/// The part of a ``ReadAheadStream`` that its threads share.
-private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` to one thread at a time.
-    enum Next {
+    private enum Next {
         case window(BlobBytes)
         case end
         case notYet
@@ -80,41 +27,70 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `r
     /// The number of windows: one can be filled while another is consumed.
     private static let windowCount = 2
 
-    let slot = BlobWakerSlot()
+    private let slot = BlobWakerSlot()
     private let state: Locked<State>
     private let windowByteCounts: ClosedRange<Int>
     private let context: BlobContext
     private let open: @Sendable (BlobContext) throws -> BlobReader
     private var reader: BlobReader?
+    /// The window that is being delivered.
+    private var current: BlobBytes?
 
-    init(
-        _ windowByteCounts: ClosedRange<Int>, _ context: BlobContext,
-        _ open: @escaping @Sendable (BlobContext) throws -> BlobReader
+    /// Starts to open the blocking reader.
+    ///
+    /// - Parameters:
+    ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
+    ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this stream is
+    ///     closed.
+    ///   - open: Makes the blocking reader, on a thread of the pool.
+    package init(
+        windowByteCounts: ClosedRange<Int> = ReadAheadStream.windowByteCounts,
+        _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> BlobReader
     ) {
         self.state = Locked(State(windowByteCount: windowByteCounts.lowerBound))
-        self.windowByteCounts = windowByteCounts
-        self.context = context
-        self.open = open
+        (self.windowByteCounts, self.context, self.open) = (windowByteCounts, context.makeChild(), open)
+        self.start()
     }
 
     // No job is running, because each retains this object.
     deinit { self.reader?.close() }
 
-    private var info: BlobInfo? { self.state.withLock { $0.info } }
+    // MARK: The consumer's side
 
-    /// Returns the facts once the reader is open.
-    ///
-    /// - Throws: The error for which there will be none.
-    func knownInfo() throws -> BlobInfo? {
-        try self.state.withLock { state in
-            if state.info == nil, case .failure(let error) = state.ending { throw error }
-            return state.info
+    /// The facts once the reader is open.
+    package var info: BlobInfo? {
+        get throws {
+            try self.state.withLock { state in
+                if state.info == nil, case .failure(let error) = state.ending { throw error }
+                return state.info
+            }
         }
     }
 
-    // MARK: The consumer's side
+    package var neverBlocks: Bool { true }
+    package var readiness: BlobWakerSlot? { self.slot }
 
-    func next() throws -> Next {
+    package func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.current == nil {
+            switch try self.next() {
+            case .window(let bytes): self.current = bytes
+            case .end: return .end
+            case .notYet: return .notYet
+            }
+        }
+        self.current?.move(to: &output)
+        if self.current?.isEmpty == true { self.current = nil }
+        return .bytes
+    }
+
+    package func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        if self.current == nil { self.current = try self.nextWindow() }
+        let first = self.current?.removeFirst(atMost: byteCount)
+        if self.current?.isEmpty == true { self.current = nil }
+        return first
+    }
+
+    private func next() throws -> Next {
         let (next, mustFill) = try self.state.withLock { state throws -> (Next, Bool) in
             let window = state.windows.isEmpty ? nil : state.windows.removeFirst()
             if let ending = state.ending {
@@ -134,14 +110,15 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `r
     }
 
     /// Returns the next window, if there is one.
-    func nextWindow() throws -> BlobBytes? {
+    private func nextWindow() throws -> BlobBytes? {
         guard self.state.withLock({ !$0.windows.isEmpty }), case .window(let window) = try self.next() else {
             return nil
         }
         return window
     }
 
-    func takeDirect() -> BlobReader? {
+    /// Hands over an inner reader that turned out never to block, which is read in place of this stream.
+    package func successor(isOpening: Bool) -> StartedStream? {
         let isDirect = self.state.withLock { state in
             guard !state.isBusy, !state.isClosed, state.windows.isEmpty, state.ending == nil else { return false }
             state.isClosed = true
@@ -149,10 +126,11 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `r
         }
         guard isDirect else { return nil }
         defer { self.reader = nil }
-        return self.reader
+        return self.reader?.takeStream()
     }
 
-    func close() {
+    package func close() {
+        self.current = nil
         let wasIdle = self.state.withLock { state -> Bool? in
             guard !state.isClosed else { return nil }
             (state.isClosed, state.windows) = (true, [])
@@ -169,7 +147,7 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `r
 
     // MARK: Jobs
 
-    func start() {
+    private func start() {
         self.run(on: .openings) {
             do {
                 let reader = try self.open(self.context)
@@ -224,7 +202,7 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `r
 
     /// Publishes the facts, which may become known late.
     private func noteInfo(of reader: BlobReader) throws {
-        guard self.info == nil, let info = try reader.knownInfo() else { return }
+        guard self.state.withLock({ $0.info == nil }), let info = try reader.knownInfo() else { return }
         _ = self.publish { state in
             state.info = info
             return true
