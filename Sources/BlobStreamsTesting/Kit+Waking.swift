@@ -90,7 +90,7 @@ extension Kit {
     private static let readCount = 512
 
     /// Reads until a read returns `notYet`; returns false if none does.
-    func readUntilNotYet(_ pass: Pass) throws -> Bool {
+    private func readUntilNotYet(_ pass: Pass) throws -> Bool {
         for _ in 0..<Self.readCount {
             switch try pass.checkedAttempt() {
             case nil: return true
@@ -103,7 +103,7 @@ extension Kit {
 
     /// Calls `body` each time a read returns `notYet`, at most `count` times, until it returns false; in several
     /// passes.
-    func forEachNotYet(_ count: Int = Self.waitCount, _ body: (Pass) throws -> Bool) throws {
+    private func forEachNotYet(_ count: Int = Self.waitCount, _ body: (Pass) throws -> Bool) throws {
         var rest = count
         for _ in 0..<Self.passCount {
             let pass = try self.open(capacity: 64)
@@ -116,7 +116,7 @@ extension Kit {
     }
 
     /// Waits for a waker to be called; otherwise adds a finding and returns false.
-    func expectCall(_ bell: RecordingWaker, _ pass: Pass) throws -> Bool {
+    private func expectCall(_ bell: RecordingWaker, _ pass: Pass) throws -> Bool {
         if bell.wait(for: self.patience) { return true }
         // A source that has no bytes yet is slow, which is another fault than a slot that is not fired.
         let isReadable = try pass.checkedAttempt() != nil

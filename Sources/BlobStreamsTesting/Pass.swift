@@ -141,7 +141,7 @@ final class RecordingWaker: Sendable {
         }
     }
 
-    var wasCalled: Bool { self.calls.withLock { $0 > 0 } }
+    private var wasCalled: Bool { self.calls.withLock { $0 > 0 } }
 
     /// Waits for the waker to be called; returns false when it is not called within `duration`.
     func wait(for duration: Duration) -> Bool { self.wasCalled || self.signal.wait(for: duration) }

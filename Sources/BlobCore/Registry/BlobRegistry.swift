@@ -92,13 +92,13 @@ public struct BlobRegistry: Sendable {
         }
     }
 
-    enum Resolution {
+    private enum Resolution {
         case source(any BlobInputStreamDataSource)
         case container(any BlobContainer)
     }
 
     /// Runs `find`, and adds to its errors that they are from resolving `locator`.
-    func resolving<Found>(_ locator: BlobLocator, _ find: () throws -> Found) throws(BlobError) -> Found {
+    private func resolving<Found>(_ locator: BlobLocator, _ find: () throws -> Found) throws(BlobError) -> Found {
         do {
             return try find()
         } catch {
@@ -110,7 +110,7 @@ public struct BlobRegistry: Sendable {
     }
 
     /// Builds the chain of sources from the base outwards; each container on the way takes the next selector.
-    func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
+    private func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
         guard locator.selectors.count <= BlobLocator.maximumDepth else {
             throw BlobError(
                 .limitExceeded,
@@ -195,7 +195,7 @@ public struct BlobRegistry: Sendable {
     }
 
     /// Opens `source` as a container, decoding the filters around it on the way.
-    func containerBySignature(
+    private func containerBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> any BlobContainer {
         var source = source

@@ -40,7 +40,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// At that point the calling thread must not have work left that other threads wait for: a thread that uses the
     /// reader notifies no observer before it has given the reader back.
     @discardableResult
-    func update<Result>(
+    private func update<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
     ) -> Result {
         let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.locked, &$0) }
@@ -49,7 +49,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         return result
     }
 
-    func perform(_ action: Machine.Action) {
+    private func perform(_ action: Machine.Action) {
         switch action {
         case .ended:
             self.ended.cancel()
@@ -102,7 +102,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     }
 
     /// True when bytes are awaited other than by a call, so that limits apply to the wait.
-    var isAwaited: Bool {
+    private var isAwaited: Bool {
         self.mode == .asynchronous || self.machine.withLock { machine, _ in !machine.events.sources.isEmpty }
     }
 
@@ -115,7 +115,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     }
 
     /// Opens the source, unless another call does or the opening is no longer the current one.
-    func start(_ id: Int) {
+    private func start(_ id: Int) {
         let start = self.machine.withLock { machine, _ in machine.start(id) }
         guard let (byteOffset, validator, cancellation) = start else { return }
         self.watchCancellation()
@@ -129,7 +129,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         if let use { self.checkForBytes(with: use) } else { self.state.deliver() }
     }
 
-    func makeReader(
+    private func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ cancellation: BlobCancellation
     ) throws(BlobError) -> BlobReader {
         var context = self.context
@@ -150,7 +150,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     }
 
     /// Makes a cancellation end the stream also while no call reads.
-    func watchCancellation() {
+    private func watchCancellation() {
         guard self.machine.withLock({ machine, _ in !machine.isCancellable }) else { return }
         let registration = self.context.cancellation.onCancel { [weak self] in self?.cancel() }
         self.machine.withLock { machine, _ in machine.keep(registration) }
@@ -201,7 +201,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     ///
     /// - Parameter offset: The number of bytes that are already in `buffer`.
     /// - Returns: The number of bytes added.
-    func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
+    private func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         var outcome = Machine.Outcome()
         use.reader.isLimited = true
         let isDirect = buffer.count >= Self.directByteCount || use.reader.lend() != nil
@@ -221,7 +221,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     }
 
     /// Checks whether bytes are available, then gives the reader back.
-    func checkForBytes(with use: Machine.Use) {
+    private func checkForBytes(with use: Machine.Use) {
         var outcome = Machine.Outcome()
         use.reader.isLimited = self.isAwaited
         self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
@@ -231,7 +231,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     ///
     /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, when nothing
     ///   else shows it; nil when reading would block.
-    func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
+    private func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
         let reader = use.reader
         if case .success(.bytes) = outcome.result, outcome.window == nil {
             if byteCount != nil, reader.lend() != nil {
@@ -247,31 +247,31 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         self.finish(use, outcome)
     }
 
-    func finish(_ use: Machine.Use, _ outcome: Machine.Outcome) {
+    private func finish(_ use: Machine.Use, _ outcome: Machine.Outcome) {
         let info = !use.isOpenCompleted && use.reader.isOpen ? use.reader.info : nil
         let hasMore = self.update { machine, state in machine.finish(use, outcome, opening: info, &state) }
         if hasMore { self.publishOutcome() }
     }
 
-    func publishOutcome() { while self.update({ machine, state in machine.publishOutcome(&state) }) {} }
+    private func publishOutcome() { while self.update({ machine, state in machine.publishOutcome(&state) }) {} }
 
-    func fill(_ byteCount: Int, _ reader: BlobReader, _ outcome: inout Machine.Outcome) {
+    private func fill(_ byteCount: Int, _ reader: BlobReader, _ outcome: inout Machine.Outcome) {
         let window = Window(byteCount)
         outcome.result = Result { try window.fill { try reader.read(into: &$0) } }.mapError { BlobError(wrapping: $0) }
         window.trim()
         if !window.isEmpty { outcome.window = window }
     }
 
-    func read(_ reader: BlobReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
+    private func read(_ reader: BlobReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         outcome.result = Result { try reader.read(into: &output) }.mapError { BlobError(wrapping: $0) }
         outcome.appended = output.finalize(for: buffer)
     }
 
-    func woken(_ id: Int) { self.update(delivers: false) { machine, _ in ((), machine.woken(id)) } }
+    private func woken(_ id: Int) { self.update(delivers: false) { machine, _ in ((), machine.woken(id)) } }
 
     /// Checks whether bytes are available, for delegates that wait for events and for observers of the state.
-    func checkForBytes() {
+    private func checkForBytes() {
         let use = self.machine.withLock { machine, state in machine.beginCheckForBytes(state) }
         if let use { self.checkForBytes(with: use) }
     }
