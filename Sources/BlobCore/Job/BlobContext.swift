@@ -295,14 +295,16 @@ private final class Passwords: Sendable {
 /// A wait for a time, of a stream that returns `notYet` meanwhile.
 package final class TimerWait {
     /// Fires once the wait is over.
-    package let slot = BlobWakerSlot()
+    package let slot: BlobWakerSlot
     private let hasFired = Locked(false)
     private let timer: BlobRegistration
 
-    package init(_ delay: Duration, _ context: BlobContext) {
+    /// - Parameter slot: The slot that fires; a new one by default.
+    package init(_ delay: Duration, _ context: BlobContext, firing slot: BlobWakerSlot = BlobWakerSlot()) {
+        self.slot = slot
         self.timer = context.wake(
             after: delay,
-            BlobWaker { [slot, hasFired] in
+            BlobWaker { [hasFired] in
                 _ = hasFired.exchange(true)
                 slot.fire()
             })

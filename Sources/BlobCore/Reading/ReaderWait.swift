@@ -6,7 +6,7 @@ struct ReaderWait {
     private var limit: BlobContext.StepLimit?  // The limit of the current wait.
     private var slot: BlobWakerSlot?
     private var cancelling: BlobRegistration?
-    private var timer: (registration: BlobRegistration, end: Moment, isOver: Locked<Bool>)?
+    private var timer: (wait: TimerWait, end: Moment)?
     private var blocked: (signal: WaitSignal, waker: BlobWaker)?
     /// True when the consumer's waker was stored in the slot; it may have been called since.
     private(set) var hasWaker = false
@@ -22,13 +22,8 @@ struct ReaderWait {
         guard let end = limit.end else { return }
         guard Moment.now < end else { throw limit.error(idleLimit: context.idleLimit) }
         // A pending timer that is earlier fires early, and the next wait sets another one.
-        if let timer, timer.end <= end, !timer.isOver.withLock({ $0 }) { return }
-        let isOver = Locked(false)
-        let waker = BlobWaker { [weak slot] in
-            isOver.withLock { $0 = true }
-            slot?.fire()
-        }
-        self.timer = (context.wake(after: end.remaining, waker), end, isOver)
+        if let timer, timer.end <= end, !timer.wait.isOver { return }
+        self.timer = (TimerWait(end.remaining, context, firing: slot), end)
     }
 
     /// Prepares `slot` for the consumer's waker, which replaces the last one.
