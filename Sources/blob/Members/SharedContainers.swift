@@ -15,7 +15,7 @@ final class SharedContainers {
 
     /// - Parameter isOnePass: True when members are read once and in turn; then ``finish()`` makes the last checks.
     init(_ sources: ArgumentSources, isOnePass: Bool, _ context: BlobContext) {
-        (self.sources, self.isOnePass, self.context) = (sources, isOnePass, self.context)
+        (self.sources, self.isOnePass, self.context) = (sources, isOnePass, context)
     }
 
     /// Returns the source that an argument names, as a member of a container that is already open if possible.
