@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobPlatform
 
 /// Receives the body of one request, on one thread at a time.
 package protocol BodyReceiver: AnyObject {
@@ -57,6 +58,9 @@ package struct RequestRefusal: Error {
     /// The registry of the types of problems (RFC 9457, section 4.2).
     private static let problems = "https://iana.org/assignments/http-problem-types"
 
+    /// The version of the protocol tus.
+    static let tusVersion = "1.0.0"
+
     package let status: Int
     /// The header fields, without those that frame the body; those of both protocols, because an upload may be continued
     /// by either.
@@ -70,7 +74,7 @@ package struct RequestRefusal: Error {
     static func error(
         _ status: Int, _ message: String, _ fields: [RequestAnswer.Field] = [], problem: String? = nil
     ) -> BlobError {
-        let fields = [("Tus-Resumable", TusRequest.version), ("Tus-Version", TusRequest.version)] + fields
+        let fields = [("Tus-Resumable", self.tusVersion), ("Tus-Version", self.tusVersion)] + fields
         return BlobError(
             .refused, message, isTransient: false, cause: Self(status: status, fields: fields, problem: problem))
     }
@@ -97,4 +101,44 @@ package struct RequestRefusal: Error {
 extension BlobError {
     /// The status with which a request is refused; nil for another error.
     var refusalStatus: Int? { (self.cause as? RequestRefusal)?.status }
+}
+
+/// A part that has arrived completely, reported as one line of JSON for people and programs.
+package struct ReceivedPart: Codable, Equatable, Sendable {
+    /// The last component of the path for a raw body, the name of the field for a part of a form.
+    package var name: String
+    /// The file name that the sender gave; only parts of forms have one.
+    package var filename: String?
+    package var mediaType: String?
+    package var byteCount: Int64
+    /// The digest in lower-case hexadecimal.
+    package var sha256: String
+    /// The path of the file; nil if the part was not stored.
+    package var file: String?
+
+    package init(
+        name: String, filename: String? = nil, mediaType: String? = nil, byteCount: Int64, sha256: String,
+        file: String? = nil
+    ) {
+        self.name = name
+        self.filename = filename
+        self.mediaType = mediaType
+        self.byteCount = byteCount
+        self.sha256 = sha256
+        self.file = file
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name, filename, sha256, file
+        case mediaType = "media_type"
+        case byteCount = "byte_count"
+    }
+
+    /// The line of JSON, without its line end.
+    package var line: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings and numbers cannot fail to be encoded.
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
 }

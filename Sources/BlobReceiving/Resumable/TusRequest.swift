@@ -5,7 +5,7 @@ import CryptoDigest
 /// A request of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions creation,
 /// creation-with-upload, termination, checksum and concatenation.
 package struct TusRequest: ResumableRequest {
-    static let version = "1.0.0"
+    private static let version = RequestRefusal.tusVersion
 
     private static let digests = [CryptoDigest.sha256, .sha1]
 
