@@ -1,5 +1,4 @@
 package import BlobCore
-import BlobPlatform
 import CryptoDigest
 
 /// Receives the body of one request: hashes it, and stores it if there is a folder, while it arrives.

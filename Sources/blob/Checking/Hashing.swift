@@ -1,6 +1,4 @@
 import ArgumentParser
-import BlobCommandLine
-import BlobPlatform
 import BlobStreamsStandard
 
 /// The reading of sources for their digests, several in one pass, with one progress line for all of them.

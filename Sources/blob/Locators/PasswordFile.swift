@@ -1,4 +1,3 @@
-import BlobPlatform
 import BlobStreamsStandard
 
 /// The file with the password of the archives that a command reads.

@@ -1,4 +1,3 @@
-import BlobPlatform
 import BlobStreamsStandard
 
 /// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without a

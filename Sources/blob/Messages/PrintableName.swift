@@ -1,4 +1,3 @@
-import BlobPlatform
 import BlobStreamsStandard
 
 /// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator. Only

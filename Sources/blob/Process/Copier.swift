@@ -1,4 +1,3 @@
-import BlobPlatform
 import BlobStreamsStandard
 
 /// Copies sources to an output, with one buffer for all of them.

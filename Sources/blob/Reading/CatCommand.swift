@@ -1,5 +1,4 @@
 import ArgumentParser
-import BlobPlatform
 import BlobStreamsStandard
 
 struct CatCommand: NameListCommand {
