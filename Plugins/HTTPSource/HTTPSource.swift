@@ -4,8 +4,8 @@ package import BlobTransfer
 /// The bytes of a URL with the scheme `http` or `https`.
 ///
 /// Never blocks: one thread runs the transfers of all sources, on connections that they share. A server that answers
-/// with ranges makes a source with random access. Its first answer tells length, identity and type; small reads ask for
-/// windows, which all readers of the source share for a while, and a reader that goes on asks for all the rest once.
+/// with ranges makes a source with random access. Its first answer has length, identity and type; small reads request
+/// windows, which all readers of the source share for a while, and a reader that continues requests all the rest once.
 /// With any other server an offset is reached by reading up to it; an answer that cannot be used as a range, such as a
 /// part with the status 200, is asked for once more without one. A length that the server does not tell is unknown;
 /// with ranges, the end is then where the server refuses the next one.

@@ -52,7 +52,7 @@ final class S3Requests: RemoteRequests {
         S3Answer(head, explanation).error(head)
     }
 
-    /// Corrects the clock, the region or temporary keys by an answer that tells what is wrong.
+    /// Corrects the clock, the region or temporary keys by an answer that names the fault.
     func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
         let answer = S3Answer(head, explanation)
         switch answer.code {
@@ -88,7 +88,7 @@ final class S3Store: Sendable {
     let keys: KeyChain
     let region: String
     let settings: BlobTransferSettings
-    /// The seconds by which the clock of the store is ahead of that of this machine.
+    /// The seconds by which the clock of the store is ahead of the clock of this machine.
     let clockSkew = Locked<Int64>(0)
 
     init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: BlobTransferSettings) {

@@ -225,7 +225,7 @@ struct MultipartCompletion: Sendable {
         }
     }
 
-    /// Compares an object that was stored with that of the store.
+    /// Compares the object that was sent with the one in the store.
     func checked(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
         let (object, expected) = (try await self.stored(), self.facts(byteCount, tag))
         guard object == expected else {

@@ -23,6 +23,8 @@ struct S3UploadJob: Sendable {
     }
 
     func run() async throws(BlobError) -> S3Uploader.StoredObject {
+        let lock = try self.stateFile?.lock()
+        defer { lock?.release() }
         let info = try await self.reading { () throws(BlobError) in try self.source.info(self.context) }
         self.progress.begin(info.byteCount)
         let plan = try PartPlan(
@@ -30,7 +32,12 @@ struct S3UploadJob: Sendable {
         let isSingle = info.byteCount.map { $0 <= self.settings.singleByteCount } ?? false
         let hasParts = self.source.traits.isSuperset(of: [.repeatable, .concurrentReaders]) && info.isRandomAccess
         let state = try await self.state(plan, info)
-        if isSingle, self.source.traits.contains(.repeatable) { return try await self.storeWhole(info) }
+        if isSingle, self.source.traits.contains(.repeatable) {
+            let object = try await self.storeWhole(info)
+            if let state { try? await MultipartUpload(client: self.client, identifier: state.identifier).abort() }
+            self.stateFile?.remove()
+            return object
+        }
         let mustBuffer = isSingle || !hasParts || info.byteCount == nil
         guard !mustBuffer || plan.partByteCount <= S3Uploader.maximumBufferByteCount else {
             throw BlobError(
@@ -152,7 +159,8 @@ struct S3UploadJob: Sendable {
 
     // MARK: The state
 
-    /// Returns the state of the same upload in an earlier run; that of another one is removed.
+    /// Returns the state of the same upload in an earlier run. The state of another upload is removed, and that upload
+    /// aborted.
     private func state(_ plan: PartPlan, _ info: BlobInfo) async throws(BlobError) -> S3UploadState? {
         guard let stateFile else { return nil }
         guard self.source.traits.contains(.repeatable), let validator = info.validator else {
@@ -161,11 +169,16 @@ struct S3UploadJob: Sendable {
                 locator: self.source.locator?.description)
         }
         let found = try await self.reading { () throws(BlobError) in stateFile.load() }
-        guard let found, found.object == self.address.text else { return nil }
-        if found.identity == validator, found.byteCount == plan.byteCount, found.partByteCount == plan.partByteCount {
+        guard let found else { return nil }
+        let isSameObject = found.object == self.address.text
+        if isSameObject, found.identity == validator, found.byteCount == plan.byteCount,
+            found.partByteCount == plan.partByteCount
+        {
             return found
         }
-        try? await MultipartUpload(client: self.client, identifier: found.identifier).abort()
+        let address = try? S3Uploader.address(found.object)
+        let client = isSameObject ? self.client : try? address.map { try self.settings.client(of: $0, self.context) }
+        if let client { try? await MultipartUpload(client: client, identifier: found.identifier).abort() }
         stateFile.remove()
         return nil
     }

@@ -16,7 +16,8 @@ public struct BlobTransferSettings: Sendable, Equatable {
     /// True to accept any certificate of a server.
     public var isInsecure = false
 
-    /// The URL of a proxy; nil is that of the environment, as curl has it, and an empty one is none.
+    /// The URL of a proxy; nil takes it from the variables of the environment that curl uses, and an empty text uses no
+    /// proxy.
     public var proxy: String?
 
     /// The user and the password for the origin of the first URL; they replace those of the URL.

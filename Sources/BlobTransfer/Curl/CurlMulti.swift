@@ -111,7 +111,7 @@ package enum CurlLibrary {
     /// - Throws: ``BlobError/Code/unavailable``.
     package static func load() throws(BlobError) { try Self.loading.get() }
 
-    /// Loads the library on another thread, while this one goes on.
+    /// Loads the library on another thread, while this one continues.
     ///
     /// Call ``load()`` before the process exits: the handlers that the TLS library has registered for that must not run
     /// while it starts.

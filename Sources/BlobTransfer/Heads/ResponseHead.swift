@@ -70,14 +70,14 @@ package struct ResponseHead: Sendable {
     /// The encodings of the representation, in lower case and in the order in which they were applied (RFC 9110,
     /// section 8.4).
     ///
-    /// Without `identity`, which is none, and `aws-chunked`, the framing of a request that some stores keep.
+    /// Without `identity`, which encodes nothing, and `aws-chunked`, the framing of a request that some stores keep.
     package var contentCodings: [String] {
         self.fields.filter { $0.name.lowercased() == "content-encoding" }.flatMap { $0.value.split(separator: ",") }
             .map { $0.filter { !$0.isWhitespace }.lowercased() }
             .filter { !["", "identity", "aws-chunked"].contains($0) }
     }
 
-    /// The time of the answer by the clock of the server, in seconds since 1970; nil when it tells none.
+    /// The time of the answer by the clock of the server, in seconds since 1970; nil without a date.
     package var date: Int64? { self.value(of: "date").flatMap(Self.seconds) }
 
     /// The longest delay that a server can ask for, in seconds: a day.

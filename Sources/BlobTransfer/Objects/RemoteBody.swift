@@ -2,7 +2,7 @@ import BlobCore
 
 /// The bytes of one answer: a window into an object, which grows while the answer arrives.
 ///
-/// Kept as a whole for any number of readers, or, if it is a stream, dropped behind its only reader.
+/// Kept as a whole for any number of readers, or, if it is a stream, dropped once its only reader has read it.
 final class RemoteBody: TransferSink {
     enum Step {
         case bytes, notYet
@@ -14,9 +14,9 @@ final class RemoteBody: TransferSink {
         case elsewhere
     }
 
-    /// The range that was asked for; it has no end if all the rest was.
+    /// The requested range; without an end if it is all the rest.
     let wanted: (start: Int64, end: Int64?)
-    /// False when the whole object was asked for, without a range.
+    /// False when the whole object was requested, without a range.
     var isRange: Bool { self.wanted.start > 0 || self.wanted.end != nil }
     private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
@@ -31,7 +31,7 @@ final class RemoteBody: TransferSink {
         case range(Range<Int64>)
         case object(byteCount: Int64?)
         case explanation
-        /// Nothing follows: the object does not go on at the asked offset, or has to be asked for in another way.
+        /// Nothing follows: the object ends before the requested offset, or has to be requested in another way.
         case nothing
     }
 
@@ -100,7 +100,7 @@ final class RemoteBody: TransferSink {
 
     /// Returns true while the head is not known.
     ///
-    /// - Throws: The error for which there will be none; one after the head comes behind the bytes before it.
+    /// - Throws: The error in place of a head; an error after the head is thrown after the bytes before it.
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
             if !state.hasHead, let failure = state.failure { throw failure }
@@ -253,9 +253,9 @@ struct RemoteBodyState {
     static let capacity = (1 << 20) + 2 * ByteBlocks.blockByteCount
 
     var blocks: ByteBlocks
-    /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
+    /// The offset after the last byte of the body; nil until the end of a body of unknown length.
     var limit: Int64?
-    /// True when the answer has more bytes than were asked for, which are not taken.
+    /// True when the answer has more bytes than were requested, which are not taken.
     var isExcessive = false
     var hasHead = false
     /// True when the answer is the whole object.
@@ -286,7 +286,7 @@ struct RemoteBodyState {
         return self.transfer
     }
 
-    /// The error for a body that ended too early: libcurl checks the length of the body, and not that of a range.
+    /// The error for a body that ended too early: libcurl checks the length of the body, but not of a range.
     var shortage: BlobError? {
         guard let limit, self.blocks.end < limit else { return nil }
         return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)

@@ -2,7 +2,7 @@ package import BlobCore
 
 /// An object on a server, read by ranges: the engine of sources whose bytes are answers of HTTP.
 ///
-/// All readers of a source share what its answers told, and the windows of it that were read last.
+/// All readers of a source share the facts from its answers, and the windows that were read last.
 package final class RemoteObject: Sendable {
     private struct State {
         var version: RemoteVersion?
@@ -28,8 +28,8 @@ package final class RemoteObject: Sendable {
         (self.requests, self.cacheByteCount) = (requests, cacheByteCount)
     }
 
-    /// Returns the facts of the object; asks the server for them, and for the beginning of the object, if no answer has
-    /// told them lately. Blocks until then.
+    /// Returns the facts of the object; requests them, and the beginning of the object, if no recent answer has them.
+    /// Blocks until then.
     package func describe(_ context: BlobContext) throws(BlobError) -> BlobInfo {
         let stream = try self.makeStream(BlobOpening(context: context))
         defer { stream.close() }

@@ -5,8 +5,8 @@ import BlobCore
 /// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two
 /// windows.
 final class RemoteStream: BlobByteStream {
-    /// The number of answers in a row that may be without the byte that is needed: one tells the facts, one refuses a
-    /// range, others are taken by other readers.
+    /// The number of answers in a row that may lack the byte that is needed: one has the facts, one refuses a range,
+    /// others are taken by other readers.
     private static let maximumFruitlessCount = 8
 
     private let version: RemoteVersion
@@ -36,7 +36,7 @@ final class RemoteStream: BlobByteStream {
         try self.check()
     }
 
-    /// The facts, once an answer told them; asks for the bytes at the offset, which tells them, too.
+    /// The facts, once an answer has them; requests the bytes at the offset, whose answer has them, too.
     var info: BlobInfo? {
         get throws {
             while self.version.info == nil {
@@ -47,7 +47,7 @@ final class RemoteStream: BlobByteStream {
                     return nil
                 }
                 if try body.isAwaited() { return nil }
-                // The range was refused, and the next answer tells the facts.
+                // The range was refused, and the next answer has the facts.
                 if self.version.info == nil { try self.leaveFruitless() }
             }
             return self.version.info
@@ -89,7 +89,7 @@ final class RemoteStream: BlobByteStream {
                 self.version.release(body)
             }
             let start = output.byteCount
-            // Without facts the range was refused, and the next answer tells them.
+            // Without facts the range was refused, and the next answer has them.
             switch self.isChecked
                 ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .elsewhere
             {
@@ -137,7 +137,7 @@ final class RemoteStream: BlobByteStream {
     private func detach() {
         guard let body = self.body.take() else { return }
         if self.byteOffset > self.bodyOffset {
-            self.progress = self.progress == .beginning && self.startOffset > 0 ? .wentOn : .reading
+            self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }
         body.leave(self.slot, isOwner: self.isOwner)
         self.isOwner = false

@@ -6,8 +6,8 @@ final class RemoteVersion: Sendable {
     enum Progress {
         case beginning
         /// It has read one answer, from an offset in the object.
-        case wentOn
-        /// It reads on: all the rest is asked for.
+        case continued
+        /// It continues to read: all the rest is requested.
         case reading
     }
 
@@ -29,11 +29,11 @@ final class RemoteVersion: Sendable {
         var bodies: [RemoteBody] = []
     }
 
-    /// The bytes that are asked for at once, at least: those of one block of a cache.
+    /// The bytes that are requested at once, at least: one block of a cache.
     private static let windowByteCount = Int64(ByteBlocks.blockByteCount)
-    /// The distance to the end of the object within which all the rest is asked for: the directory of an archive.
+    /// The distance to the end of the object within which all the rest is requested: the directory of an archive.
     private static let tailByteCount: Int64 = 1 << 20
-    /// The bytes that are asked for at once when reading goes on behind the first window.
+    /// The bytes that are requested at once when reading continues after the first window.
     private static let secondWindowByteCount: Int64 = 1 << 20
 
     private let requests: any RemoteRequests
@@ -57,8 +57,8 @@ final class RemoteVersion: Sendable {
     /// The length of the object; nil as long as no answer told it and its end was not met.
     var byteCount: Int64? { self.state.withLock { $0.byteCount } }
 
-    /// Returns the answer with the bytes from an offset, or the one that will tell the facts; makes a request for it
-    /// when there is none.
+    /// Returns the answer with the bytes from an offset, or the one that will have the facts; makes a request for it
+    /// when there is no such answer.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset in the object.
@@ -87,7 +87,7 @@ final class RemoteVersion: Sendable {
         return (found.body, found.isOwner)
     }
 
-    /// Gives up an answer to its reader, or one that failed.
+    /// Leaves an answer to its reader.
     func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
 
     // MARK: Requests
@@ -108,7 +108,7 @@ final class RemoteVersion: Sendable {
         guard state.hasRanges else { return (0, nil) }
         guard progress != .reading else { return (byteOffset, nil) }
         guard !state.mustAskForStart || state.facts != nil else { return (0, Self.windowByteCount) }
-        let least = progress == .wentOn ? Self.secondWindowByteCount : Self.windowByteCount
+        let least = progress == .continued ? Self.secondWindowByteCount : Self.windowByteCount
         let wanted = min(max(Int64(byteCount), least), Self.secondWindowByteCount)
         // Whole blocks, so that neighbours neither overlap nor leave gaps.
         let blockStart = byteOffset / Self.windowByteCount * Self.windowByteCount
@@ -144,7 +144,7 @@ final class RemoteVersion: Sendable {
 
     /// Judges the head of an answer.
     ///
-    /// One that cannot be used as a range is asked for once more without one: this type asked for the range, and not
+    /// An answer that cannot be used as a range is requested once more without one: this type chose the range, and not
     /// its user.
     private func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
         defer { self.forgetFirst(body) }
@@ -195,8 +195,7 @@ final class RemoteVersion: Sendable {
         }
     }
 
-    /// Returns the range that a head tells, nil when it tells none that is valid or two that differ, and whether it has
-    /// the field.
+    /// Returns the range in a head, nil when it has no valid one or two that differ, and whether it has the field.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` for an encoding of the message that was not asked for.
     private static func range(_ head: ResponseHead) throws(BlobError) -> (range: ContentRange?, hasField: Bool) {
@@ -244,7 +243,7 @@ final class RemoteVersion: Sendable {
     }
 
     /// Checks that an answer has the beginning of the range that was asked for. It may begin before that, unless too
-    /// many bytes would have to be kept, and end anywhere behind it.
+    /// many bytes would have to be kept, and end anywhere after it.
     private static func check(
         _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
     ) throws(BlobError) -> (Range<Int64>, byteCount: Int64?) {
@@ -264,7 +263,7 @@ final class RemoteVersion: Sendable {
         return (bytes, range.byteCount)
     }
 
-    /// Takes the facts from the first answer, and compares those of later ones.
+    /// Takes the facts from the first answer, and compares the facts of later ones.
     ///
     /// - Parameter reach: The end of the range that the answer has.
     private func learn(

@@ -138,7 +138,7 @@ struct ResumableRequests: Sendable {
         let response = try await self.send(
             .patch, location, fields, version: version, body: source, matching: validator, onProgress: onProgress)
         guard !isDraft else {
-            // A success is that of the whole upload, unless the server says otherwise.
+            // A success means the whole upload, unless the server says otherwise.
             guard response.value(of: "upload-complete") == "?0" else {
                 return ResumableOffset(offset: byteCount, isComplete: true)
             }

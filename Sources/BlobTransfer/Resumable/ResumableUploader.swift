@@ -18,7 +18,7 @@ public struct ResumableUploader: Sendable {
     private static let missingStatuses: Set = [404, 410]
 
     /// The statuses of a request that does not match the state of the server: a lock or an offset of a request that has
-    /// not ended there, or damaged bytes. The server is asked for its state again.
+    /// not ended there, or damaged bytes. Its state is requested again.
     private static let mismatchStatuses: Set = [409, 423, 460]
 
     /// The default of ``patience``.

@@ -35,12 +35,7 @@ public struct UploadStateFile: Sendable {
     func store(_ state: UploadState) throws(BlobError) { try self.file.store(state) }
     func remove() { self.file.remove() }
 
-    /// Keeps all other uploaders, of this process and others, from the upload until the lock is released.
-    ///
-    /// - Throws: ``BlobError/Code/unavailable`` while another one has the lock.
-    func lock() throws(BlobError) -> UploadStateLock {
-        try UploadStateLock(path: self.file.path + ".lock", of: self.file.path)
-    }
+    func lock() throws(BlobError) -> UploadStateLock { try self.file.lock() }
 }
 
 /// A small file with a state, as JSON, for this user alone.
@@ -86,12 +81,19 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
     }
 
     package func remove() { _ = unlink(self.path) }
+
+    /// Keeps all other uploaders, of this process and others, from the upload until the lock is released.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable`` while another one has the lock.
+    package func lock() throws(BlobError) -> UploadStateLock {
+        try UploadStateLock(path: self.path + ".lock", of: self.path)
+    }
 }
 
 /// The lock of a state file: a file beside it, which is there while it is locked, or after a kill.
 ///
 /// The system releases a lock when its process ends, however it ends.
-final class UploadStateLock {
+package final class UploadStateLock {
     private let path: String
     private let descriptor: CInt
 
@@ -123,7 +125,7 @@ final class UploadStateLock {
 
     deinit { close(self.descriptor) }
 
-    func release() {
+    package func release() {
         _ = unlink(self.path)
         _ = flock(self.descriptor, LOCK_UN)
     }

@@ -17,7 +17,7 @@ public struct BlobUploadResponse: Sendable {
     /// The status, from 200; informational ones are not kept.
     public var status: Int { self.head.status }
 
-    /// The reason behind the status, as it was received; often empty.
+    /// The reason phrase after the status, as it was received; often empty.
     public var reason: String { self.head.reason }
 
     /// The header fields, in their order. Each access makes them from the bytes that were received.

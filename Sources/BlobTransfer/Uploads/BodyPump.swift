@@ -92,7 +92,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private func runJob() {
         self.state.withLock { $0.hasJobBegun = false }
         BlockingPool.reads.run { self.fill() }
-        // When the system starts no thread, the job waits for the next one, perhaps for ever. One that has begun may
+        // When the system starts no thread, the job waits for the next one, perhaps without end. A job that has begun may
         // have left the pool.
         guard BlockingPool.reads.threadCount == 0 else { return }
         let mustWake = self.state.withLock { state in

@@ -65,7 +65,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var body = Data()
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
     private var sent: Int64 = 0
-    /// The number of bytes that the owner was told, and the time; at first, that of the first bytes.
+    /// The number of bytes last reported to the owner, and when; at first, the time of the first bytes.
     private var (notedCount, noteTime) = (Int64(0), Moment.now)
     private var isBodySent = false
     /// True when libcurl has the whole body from the beginning, and does not ask for it.

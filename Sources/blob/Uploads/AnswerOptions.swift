@@ -176,7 +176,7 @@ struct RequestFacts {
     var url: String
 }
 
-/// A text with variables for the facts of a request, as curl's `--write-out` has it.
+/// A text with variables for the facts of a request, as of curl's `--write-out`.
 struct WriteOutFormat: ExpressibleByArgument {
     private enum Variable: String {
         case httpCode = "http_code"

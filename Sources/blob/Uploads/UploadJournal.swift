@@ -6,7 +6,7 @@ import BlobTransfer
 /// the ETag if the server told one.
 ///
 /// A line is synchronised before the next upload begins on its thread. A line that a kill cut off has no whole digest,
-/// and is ignored, as is any other that is none of these.
+/// and is ignored, as is any other malformed line.
 final class UploadJournal: Sendable {
     struct Entry: Equatable {
         let validator: Substring
@@ -14,10 +14,10 @@ final class UploadJournal: Sendable {
         /// The ETag, percent-encoded; nil when the server told none.
         var tag: Substring?
 
-        /// Returns true when the answer to HEAD is that of an object that may be the one that was uploaded.
+        /// Returns true when the answer to HEAD may be about the object that was uploaded.
         ///
-        /// - Parameter byteCount: The length of the object in bytes; nil when it is unknown, or another one than that of
-        ///   the source.
+        /// - Parameter byteCount: The length of the object in bytes; nil when it is unknown, or not the length of the
+        ///   source.
         func isAlike(_ head: ResponseHead, _ byteCount: Int64?) -> Bool {
             guard head.isSuccess, byteCount == nil || head.contentLength ?? byteCount == byteCount else { return false }
             if byteCount != nil, let found = head.digest, found.algorithm.name == CryptoDigest.sha256.name {

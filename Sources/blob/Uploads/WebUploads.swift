@@ -6,7 +6,7 @@ import BlobTransfer
 
 /// The uploads of many sources to a web server, each with the digest of what was sent.
 final class WebUploads: Sendable {
-    /// The descriptors of this process beside those of uploads.
+    /// The descriptors of this process that belong to no upload.
     private static let ownDescriptorCount = 32
 
     private let items: UploadItems
@@ -60,7 +60,7 @@ final class WebUploads: Sendable {
     /// An upload whose source is open.
     private struct Prepared: Sendable {
         let number: Int
-        /// The URL as the journal has it; nil without one.
+        /// The URL in the form of the journal; nil without a journal.
         let url: String?
         let source: any BlobInputStreamDataSource
         let info: BlobInfo
@@ -70,7 +70,7 @@ final class WebUploads: Sendable {
         let digest: Locked<String?>
     }
 
-    /// Returns what is to be sent; nil for what is there already.
+    /// Returns the upload of an item; nil when the server has it already.
     private func prepare(
         _ number: Int, _ item: UploadItem, _ context: BlobContext
     ) throws(BlobError) -> Prepared? {
@@ -131,7 +131,7 @@ final class WebUploads: Sendable {
     /// The statuses of servers that do not know HEAD.
     private static let unknownMethodStatuses: Set = [405, 501]
 
-    /// Returns true when the server still has the object of an entry of the journal, as far as it tells.
+    /// Returns true when the server still has the object of an entry of the journal, as far as its answer shows.
     private func has(
         _ entry: UploadJournal.Entry, _ info: BlobInfo, _ upload: BlobUploadRequest, _ context: BlobContext
     ) -> Bool {
@@ -155,7 +155,7 @@ final class WebUploads: Sendable {
         case .untold:
             if !self.hasToldOfDigests.exchange(true) {
                 ProgressLine.printNotice(
-                    "blob: the server tells no digest, so all is sent; --skip-existing=size compares lengths alone\n")
+                    "blob: the server reports no digest of what it has, so all is sent; --skip-existing=size compares sizes\n")
             }
             return nil
         }

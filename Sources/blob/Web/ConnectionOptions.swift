@@ -71,7 +71,7 @@ struct ConnectionOptions: ParsableArguments {
     /// - Throws: ``BlobError/Code/notFound`` and the like for a file that is not.
     func checkedSettings(_ context: BlobContext) throws(BlobError) -> BlobTransferSettings {
         let settings = self.settings
-        // The time of the job is none of theirs: an error would name them for it.
+        // Without the limit of the job, whose error would name one of the files.
         var context = context
         context.deadline = nil
         let files = [

@@ -49,7 +49,7 @@ struct WebOptions: ParsableArguments {
         }
     }
 
-    /// Returns the fields of ``headers``, those of files included.
+    /// Returns the fields of ``headers``, also from files.
     func fields(_ context: BlobContext) throws -> [BlobHTTPField] {
         try self.headers.flatMap { header in
             header.hasPrefix("@")

@@ -146,6 +146,57 @@ import Testing
         expect(part, failsWith: "invalidArgument", 64)
     }
 
+    @Test func aServerWithoutDigestsIsReportedOnce() throws {
+        let server = try RecordingServer { request in
+            request.method == "HEAD"
+                ? RecordingServer.answer("200 OK", [], [1, 2, 3]) : RecordingServer.answer("201 Created")
+        }
+        let url = "http://127.0.0.1:\(server.port)/"
+        let outcome = try self.upload("-r", "d", url, "--skip-existing").run()
+        #expect(outcome.ending == .status(0) && outcome.errorText.components(separatedBy: "no digest").count == 2)
+        #expect(server.requests.count { $0.method == "PUT" } == 2)
+        #expect(try self.upload("-r", "d", url, "--skip-existing=size").run().errorText == "")
+    }
+
+    /// They differ in the source alone, and explain themselves by a page that is not printed.
+    @Test func equalRefusalsAreOneLine() throws {
+        for number in 0..<21 { try self.write("\(number)", "many/\(number)") }
+        let page = Array("<html><body><h1>Forbidden</h1></body></html>".utf8)
+        let server = try RecordingServer { _ in
+            RecordingServer.answer("403 Forbidden", ["Content-Type: text/html"], page)
+        }
+        let url = "http://127.0.0.1:\(server.port)/"
+        let outcome = try self.upload("many/", url).run()
+        #expect(outcome.ending == .status(76) && server.requests.count == 21)
+        let lines = outcome.errorText.split(separator: "\n")
+        // A second apart, there would be another line.
+        #expect(lines.count < 5 && lines.allSatisfy { $0.contains("403 Forbidden.") && !$0.contains("<") }, "\(lines)")
+        let others = lines.compactMap {
+            $0.firstMatch(of: /(\d+) more failed in the same way/).flatMap { Int($0.output.1) }
+        }
+        #expect(others.reduce(lines.count, +) == 21)
+        let each = try self.upload("-v", "many/", url).run().errorText
+        #expect(each.components(separatedBy: "blob: refused: ").count == 22)
+    }
+
+    @Test func theWaitThatAServerAsksForIsToldAndLimited() throws {
+        let delay = Locked(1)
+        let server = try RecordingServer { _ in
+            RecordingServer.answer("503 Busy", ["Retry-After: \(delay.withLock { $0 })"])
+        }
+        let url = "http://127.0.0.1:\(server.port)/x"
+        let told = try self.upload("d/one.txt", url, "--retry", "1").run()
+        #expect(told.errorText.contains("trying again, 1 of 1, waiting 1 s: refused: "), "\(told.errorText)")
+        #expect(server.requests.count == 2)
+        delay.withLock { $0 = 7200 }
+        for options in [["--retry-max-time", "30"], []] {
+            let count = server.requests.count
+            let launch = Launch(["upload", "d/one.txt", url, "--retry", "3"] + options)
+            let outcome = try launch.with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+            #expect(outcome.ending == .status(76) && server.requests.count == count + 1, "\(outcome.errorText)")
+        }
+    }
+
     @Test func whatTheJournalSaysIsSkipped() throws {
         let upload = self.upload("-r", "d", self.url, "--journal", "j", "-w", "sent %{size_upload}\\n")
         #expect(try upload.run().text.contains("sent 3\n"))
