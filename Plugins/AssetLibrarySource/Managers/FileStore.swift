@@ -64,24 +64,16 @@ struct FileStore: AssetStore {
 
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
         guard let id = asset.catalogueID, let found = try self.catalogue.cataloguedAsset(id) else { return .none }
+        return try self.adjustment(ofCatalogued: found).0
+    }
+
+    func adjustment(ofCatalogued found: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture) {
         let file = try OriginalFile(found.path)
         defer { file.close() }
-        return try self.adjustment(of: found, file, DecodedPicture(asset.media))
-    }
-
-    func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture) {
-        let file = try OriginalFile(asset.path)
-        defer { file.close() }
-        let picture = DecodedPicture(asset.media.replaced(by: MediaDescription(file.headerBytes)))
-        return (try self.adjustment(of: asset, file, picture), picture)
-    }
-
-    private func adjustment(
-        of found: CataloguedAsset, _ file: OriginalFile, _ picture: DecodedPicture
-    ) throws(BlobError) -> Adjustment {
+        let picture = DecodedPicture(found.media.replaced(by: MediaDescription(file.headerBytes)))
         if let adjustment = found.adjustment {
-            return (try? AdjustmentDescriptions.checked(adjustment, picture))
-                ?? .notRenderable(["of a picture of another size"])
+            let checked = try? AdjustmentDescriptions.checked(adjustment, picture)
+            return (checked ?? .notRenderable(["of a picture of another size"]), picture)
         }
         var descriptions = AdjustmentDescriptions()
         for path in found.sidecarPaths {
@@ -89,7 +81,7 @@ struct FileStore: AssetStore {
             descriptions.sidecars[kind] = try Sidecar.content(Array(path.utf8))
         }
         descriptions.embedded = EmbeddedXMP.find(in: file.headerBytes)
-        return descriptions.adjustment(of: picture)
+        return (descriptions.adjustment(of: picture), picture)
     }
 
     func render(of asset: Asset) throws(BlobError) -> String? { nil }
