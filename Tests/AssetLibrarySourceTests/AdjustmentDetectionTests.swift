@@ -97,12 +97,8 @@ import Testing
             let isKnown = XMPPacket.mentionsAdjustments(Array(file[..<count]))
             #expect(!isKnown || found != .none, "\(count)")
         }
-        for index in file.indices {
-            for bit in 0..<8 {
-                var other = file
-                other[index] ^= 1 << bit
-                _ = AdjustmentDescriptions(sidecars: [.xmp: other]).adjustment(of: picture)
-            }
+        forEachFlippedBit(of: file) { other in
+            _ = AdjustmentDescriptions(sidecars: [.xmp: other]).adjustment(of: picture)
         }
     }
 }

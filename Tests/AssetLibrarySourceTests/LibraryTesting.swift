@@ -105,3 +105,14 @@ func overwrite(_ path: String, at byteOffset: Int64, with bytes: [UInt8]) throws
     try #require(
         bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(byteOffset)) } == bytes.count)
 }
+
+/// Calls `body` with the bytes with one bit flipped, for each of their bits.
+func forEachFlippedBit(of bytes: [UInt8], _ body: ([UInt8]) throws -> Void) rethrows {
+    for index in bytes.indices {
+        for bit in 0..<8 {
+            var other = bytes
+            other[index] ^= 1 << bit
+            try body(other)
+        }
+    }
+}

@@ -42,13 +42,7 @@ import Testing
     @Test func noPrefixAndNoFlippedBitEndsTheProcess() {
         let json = AdjustmentRecipe(Self.operations).canonical
         for count in json.indices { #expect(codeThrown { try AdjustmentRecipe(Array(json[..<count])) } != nil) }
-        for index in json.indices {
-            for bit in 0..<8 {
-                var other = json
-                other[index] ^= 1 << bit
-                _ = try? AdjustmentRecipe(other)
-            }
-        }
+        forEachFlippedBit(of: json) { _ = try? AdjustmentRecipe($0) }
     }
 
     /// Each orientation moves the pixels of a picture of 3 by 2 as TIFF 6.0 says.

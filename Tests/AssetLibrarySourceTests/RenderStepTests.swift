@@ -25,12 +25,6 @@ import Testing
     @Test func noPrefixAndNoFlippedBitEndsTheProcess() {
         let bytes = RenderStep.encoded(Array(Self.steps.prefix(3)))
         for count in bytes.indices where count % 8 != 0 { #expect(RenderStep.decoded(Array(bytes[..<count])) == nil) }
-        for index in bytes.indices {
-            for bit in 0..<8 {
-                var other = bytes
-                other[index] ^= 1 << bit
-                _ = RenderStep.decoded(other)
-            }
-        }
+        forEachFlippedBit(of: bytes) { _ = RenderStep.decoded($0) }
     }
 }
