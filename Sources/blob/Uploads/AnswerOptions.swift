@@ -64,8 +64,6 @@ final class AnswerOutput: Sendable {
         (self.line, self.writeOut, self.count) = (ProgressLine(options.progress), options.writeOut, count)
     }
 
-    var hasFile: Bool { self.state.withLock { $0.file != nil } }
-
     /// Shows the progress of one of the uploads, by its number.
     func show(_ number: Int, _ sent: Int64, of byteCount: Int64?) {
         let due = self.state.withLock { state in
