@@ -38,6 +38,15 @@ import Testing
                 && facts.contains("latitude in degrees: \(asset.media.latitude ?? 0)"))
     }
 
+    @Test(.enabled(if: hasLibrary)) func aFileOfAFolderTellsThemWhenItIsAsked() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Self.fixture("facts.jpg"), to: "a.jpg")
+        let photos = try AssetLibrary.catalogue(at: URL(fileURLWithPath: folder.path))
+        #expect(try photos.cataloguedAsset("a.jpg")?.media.lensModel == nil)
+        let facts = try photos.source(for: "a.jpg").facts(BlobContext()).map { "\($0.name): \($0.value)" }
+        #expect(facts.contains("lens model: Lens 35mm") && facts.contains("orientation: 6"))
+    }
+
     @Test(.enabled(if: hasLibrary)) func originalsWithoutThemGetThemLater() throws {
         let test = try TestLibrary()
         let bytes = try Self.fixture("facts.jpg")
