@@ -58,20 +58,4 @@ extension Asset {
         BlobInfo(
             byteCount: self.byteCount, mediaType: self.media.mediaType, name: self.name, validator: self.validator)
     }
-
-    /// The length of the longest extension that is kept; a longer suffix is hardly an extension.
-    private static let extensionLimit = 16
-    private static let extensionBytes = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-
-    /// Returns the extension of `name`, if any file system and URL can contain it.
-    static func fileExtension(ofName name: String) -> String? {
-        let bytes = name.utf8
-        guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot != bytes.startIndex else { return nil }
-        let suffix = String(name[bytes.index(after: dot)...])
-        return self.isFileExtension(suffix) ? suffix : nil
-    }
-
-    static func isFileExtension(_ text: String) -> Bool {
-        (1...self.extensionLimit).contains(text.utf8.count) && text.utf8.allSatisfy(self.extensionBytes.contains)
-    }
 }

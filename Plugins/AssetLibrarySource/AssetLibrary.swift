@@ -67,7 +67,7 @@ public final class AssetLibrary: Sendable {
         self.access = access
         guard try self.folder.exists() else {
             throw BlobError(
-                .notFound, "There is no asset library in '\(self.folder.path)': it has no \(Catalogue.fileName).",
+                .notFound, "There is no asset library in '\(self.folder.path)': it has no \(LibraryFolder.catalogue).",
                 operation: "open")
         }
         self.catalogues = Locked(

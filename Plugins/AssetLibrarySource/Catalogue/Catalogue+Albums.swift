@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+public import Foundation
 import GRDB
 
 /// The rows of albums: an item of a plain album names an asset; one of a shared stream has an identifier of its own and
@@ -130,5 +130,20 @@ extension Catalogue {
     static func deleteAlbum(_ album: JournalAlbum, _ db: Database) throws {
         try db.execute(
             sql: "DELETE FROM album WHERE name = ? AND created_at = ?", arguments: [album.name, album.madeAt])
+    }
+}
+
+extension AssetLibrary {
+    /// An album: a named list of assets, or a shared stream, whose items have identifiers of their own.
+    public struct Album: Hashable, Sendable {
+        /// The name, which no other album of the library has.
+        public let name: String
+        /// True for a shared stream. Its items name originals: neither an adjustment nor the removal of the asset that
+        /// was added concerns them.
+        public let isShared: Bool
+        /// The number of its assets or items, from 0.
+        public let itemCount: Int
+        /// The date at which it was made.
+        public let creationDate: Date
     }
 }

@@ -364,7 +364,7 @@ extension Asset {
         let modificationTime: Int64? = try asset.optionalValue("modified_at")
         self.init(
             id: id, name: try asset.optionalValue("original_filename"),
-            fileExtension: fileExtension.flatMap { Self.isFileExtension($0) ? $0 : nil }, byteCount: byteCount,
+            fileExtension: fileExtension.flatMap { LibraryFolder.isFileExtension($0) ? $0 : nil }, byteCount: byteCount,
             sha256: Array(sha256), media: media, generation: try asset.value("generation"),
             isMissing: try original.isMissing(), importDate: Date(nanoseconds: try asset.value("ingested_at")),
             modificationDate: modificationTime.map { Date(nanoseconds: $0) }, storedPath: try original.value("path"))

@@ -7,9 +7,6 @@ import GRDBSQLite
 ///
 /// Uses SQLite's write-ahead log: readers continue beside a writer, even one in another process. Writers take turns.
 struct Catalogue: Sendable {
-    static let fileName = "catalog.sqlite"
-    /// The ends of the names of a database's files.
-    static let fileSuffixes = ["", "-wal", "-shm"]
 
     /// The time in seconds that a connection waits for a lock of another one; writers hold it for milliseconds.
     private static let busyTimeout: TimeInterval = 5
@@ -24,7 +21,7 @@ struct Catalogue: Sendable {
     /// - Parameters:
     ///   - name: The name of the database in `folder`.
     ///   - isReadOnly: True when nothing is written; the database must exist then.
-    init(in folder: String, named name: String = Self.fileName, isReadOnly: Bool) throws(BlobError) {
+    init(in folder: String, named name: String = LibraryFolder.catalogue, isReadOnly: Bool) throws(BlobError) {
         self.path = "\(folder)/\(name)"
         var configuration = Self.configuration(isReadOnly: isReadOnly)
         configuration.prepareDatabase { db in
@@ -277,17 +274,4 @@ struct CatalogueCommit: Sendable {
     }
 
     func isOfSameFile(as other: Self) -> Bool { self.openingCount == other.openingCount }
-}
-
-extension AssetLibrary {
-    /// Returns the last commit to the catalogue; opens the catalogue again if its file was replaced, unless the library
-    /// was opened for writing.
-    ///
-    /// - Throws: ``BlobError/Code/changed`` when the catalogue of a library for writing was replaced; errors of
-    ///   reading.
-    func lastCommit() throws(BlobError) -> CatalogueCommit {
-        try self.catalogues.withLock { catalogues throws(BlobError) in
-            try catalogues.lastCommit(mayReopen: self.access == .reading)
-        }
-    }
 }

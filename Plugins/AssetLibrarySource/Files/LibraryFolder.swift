@@ -16,9 +16,13 @@ struct LibraryFolder: Sendable {
 
     init(_ url: URL) { self.path = url.standardizedFileURL.path }
 
-    var cataloguePath: String { "\(self.path)/\(Catalogue.fileName)" }
+    var cataloguePath: String { "\(self.path)/\(Self.catalogue)" }
     var lockPath: String { "\(self.path)/\(Self.lock)" }
 
+    static let catalogue = "catalog.sqlite"
+    /// The ends of the names of a database's files.
+    static let databaseSuffixes = ["", "-wal", "-shm"]
+    static let journal = "journal.jsonl"
     static let lock = "lock"
     static let originals = "originals"
     static let incoming = ".incoming"
@@ -26,8 +30,24 @@ struct LibraryFolder: Sendable {
 
     /// Returns true when a path relative to the library is one of the layout.
     static func isOwn(_ path: String) -> Bool {
-        path == self.lock || path.hasPrefix("\(self.originals)/") || path.hasPrefix(Catalogue.fileName)
-            || path.hasPrefix(LibraryJournal.fileName)
+        path == self.lock || path.hasPrefix("\(self.originals)/") || path.hasPrefix(Self.catalogue)
+            || path.hasPrefix(Self.journal)
+    }
+
+    /// The length of the longest extension that is kept; a longer suffix is hardly an extension.
+    private static let extensionLimit = 16
+    private static let extensionBytes = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+
+    /// Returns the extension of `name`, if any file system and URL can contain it.
+    static func fileExtension(ofName name: String) -> String? {
+        let bytes = name.utf8
+        guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot != bytes.startIndex else { return nil }
+        let suffix = String(name[bytes.index(after: dot)...])
+        return self.isFileExtension(suffix) ? suffix : nil
+    }
+
+    static func isFileExtension(_ text: String) -> Bool {
+        (1...self.extensionLimit).contains(text.utf8.count) && text.utf8.allSatisfy(self.extensionBytes.contains)
     }
 
     /// Returns the path of a new original, relative to the library.
@@ -43,7 +63,7 @@ struct LibraryFolder: Sendable {
         }
         let suffix = name.dropFirst(36)
         let fileExtension = suffix.isEmpty ? nil : String(suffix.dropFirst())
-        return fileExtension.map(Asset.isFileExtension) ?? true
+        return fileExtension.map(LibraryFolder.isFileExtension) ?? true
             && path == self.storedPath(for: id, fileExtension: fileExtension)
     }
 
@@ -105,9 +125,9 @@ struct LibraryFolder: Sendable {
         for parent in folders.dropFirst() { try Folder(parent.path).synchronise() }
         let folder = try Folder(self.path)
         let names = try folder.names()
-        var files = Set(["", "-wal", "-shm", "-journal"].map { Catalogue.fileName + $0 })
+        var files = Set(["", "-wal", "-shm", "-journal"].map { Self.catalogue + $0 })
         // Alone, a journal is what is left of a library.
-        if names.contains(Catalogue.fileName) { files.insert(LibraryJournal.fileName) }
+        if names.contains(Self.catalogue) { files.insert(Self.journal) }
         var stranger = names.first { !files.contains($0) && $0 != Self.originals && $0 != Self.lock }
         if stranger == nil, names.contains(Self.originals) {
             let own = try Set(folder.folder(named: Self.originals).names())

@@ -58,13 +58,6 @@ final class OriginalFile {
         return true
     }
 
-    /// The bytes of the file, for parsers of headers.
-    var headerBytes: HeaderBytes {
-        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
-            (try? self.fill(buffer, at: offset)) ?? 0
-        }
-    }
-
     /// Calls `pread(2)`, again after interruptions; returns the number of bytes read, 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         try RegularFile.read(self.descriptor, into: buffer, at: byteOffset, named: self.path)

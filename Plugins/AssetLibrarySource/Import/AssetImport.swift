@@ -286,7 +286,7 @@ public final class AssetImport {
         let (sha256, blocks) = hasher.finalize()
         let format = MediaFormat(signature: header)
         var file = ImportedFile(
-            name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
+            name: name, fileExtension: name.flatMap(LibraryFolder.fileExtension(ofName:)) ?? format?.fileExtension,
             byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: MediaDescription())
         if let incoming {
             try self.describe(&file, incoming.openForReading())
@@ -435,7 +435,7 @@ enum CloudPlaceholder {
         let name = String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
         guard path.withPath({ stat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG,
             Int64(status.st_size) >= self.blockByteCount, status.st_blocks == 0,
-            let suffix = Asset.fileExtension(ofName: name)?.lowercased(), self.mediaExtensions.contains(suffix)
+            let suffix = LibraryFolder.fileExtension(ofName: name)?.lowercased(), self.mediaExtensions.contains(suffix)
         else { return }
         throw self.isInTheCloud(name)
     }

@@ -39,7 +39,7 @@ enum Sidecar {
     static func names(
         beside name: ArraySlice<UInt8>, where isThere: ([UInt8]) -> Bool
     ) -> [(kind: AdjustmentDescriptions.SidecarKind, name: [UInt8])] {
-        let suffix = Asset.fileExtension(ofName: String(decoding: name, as: UTF8.self))
+        let suffix = LibraryFolder.fileExtension(ofName: String(decoding: name, as: UTF8.self))
         let stem = suffix.map { name.dropLast($0.utf8.count + 1) } ?? name
         func first(_ stem: ArraySlice<UInt8>, _ suffixes: some Sequence<String>) -> [UInt8]? {
             suffixes.lazy.map { stem + Array(".\($0)".utf8) }.first(where: isThere)

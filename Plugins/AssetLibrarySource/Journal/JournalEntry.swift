@@ -74,7 +74,7 @@ struct JournalAsset: Codable, Equatable {
     /// True when a catalogue may contain these values.
     var isValid: Bool {
         self.byteCount >= 0 && self.generation > 0 && self.sha256.utf8.count == 64
-            && self.sha256.allSatisfy(\.isHexDigit) && self.fileExtension.map(Asset.isFileExtension) ?? true
+            && self.sha256.allSatisfy(\.isHexDigit) && self.fileExtension.map(LibraryFolder.isFileExtension) ?? true
             && [self.name, self.captureDate, self.captureOffset, self.album].allSatisfy { $0?.utf8.contains(0) != true }
     }
 }

@@ -10,7 +10,6 @@ import Foundation
 ///
 /// A journal that is written anew begins with the removals of the one before, for catalogues that are older than these.
 struct LibraryJournal: Sendable {
-    static let fileName = "journal.jsonl"
     /// The name of a journal that is being written anew.
     private static let newName = "journal.jsonl.new"
     /// The largest length of a line in bytes; longer ones are skipped. Names of files have at most some hundred bytes.
@@ -22,7 +21,7 @@ struct LibraryJournal: Sendable {
     private static let firstLineLimit = 4096
 
     private let folderPath: String
-    private var path: String { "\(self.folderPath)/\(Self.fileName)" }
+    private var path: String { "\(self.folderPath)/\(LibraryFolder.journal)" }
 
     init(_ folder: LibraryFolder) { self.folderPath = folder.path }
 
@@ -56,12 +55,12 @@ struct LibraryJournal: Sendable {
 
     /// Removes what is behind a length.
     func truncate(to byteCount: Int64) throws(BlobError) {
-        let descriptor = try Folder(self.folderPath).openFile(named: Self.fileName, O_RDWR)
+        let descriptor = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
         defer { close(descriptor) }
         guard uninterrupted({ ftruncate(descriptor, off_t(byteCount)) }) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not shorten the journal of the library")
         }
-        try synchronise(descriptor, named: Self.fileName)
+        try synchronise(descriptor, named: LibraryFolder.journal)
     }
 
     /// Appends lines, which survive a loss of power after the return. Ends a torn line before.
@@ -69,20 +68,20 @@ struct LibraryJournal: Sendable {
     /// - Returns: The new end.
     func append(_ entries: [JournalEntry]) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
-        let descriptor = try folder.openFile(named: Self.fileName, O_RDWR | O_APPEND | O_CREAT)
+        let descriptor = try folder.openFile(named: LibraryFolder.journal, O_RDWR | O_APPEND | O_CREAT)
         defer { close(descriptor) }
         let end = Int64(lseek(descriptor, 0, SEEK_END))
         var last: [UInt8] = [UInt8(ascii: "\n")]
         if end > 0 {
             try last.withUnsafeMutableBytes { buffer in
-                _ = try RegularFile.read(descriptor, into: buffer, at: end - 1, named: Self.fileName)
+                _ = try RegularFile.read(descriptor, into: buffer, at: end - 1, named: LibraryFolder.journal)
             }
         }
         let torn: [UInt8] = last == [UInt8(ascii: "\n")] ? [] : [UInt8(ascii: "\n")]
         let begun = end == 0 ? [JournalEntry.begun(UUID(), after: [])] : []
         let lines = try (begun + entries).reduce(into: torn) { $0 += try $1.line() }
-        try lines.withUnsafeBytes { try writeAll($0, to: descriptor, named: Self.fileName) }
-        try synchronise(descriptor, named: Self.fileName)
+        try lines.withUnsafeBytes { try writeAll($0, to: descriptor, named: LibraryFolder.journal) }
+        try synchronise(descriptor, named: LibraryFolder.journal)
         if end == 0 { try folder.synchronise() }
         return JournalPlace(byteCount: end + Int64(lines.count), id: self.place.id)
     }
@@ -111,8 +110,8 @@ struct LibraryJournal: Sendable {
         if !former.contains(where: { $0.id == known.id }) { former.append(known) }
         try append(.begun(id, after: former))
         try write(append)
-        try synchronise(descriptor, named: Self.fileName)
-        try folder.replaceFile(named: Self.fileName, by: Self.newName)
+        try synchronise(descriptor, named: LibraryFolder.journal)
+        try folder.replaceFile(named: LibraryFolder.journal, by: Self.newName)
         return JournalPlace(byteCount: byteCount, id: id)
     }
 

@@ -3,19 +3,6 @@ public import Foundation
 import GRDB
 
 extension AssetLibrary {
-    /// An album: a named list of assets, or a shared stream, whose items have identifiers of their own.
-    public struct Album: Hashable, Sendable {
-        /// The name, which no other album of the library has.
-        public let name: String
-        /// True for a shared stream. Its items name originals: neither an adjustment nor the removal of the asset that
-        /// was added concerns them.
-        public let isShared: Bool
-        /// The number of its assets or items, from 0.
-        public let itemCount: Int
-        /// The date at which it was made.
-        public let creationDate: Date
-    }
-
     /// Returns all albums, in the order in which they were made.
     ///
     /// - Throws: Errors of the catalogue.

@@ -79,7 +79,7 @@ package struct LibraryCheck {
         let lostLineCount = canRebuild ? try CatalogueRebuild(self.folder, self.url).run() : 0
         let loss = lostLineCount > 0 ? " \(lostLineCount) lines of the journal are damaged: assets may be lost." : ""
         try self.report(
-            .catalogue, Catalogue.fileName, problem + loss, isRepaired: canRebuild && lostLineCount == 0)
+            .catalogue, LibraryFolder.catalogue, problem + loss, isRepaired: canRebuild && lostLineCount == 0)
         return canRebuild
     }
 
@@ -209,7 +209,7 @@ package struct LibraryCheck {
         guard unequalCount + lostRenderCount + lostCount + skippedCount > 0 else { return }
         if self.repairs { try library.rewriteJournal() }
         try self.report(
-            .journal, LibraryJournal.fileName,
+            .journal, LibraryFolder.journal,
             "The journal lacks \(unequalCount) assets and \(lostRenderCount) stored renders of the catalogue, has "
                 + "\(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.",
             isRepaired: self.repairs)
@@ -290,7 +290,7 @@ struct CatalogueRebuild {
         let skippedLineCount: Int
         let root = try Folder(self.folder.path)
         let folders = try OriginalsFolder(making: self.folder)
-        for suffix in Catalogue.fileSuffixes { try root.removeFile(named: Self.newName + suffix) }
+        for suffix in LibraryFolder.databaseSuffixes { try root.removeFile(named: Self.newName + suffix) }
         do {
             let library = try AssetLibrary(rebuilding: self.url, catalogueName: Self.newName)
             let journal = library.journal
@@ -307,11 +307,11 @@ struct CatalogueRebuild {
         let new = try root.openFile(named: Self.newName, O_RDWR)
         defer { close(new) }
         try synchronise(new, named: Self.newName)
-        for suffix in Catalogue.fileSuffixes {
-            try folders.setAside(Catalogue.fileName + suffix, in: root)
+        for suffix in LibraryFolder.databaseSuffixes {
+            try folders.setAside(LibraryFolder.catalogue + suffix, in: root)
             if !suffix.isEmpty { try root.removeFile(named: Self.newName + suffix) }
         }
-        try root.replaceFile(named: Catalogue.fileName, by: Self.newName)
+        try root.replaceFile(named: LibraryFolder.catalogue, by: Self.newName)
         return skippedLineCount
     }
 }

@@ -12,7 +12,9 @@ package struct QuarantinedFile: Hashable, Sendable {
 
     /// Returns true when ``OriginalsFolder`` gives files of the quarantine this name.
     static func isName(_ name: String) -> Bool {
-        if Catalogue.fileSuffixes.contains(where: { self.isNumbered(name, Catalogue.fileName + $0) }) { return true }
+        if LibraryFolder.databaseSuffixes.contains(where: { self.isNumbered(name, LibraryFolder.catalogue + $0) }) {
+            return true
+        }
         guard self.id(of: name) != nil else { return false }
         let isStored = { (name: String) in
             LibraryFolder.isStoredPath("\(LibraryFolder.originals)/\(name.prefix(2))/\(name)")
@@ -83,7 +85,7 @@ extension AssetLibrary {
         let (sha256, blocks) = try original.digests(byteCount: original.snapshot.byteCount, context)
         let former = try self.journal.addition(of: id, sha256: sha256.hexadecimal)
         return ImportedFile(
-            name: former?.name, fileExtension: former?.fileExtension ?? Asset.fileExtension(ofName: name),
+            name: former?.name, fileExtension: former?.fileExtension ?? LibraryFolder.fileExtension(ofName: name),
             byteCount: original.snapshot.byteCount, sha256: sha256, blocks: blocks,
             media: MediaDescription(original.headerBytes),
             modificationTime: former?.modifiedAt ?? original.snapshot.modification)

@@ -127,7 +127,7 @@ struct FolderCatalogue: AssetCatalogue {
     private static func isHidden(_ name: String) -> Bool { name.utf8.first == UInt8(ascii: ".") }
 
     private static func isSidecar(_ name: String) -> Bool {
-        guard let suffix = Asset.fileExtension(ofName: name)?.lowercased() else { return false }
+        guard let suffix = LibraryFolder.fileExtension(ofName: name)?.lowercased() else { return false }
         return ["aae", "json", "xmp"].contains(suffix)
     }
 
@@ -158,7 +158,7 @@ enum LivePhotoNames {
 
     /// Returns the name of the other half, if it is there; by the name alone, other pictures and films may look so.
     static func pair(of name: String, where isThere: (String) -> Bool) -> String? {
-        guard let suffix = Asset.fileExtension(ofName: name) else { return nil }
+        guard let suffix = LibraryFolder.fileExtension(ofName: name) else { return nil }
         let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []
         let stem = name.dropLast(suffix.count)
         return others.lazy.map { stem + $0 }.first(where: isThere)

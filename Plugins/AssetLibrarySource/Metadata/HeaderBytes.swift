@@ -60,6 +60,15 @@ final class HeaderBytes {
     }
 }
 
+extension OriginalFile {
+    /// The bytes of the file, for parsers of headers.
+    var headerBytes: HeaderBytes {
+        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
+            (try? self.fill(buffer, at: offset)) ?? 0
+        }
+    }
+}
+
 /// A cursor that reads numbers from the front of bytes; returns nil past the end.
 struct ByteCursor {
     private(set) var rest: ArraySlice<UInt8>

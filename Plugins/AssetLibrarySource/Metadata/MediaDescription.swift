@@ -68,7 +68,7 @@ extension MediaDescription {
     /// Creates a description of the type that the extension of a name stands for, if it is one that is known.
     init(fileName: String) {
         self.init()
-        let format = Asset.fileExtension(ofName: fileName).flatMap { Self.formats[$0.lowercased()] }
+        let format = LibraryFolder.fileExtension(ofName: fileName).flatMap { Self.formats[$0.lowercased()] }
         (self.mediaType, self.typeIdentifier) = (format?.mediaType, format?.typeIdentifier)
     }
 

@@ -85,6 +85,17 @@ struct AssetResolver {
 }
 
 extension AssetLibrary: AssetStore {
+    /// Returns the last commit to the catalogue; opens the catalogue again if its file was replaced, unless the library
+    /// was opened for writing.
+    ///
+    /// - Throws: ``BlobError/Code/changed`` when the catalogue of a library for writing was replaced; errors of
+    ///   reading.
+    func lastCommit() throws(BlobError) -> CatalogueCommit {
+        try self.catalogues.withLock { catalogues throws(BlobError) in
+            try catalogues.lastCommit(mayReopen: self.access == .reading)
+        }
+    }
+
     func asset(named id: String, _ context: BlobContext) throws(BlobError) -> Asset? {
         try UUID(uuidString: id).flatMap { id throws(BlobError) in try self.catalogue.asset(id) }
     }

@@ -121,6 +121,6 @@ extension BlobLocator {
     var assetExtension: String? {
         guard let mark = self.schemeSpecificPart.firstIndex(of: "?") else { return nil }
         let name = self.schemeSpecificPart[..<mark]
-        return Asset.fileExtension(ofName: String(name))
+        return LibraryFolder.fileExtension(ofName: String(name))
     }
 }

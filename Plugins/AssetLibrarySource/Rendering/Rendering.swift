@@ -93,7 +93,7 @@ struct Rendering {
     /// The name of the asset, with the extension of JPEG.
     private var name: String? {
         guard let name = self.asset.name, self.asset.media.mediaType != "image/jpeg" else { return self.asset.name }
-        let stem = Asset.fileExtension(ofName: name).map { name.dropLast($0.count + 1) } ?? name[...]
+        let stem = LibraryFolder.fileExtension(ofName: name).map { name.dropLast($0.count + 1) } ?? name[...]
         return "\(stem).jpg"
     }
 }
