@@ -44,14 +44,13 @@ struct LibraryImportCommand: ParsableCommand {
                     "blob: repaired a damaged or lost original: \(result.asset.locator.text)\n")
             }
         }
-        let (done, read) = (Locked((items: 0, files: 0)), Locked(Int64(0)))
+        let done = Locked((items: 0, files: 0, bytes: Int64(0)))
         let show = { @Sendable (count: Int) in
-            let (items, files) = done.withLock { $0 }
-            line.show(
-                read.withLock { read in
-                    read += Int64(count)
-                    return read
-                }, of: nil, note: "\(items) of \(files) files, ")
+            let now = done.withLock { done in
+                done.bytes += Int64(count)
+                return done
+            }
+            line.show(now.bytes, of: nil, note: "\(now.items) of \(now.files) files, ")
         }
         let attempt = { (body: () throws -> Void) throws in
             do {
