@@ -47,33 +47,27 @@ enum MediaFormat: CaseIterable {
         return nil
     }
 
-    /// True for formats with Exif, XMP or IPTC.
-    var hasFacts: Bool {
-        switch self {
-        case .jpeg, .png, .tiff, .webp, .heic, .avif, .cr3: true
-        case .gif, .bmp, .quickTime, .mpeg4, .pdf: false
-        }
-    }
-
     var mediaType: String { self.row.mediaType }
     var typeIdentifier: String { self.row.typeIdentifier }
     /// The file name extension, in lower case and without the dot.
     var fileExtension: String { self.row.fileExtension }
+    /// True for formats with Exif, XMP or IPTC.
+    var hasFacts: Bool { self.row.hasFacts }
 
-    private var row: (mediaType: String, typeIdentifier: String, fileExtension: String) {
+    private var row: (mediaType: String, typeIdentifier: String, fileExtension: String, hasFacts: Bool) {
         switch self {
-        case .jpeg: ("image/jpeg", "public.jpeg", "jpg")
-        case .png: ("image/png", "public.png", "png")
-        case .gif: ("image/gif", "com.compuserve.gif", "gif")
-        case .tiff: ("image/tiff", "public.tiff", "tif")
-        case .webp: ("image/webp", "org.webmproject.webp", "webp")
-        case .bmp: ("image/bmp", "com.microsoft.bmp", "bmp")
-        case .heic: ("image/heic", "public.heic", "heic")
-        case .avif: ("image/avif", "public.avif", "avif")
-        case .cr3: ("image/x-canon-cr3", "com.canon.cr3-raw-image", "cr3")
-        case .quickTime: ("video/quicktime", "com.apple.quicktime-movie", "mov")
-        case .mpeg4: ("video/mp4", "public.mpeg-4", "mp4")
-        case .pdf: ("application/pdf", "com.adobe.pdf", "pdf")
+        case .jpeg: ("image/jpeg", "public.jpeg", "jpg", true)
+        case .png: ("image/png", "public.png", "png", true)
+        case .gif: ("image/gif", "com.compuserve.gif", "gif", false)
+        case .tiff: ("image/tiff", "public.tiff", "tif", true)
+        case .webp: ("image/webp", "org.webmproject.webp", "webp", true)
+        case .bmp: ("image/bmp", "com.microsoft.bmp", "bmp", false)
+        case .heic: ("image/heic", "public.heic", "heic", true)
+        case .avif: ("image/avif", "public.avif", "avif", true)
+        case .cr3: ("image/x-canon-cr3", "com.canon.cr3-raw-image", "cr3", true)
+        case .quickTime: ("video/quicktime", "com.apple.quicktime-movie", "mov", false)
+        case .mpeg4: ("video/mp4", "public.mpeg-4", "mp4", false)
+        case .pdf: ("application/pdf", "com.adobe.pdf", "pdf", false)
         }
     }
 }

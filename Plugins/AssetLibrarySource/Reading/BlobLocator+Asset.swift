@@ -77,36 +77,37 @@ extension BlobLocator {
 }
 
 extension BlobLocator {
+    /// The names of versions and policies in URLs.
+    private static let versions: [String: AssetSource.Version] = ["current": .current, "original": .original]
+    private static let policies: [String: AssetSource.UnrenderablePolicy] = [
+        "fail": .fail, "original": .original, "render": .storedRender,
+    ]
+
     /// Returns the version that this URL names; the current one when it names none.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown version.
     func assetVersion() throws(BlobError) -> AssetSource.Version {
-        switch self.assetItem("version") {
-        case nil, "current": return .current
-        case "original": return .original
-        case let other?:
-            throw BlobError(
-                .invalidLocator, "An asset has the versions 'current' and 'original', and not '\(other)'.",
-                operation: "resolve", locator: self.description)
-        }
+        try self.choice("version", Self.versions) { name in
+            "An asset has the versions 'current' and 'original', and not '\(name)'."
+        } ?? .current
     }
-
-    /// The names of the policies in URLs.
-    private static let policies: [String: AssetSource.UnrenderablePolicy] = [
-        "fail": .fail, "original": .original, "render": .storedRender,
-    ]
 
     /// Returns the treatment of a picture whose adjustment cannot be rendered, as this URL names it; nil when it names
     /// none.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown treatment.
     func unrenderablePolicy() throws(BlobError) -> AssetSource.UnrenderablePolicy? {
-        guard let name = self.assetItem("unrenderable") else { return nil }
-        if let policy = Self.policies[name] { return policy }
-        throw BlobError(
-            .invalidLocator,
-            "In place of a picture that cannot be rendered, there are 'fail', 'original' and 'render', and not '\(name)'.",
-            operation: "resolve", locator: self.description)
+        try self.choice("unrenderable", Self.policies) { name in
+            "In place of a picture that cannot be rendered, there are 'fail', 'original' and 'render', and not '\(name)'."
+        }
+    }
+
+    private func choice<Choice>(
+        _ item: String, _ choices: [String: Choice], _ message: (String) -> String
+    ) throws(BlobError) -> Choice? {
+        guard let name = self.assetItem(item) else { return nil }
+        if let choice = choices[name] { return choice }
+        throw BlobError(.invalidLocator, message(name), operation: "resolve", locator: self.description)
     }
 
     /// Returns the value of the first item of the query with this name.
