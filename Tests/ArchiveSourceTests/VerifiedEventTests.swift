@@ -67,6 +67,28 @@ import Testing
         }
     }
 
+    /// The format `070702` has the sum of the bytes, and the others have none.
+    @Test(arguments: ["070701": "cpio none 5", "070702": "cpio sum 5"])
+    func theSumOfAMemberOfACpioIsReported(magic: String, expected: String) async throws {
+        func header(_ name: String, _ fields: [Int]) -> String {
+            magic
+                + fields.map { String($0, radix: 16) }.map { String(repeating: "0", count: 8 - $0.count) + $0 }.joined()
+                + name + String(repeating: "\0", count: 4 - (110 + name.utf8.count) % 4)
+        }
+        let sum = "hello".utf8.reduce(0) { $0 + Int($1) }
+        let text =
+            header("name", [1, 0o100644, 0, 0, 1, 0, 5, 0, 0, 0, 0, 5, magic == "070702" ? sum : 0]) + "hello\0\0\0"
+            + header("TRAILER!!!", [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 11, 0])
+        try await onThread { () throws in
+            for base in [MemorySource(Data(text.utf8)), SequentialSource(Data(text.utf8))]
+                as [any BlobInputStreamDataSource]
+            {
+                let member = try ArchiveContainer(base, format: .cpio).member(.index(0), context: BlobContext())
+                #expect(try self.checks(member) == [expected])
+            }
+        }
+    }
+
     @Test func aLayerThatFailsOrIsLeftReportsNothing() async throws {
         try await onThread { () throws in
             var bytes = Self.frame

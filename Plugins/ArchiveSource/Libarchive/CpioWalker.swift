@@ -48,6 +48,7 @@ final class CpioWalker: MemberWalker {
     /// True also within a compressed archive, whose checks are made at its end.
     var isSequential: Bool { !self.hasRandomAccess || self.current is CpioWalker }
     var index: Int { self.current.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.current.index }
+    var check: String? { self.current.check }
     func isNamed(_ name: [UInt8]) -> Bool { self.current.isNamed(name) }
 
     var entry: ArchiveEntry {
