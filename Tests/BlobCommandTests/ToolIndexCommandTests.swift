@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `blob index` on indexes that other tools made.
-@Suite struct ForeignIndexCommandTests {
+@Suite struct ToolIndexCommandTests {
     private let folder: TemporaryFolder
 
     init() throws {
