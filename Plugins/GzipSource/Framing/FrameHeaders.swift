@@ -12,8 +12,8 @@ struct GzipHeader {
     /// ID1 and ID2.
     static let identification: [UInt8] = [0x1F, 0x8B]
 
-    /// The parts in their order, of which the flags announce some.
-    private enum Part: Int {
+    /// The fields in their order, of which the flags announce some.
+    private enum Field: Int {
         case fixed, extraLength, extra, name, comment, checksum
     }
 
@@ -23,10 +23,10 @@ struct GzipHeader {
 
     private static let fixedByteCount = 10
 
-    private var part = Part.fixed
-    private var position = 0  // The offset of the next byte in the part.
+    private var field = Field.fixed
+    private var position = 0  // The offset of the next byte in the field.
     private var flags: UInt8 = 0
-    private var number = 0  // The value of a part that is a number of two bytes, the lowest first.
+    private var number = 0  // The value of a field that is a number of two bytes, the lowest first.
     private var extraByteCount = 0
     private var sum = CRC32()
     private let keepsName: Bool
@@ -40,24 +40,24 @@ struct GzipHeader {
     init(keepsName: Bool = false) { self.keepsName = keepsName }
 
     /// True while the identification is incomplete.
-    var isBeforeMethod: Bool { self.part == .fixed && self.position < Self.identification.count }
+    var isBeforeMethod: Bool { self.field == .fixed && self.position < Self.identification.count }
 
     /// Parses the next byte.
     ///
     /// - Returns: True when it was the last byte of the header.
     /// - Throws: An error without an offset, which is that of this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
-        if self.part != .checksum { self.sum.update(byte) }
+        if self.field != .checksum { self.sum.update(byte) }
         let position = self.position
         self.position += 1
-        switch self.part {
+        switch self.field {
         case .fixed:
             try self.takeFixed(byte, at: position)
             guard self.position == Self.fixedByteCount else { return false }
         case .extraLength, .checksum:
             self.number |= Int(byte) << (8 * position)
             guard self.position == 2 else { return false }
-            if self.part == .extraLength { self.extraByteCount = self.number } else { try self.check() }
+            if self.field == .extraLength { self.extraByteCount = self.number } else { try self.check() }
         case .extra:
             guard self.position == self.extraByteCount else { return false }
         case .name, .comment:
@@ -66,7 +66,7 @@ struct GzipHeader {
                 return false
             }
         }
-        return !self.beginPart()
+        return !self.beginField()
     }
 
     private mutating func takeFixed(_ byte: UInt8, at position: Int) throws(BlobError) {
@@ -93,12 +93,12 @@ struct GzipHeader {
 
     private mutating func takeText(_ byte: UInt8, at position: Int) throws(BlobError) {
         guard position < Self.maximumFieldByteCount else {
-            let name = self.part == .name ? "name" : "comment"
+            let name = self.field == .name ? "name" : "comment"
             throw BlobError(
                 .limitExceeded,
                 "The \(name) in the gzip header is longer than the limit of \(Self.maximumFieldByteCount) bytes.")
         }
-        if self.keepsName, self.part == .name { self.name.append(byte) }
+        if self.keepsName, self.field == .name { self.name.append(byte) }
     }
 
     private func check() throws(BlobError) {
@@ -111,11 +111,11 @@ struct GzipHeader {
         }
     }
 
-    /// Begins the next part that there is; returns false when there is none.
-    private mutating func beginPart() -> Bool {
+    /// Begins the next field that there is; returns false when there is none.
+    private mutating func beginField() -> Bool {
         (self.position, self.number) = (0, 0)
-        while let next = Part(rawValue: self.part.rawValue + 1) {
-            self.part = next
+        while let next = Field(rawValue: self.field.rawValue + 1) {
+            self.field = next
             let isThere =
                 switch next {
                 case .fixed: true
