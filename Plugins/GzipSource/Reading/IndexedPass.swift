@@ -1,6 +1,7 @@
 import BlobCore
 import BlobDeflate
 internal import BlobIndex
+import BlobPlatform
 
 /// A pass that decodes from the restart point before an offset on, on several threads as far as memory allows.
 ///
@@ -273,9 +274,13 @@ struct DecodedBatch: Sendable {
     /// Returns true when the batch begins with `bytes`, as far as it has that many.
     func begins(with bytes: [UInt8]) -> Bool {
         let own = self.buffer.bytes
-        guard own.prefix(bytes.count).elementsEqual(bytes.prefix(own.count)) else { return false }
-        guard own.count < bytes.count else { return true }
+        let count = min(own.count, bytes.count)
+        let begins = bytes.withUnsafeBytes { bytes in
+            guard let left = own.baseAddress, let right = bytes.baseAddress else { return true }
+            return memcmp(left, right, count) == 0
+        }
+        guard begins, count < bytes.count else { return begins }
         guard let ahead = self.end?.ahead else { return false }
-        return ahead.starts(with: bytes.dropFirst(own.count).prefix(ahead.count))
+        return ahead.starts(with: bytes.dropFirst(count).prefix(ahead.count))
     }
 }
