@@ -212,8 +212,9 @@ let package = Package(
         example("SynchronousChecksum", in: "Checksum/Synchronous"),
         example("Upload", "BlobTransfer", "MultipartFormData", "S3Source", assetLibrary),
         program(
-            "AssetPicker", path: "Examples/AssetPicker", resources: [.embedInCode("Page")], "BlobStreamsStandard",
-            "BlobTransfer", "MultipartFormData", argumentParser, assetLibrary, nio("NIOCore"), nio("NIOHTTP1"),
+            "AssetPicker", path: "Examples/AssetPicker", resources: [.embedInCode("Page")], "BlobCommandLine",
+            "BlobStreamsStandard", "BlobTransfer", "MultipartFormData", argumentParser, assetLibrary, nio("NIOCore"),
+            nio("NIOHTTP1"),
             nio("NIOPosix")),
         // The programs of the README, word for word.
         readMe("Form", "BlobURLSession", "MultipartFormData", "MultipartURLRequest"),

@@ -6,7 +6,7 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "BlobStreams", path: "..")],
+    dependencies: [.package(name: "BlobStreams", path: "..", traits: [])],
     targets: [
         .systemLibrary(name: "CHeap"),
         .executableTarget(
