@@ -1,3 +1,4 @@
+import BlobHelper
 import BlobTestSupport
 import Foundation
 import Testing

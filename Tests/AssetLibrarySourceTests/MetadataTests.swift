@@ -1,4 +1,5 @@
 import AssetLibrarySource
+import BlobHelper
 import BlobTestSupport
 import Foundation
 import HelperExchange

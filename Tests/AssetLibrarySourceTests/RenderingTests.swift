@@ -1,3 +1,4 @@
+import BlobHelper
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobHelper
 
 /// A picture as a decoder gives it: HEIF is turned then already, and all others are not.
 struct DecodedPicture {

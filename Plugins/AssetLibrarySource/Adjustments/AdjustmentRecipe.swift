@@ -1,4 +1,5 @@
 package import BlobCore
+package import BlobHelper
 import Foundation
 
 /// The operations that make the current version of a picture from its original.
@@ -143,4 +144,12 @@ package enum Adjustment: Hashable, Sendable {
     case renderable(AdjustmentRecipe)
     /// The picture was adjusted in ways that only the program that did it can render; the identifiers name them.
     case notRenderable([String])
+}
+
+extension RenderPlan {
+    /// - Throws: As ``AdjustmentRecipe/check()`` and ``init(_:for:)``.
+    init(_ recipe: AdjustmentRecipe, for size: PictureSize) throws(BlobError) {
+        try recipe.check()
+        try self.init(recipe.operations, for: size)
+    }
 }

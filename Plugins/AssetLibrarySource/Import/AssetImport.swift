@@ -1,4 +1,5 @@
 public import BlobCore
+import BlobHelper
 import Foundation
 import GRDB
 

@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobHelper
 package import Foundation
 import GRDB
 

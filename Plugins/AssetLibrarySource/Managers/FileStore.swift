@@ -1,4 +1,5 @@
 import BlobCore
+import BlobHelper
 import BlobIndex
 import Foundation
 

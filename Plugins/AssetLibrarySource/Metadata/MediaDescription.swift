@@ -427,3 +427,48 @@ final class FactReader {
         return process
     }
 }
+
+extension MediaDescription {
+    /// Reads the size and the orientation of the primary picture. Readers cut, turn and mirror it in the order of its
+    /// properties.
+    mutating func readHEIF(_ bytes: HeaderBytes) {
+        var turn: PictureOrientation?
+        for (type, content) in HEIFBoxes(bytes)?.properties ?? [] {
+            var cursor = content
+            switch type {
+            case "ispe":
+                guard cursor.take(4) != nil, let width = cursor.number(4), let height = cursor.number(4) else { break }
+                self.setSize(width, height)
+            case "clap":
+                let numbers = (0..<4).compactMap { _ in cursor.number(4).map { Double($0) } }
+                guard numbers.count == 4, numbers[1] > 0, numbers[3] > 0, let width = self.pixelWidth,
+                    let height = self.pixelHeight
+                else { break }
+                // The size before any turn is kept, and this one is of the picture as it is turned so far.
+                let turn = turn ?? .identity
+                let size = turn.applied(to: PictureSize(width: width, height: height))
+                let cut = turn.applied(
+                    to: PictureSize(
+                        width: Int(min(Double(size.width), (numbers[0] / numbers[1]).rounded())),
+                        height: Int(min(Double(size.height), (numbers[2] / numbers[3]).rounded()))))
+                self.setSize(cut.width, cut.height)
+            case "irot", "imir":
+                guard let value = cursor.number(1) else { break }
+                // Axis 0 of a mirror exchanges top and bottom, 1 left and right.
+                let number = type == "irot" ? [1, 8, 3, 6][Int(value & 3)] : value & 1 == 0 ? 4 : 2
+                turn = (turn ?? .identity).followed(by: PictureOrientation(number) ?? .identity)
+            default: break
+            }
+        }
+        self.orientation = turn?.number
+    }
+}
+
+extension OriginalFile {
+    /// The bytes of the file, for parsers of headers.
+    var headerBytes: HeaderBytes {
+        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
+            (try? self.fill(buffer, at: offset)) ?? 0
+        }
+    }
+}

@@ -1,4 +1,5 @@
 public import BlobCore
+import BlobHelper
 public import Foundation
 
 /// A source of a version of an asset, as the catalogue describes it when a reader is opened.

@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobHelper
 import Foundation
 import GRDB
 

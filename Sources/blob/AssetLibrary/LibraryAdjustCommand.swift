@@ -1,5 +1,6 @@
 import ArgumentParser
 import AssetLibrarySource
+import BlobHelper
 import BlobStreamsStandard
 import Foundation
 

@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+package import BlobCore
+import BlobPlatform
 
 /// An operation on a picture. Together, the mathematics below are the specification of all renderers.
 ///
@@ -21,14 +21,14 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     case exposure(Double)
 
     /// The length of the longest edge in pixels: that of JPEG.
-    static let edgeLimit = 65_535
+    package static let edgeLimit = 65_535
     /// The largest number in a matrix.
     private static let numberLimit = 1e6
 
     /// Checks the ranges of the values.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument``.
-    func check() throws(BlobError) {
+    package func check() throws(BlobError) {
         let edges = 1...Self.edgeLimit
         let isValid =
             switch self {
@@ -47,7 +47,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     }
 
     /// The byte for each sample, of an operation on single samples; nil for any other operation.
-    var table: [UInt8]? {
+    package var table: [UInt8]? {
         guard case .exposure(let value) = self else { return nil }
         return (0...255).map { sample in
             let light = Self.encoded(Self.linear(Double(sample) / 255) * exp2(value))
@@ -71,7 +71,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     }
 
     /// The name in a recipe.
-    var name: String {
+    package var name: String {
         switch self {
         case .orientation: "orientation"
         case .straighten: "straighten"
@@ -128,7 +128,7 @@ package struct AffineMatrix: Hashable, Sendable, Codable {
     }
 
     /// Creates a clockwise turn by degrees that moves `centre` to `target`.
-    init(degrees: Double, about centre: (x: Double, y: Double), to target: (x: Double, y: Double)) {
+    package init(degrees: Double, about centre: (x: Double, y: Double), to target: (x: Double, y: Double)) {
         let angle = degrees * .pi / 180
         let (cosine, sine) = (cos(angle), sin(angle))
         self.init(
@@ -136,7 +136,7 @@ package struct AffineMatrix: Hashable, Sendable, Codable {
             ty: target.y - sine * centre.x - cosine * centre.y)
     }
 
-    var numbers: [Double] { [self.a, self.b, self.c, self.d, self.tx, self.ty] }
+    package var numbers: [Double] { [self.a, self.b, self.c, self.d, self.tx, self.ty] }
 
-    var determinant: Double { self.a * self.d - self.b * self.c }
+    package var determinant: Double { self.a * self.d - self.b * self.c }
 }

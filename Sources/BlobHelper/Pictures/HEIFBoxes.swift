@@ -1,12 +1,12 @@
 /// The boxes of HEIF (ISO/IEC 23008-12) that tell the size of the primary picture, and the place of its XMP.
-struct HEIFBoxes {
+package struct HEIFBoxes {
     private static let metaByteLimit = 1 << 20
 
     /// The content of the `meta` box.
     private let meta: HeaderBytes
 
     /// Returns nil without a `meta` box.
-    init?(_ bytes: HeaderBytes) {
+    package init?(_ bytes: HeaderBytes) {
         guard let box = bytes.box("meta"), (4...Self.metaByteLimit).contains(box.count),
             let content = bytes.bytes(at: box.lowerBound, count: box.count)
         else { return nil }
@@ -19,7 +19,7 @@ struct HEIFBoxes {
     // MARK: Properties
 
     /// The properties of the primary item, in their order.
-    var properties: [(type: String, content: ByteCursor)] {
+    package var properties: [(type: String, content: ByteCursor)] {
         var primary = self.meta.cursor(self.content("pitm"))
         guard let head = primary?.number(4), let item = primary?.number(head >> 24 == 0 ? 2 : 4),
             let all = self.content("iprp"), let container = self.meta.box("ipco", in: all),
@@ -49,7 +49,7 @@ struct HEIFBoxes {
     // MARK: XMP
 
     /// The range in the file of the XMP; nil without any, or for one that is not in one piece.
-    var xmpRange: Range<Int64>? {
+    package var xmpRange: Range<Int64>? {
         guard let information = self.content("iinf"), information.count >= 8,
             let head = self.meta.bytes(at: information.lowerBound, count: 1),
             var locations = self.meta.cursor(self.content("iloc"))
@@ -91,41 +91,5 @@ struct HEIFBoxes {
             return start..<end
         }
         return nil
-    }
-}
-
-extension MediaDescription {
-    /// Reads the size and the orientation of the primary picture. Readers cut, turn and mirror it in the order of its
-    /// properties.
-    mutating func readHEIF(_ bytes: HeaderBytes) {
-        var turn: PictureOrientation?
-        for (type, content) in HEIFBoxes(bytes)?.properties ?? [] {
-            var cursor = content
-            switch type {
-            case "ispe":
-                guard cursor.take(4) != nil, let width = cursor.number(4), let height = cursor.number(4) else { break }
-                self.setSize(width, height)
-            case "clap":
-                let numbers = (0..<4).compactMap { _ in cursor.number(4).map { Double($0) } }
-                guard numbers.count == 4, numbers[1] > 0, numbers[3] > 0, let width = self.pixelWidth,
-                    let height = self.pixelHeight
-                else { break }
-                // The size before any turn is kept, and this one is of the picture as it is turned so far.
-                let turn = turn ?? .identity
-                let size = turn.applied(to: PictureSize(width: width, height: height))
-                let cut = turn.applied(
-                    to: PictureSize(
-                        width: Int(min(Double(size.width), (numbers[0] / numbers[1]).rounded())),
-                        height: Int(min(Double(size.height), (numbers[2] / numbers[3]).rounded()))))
-                self.setSize(cut.width, cut.height)
-            case "irot", "imir":
-                guard let value = cursor.number(1) else { break }
-                // Axis 0 of a mirror exchanges top and bottom, 1 left and right.
-                let number = type == "irot" ? [1, 8, 3, 6][Int(value & 3)] : value & 1 == 0 ? 4 : 2
-                turn = (turn ?? .identity).followed(by: PictureOrientation(number) ?? .identity)
-            default: break
-            }
-        }
-        self.orientation = turn?.number
     }
 }

@@ -1,11 +1,11 @@
 /// A format that is recognised by its first bytes.
-enum MediaFormat: CaseIterable {
+package enum MediaFormat: CaseIterable {
     case jpeg, png, gif, tiff, webp, bmp, heic, avif, cr3, quickTime, mpeg4, pdf
 
     /// The number of bytes that ``init(signature:)`` examines; the brands of an ISO base media file need the most.
-    static let signatureByteCount = 64
+    package static let signatureByteCount = 64
 
-    init?(signature bytes: [UInt8]) {
+    package init?(signature bytes: [UInt8]) {
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
             self = .jpeg
         } else if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
@@ -47,12 +47,12 @@ enum MediaFormat: CaseIterable {
         return nil
     }
 
-    var mediaType: String { self.row.mediaType }
-    var typeIdentifier: String { self.row.typeIdentifier }
+    package var mediaType: String { self.row.mediaType }
+    package var typeIdentifier: String { self.row.typeIdentifier }
     /// The file name extension, in lower case and without the dot.
-    var fileExtension: String { self.row.fileExtension }
+    package var fileExtension: String { self.row.fileExtension }
     /// True for formats with Exif, XMP or IPTC.
-    var hasFacts: Bool { self.row.hasFacts }
+    package var hasFacts: Bool { self.row.hasFacts }
 
     private var row: (mediaType: String, typeIdentifier: String, fileExtension: String, hasFacts: Bool) {
         switch self {

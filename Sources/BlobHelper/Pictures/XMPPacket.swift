@@ -1,25 +1,25 @@
-import BlobCore
+package import BlobCore
 
 /// The properties in an XMP packet (ISO 16684-1).
-struct XMPPacket {
+package struct XMPPacket {
     /// A property: a text, or a list of texts.
-    struct Property {
-        var name: MarkupElement.Name
+    package struct Property {
+        package var name: MarkupElement.Name
         /// The text of a simple property; nil for any other.
-        var text: String?
+        package var text: String?
         /// The texts of an array; empty for any other.
-        var items: [String] = []
+        package var items: [String] = []
         /// The range in the packet of the attribute or the element.
-        var range: Range<Int>
+        package var range: Range<Int>
     }
 
     private static let rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
     /// The properties in the order of the packet.
-    let properties: [Property]
+    package let properties: [Property]
 
     /// - Throws: ``BlobError/Code/corrupted`` for an invalid packet, ``BlobError/Code/limitExceeded``.
-    init(_ bytes: [UInt8]) throws(BlobError) {
+    package init(_ bytes: [UInt8]) throws(BlobError) {
         var properties: [Property] = []
         Self.read(try MarkupElement.parse(bytes), into: &properties)
         self.properties = properties
@@ -60,13 +60,13 @@ struct XMPPacket {
     ]
 
     /// Returns true when a packet may describe an adjustment, also if it is damaged or not in UTF-8.
-    static func mentionsAdjustments(_ packet: [UInt8]) -> Bool {
+    package static func mentionsAdjustments(_ packet: [UInt8]) -> Bool {
         if packet.starts(with: [0xFE, 0xFF]) || packet.starts(with: [0xFF, 0xFE]) { return true }
         return self.namespaces.values.contains { packet.contains($0) }
     }
 
     /// The names of the properties that say how a picture was adjusted; none for one that is as it is shown.
-    var adjustments: [String] {
+    package var adjustments: [String] {
         let found = Self.namespaces.mapValues { namespace in
             self.properties.filter { $0.name.namespace.hasPrefix(namespace) }
         }
@@ -114,7 +114,7 @@ struct XMPPacket {
 
     /// Returns a packet without the properties of adjustments, orientation, size and what is behind the original; nil
     /// for one that is invalid.
-    static func withoutAdjustments(_ packet: [UInt8]) -> [UInt8]? {
+    package static func withoutAdjustments(_ packet: [UInt8]) -> [UInt8]? {
         guard let properties = try? XMPPacket(packet).properties else { return nil }
         var result = packet
         let ranges = properties.filter { self.isStale($0.name) }.map(\.range)
@@ -134,16 +134,16 @@ extension XMPPacket.Property {
 }
 
 /// The XMP packet in a picture, as far as it may describe an adjustment.
-enum EmbeddedXMP {
+package enum EmbeddedXMP {
     /// The beginnings of APP1 segments of a JPEG with a packet, and with a part of an extended one.
-    static let packetName = "http://ns.adobe.com/xap/1.0/\0"
-    static let extensionName = "http://ns.adobe.com/xmp/extension/\0"
+    package static let packetName = "http://ns.adobe.com/xap/1.0/\0"
+    package static let extensionName = "http://ns.adobe.com/xmp/extension/\0"
 
     /// Returns the packet if it mentions adjustments; empty otherwise.
     ///
     /// Several packets, as with an extended one (XMP specification, part 3, section 1.1.3.1), follow each other if they
     /// mention them: they are no valid packet then, and so nothing in them is rendered.
-    static func find(in bytes: HeaderBytes) -> [UInt8] {
+    package static func find(in bytes: HeaderBytes) -> [UInt8] {
         let packets: [[UInt8]]
         switch MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) {
         case .jpeg: packets = self.inJPEG(bytes)
@@ -211,7 +211,7 @@ enum EmbeddedXMP {
 
 extension [UInt8] {
     /// Returns true when the bytes of `text` are in these.
-    func contains(_ text: String) -> Bool {
+    package func contains(_ text: String) -> Bool {
         let text = Array(text.utf8)
         guard let first = text.first else { return true }
         var rest = self[...]

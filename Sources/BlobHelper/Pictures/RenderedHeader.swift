@@ -1,13 +1,13 @@
-import BlobCore
+package import BlobCore
 
 /// The header of a rendered JPEG, whose metadata are made to fit the rendered pixels while it passes.
 ///
 /// The orientation becomes 1, the size that of the picture; the thumbnail and the properties of adjustments go, so that
 /// no other program applies them again. So does what tells of pictures and films behind the original, which are not
 /// rendered. XMP and Exif that cannot be read go too; all other metadata stay.
-struct RenderedHeader {
+package struct RenderedHeader {
     /// The length of the longest header in bytes; metadata of some megabytes are rare.
-    static let byteLimit = 16 << 20
+    package static let byteLimit = 16 << 20
 
     private let size: PictureSize
     /// The bytes that were not passed on, which begin with a segment; nil when the header has passed.
@@ -16,18 +16,18 @@ struct RenderedHeader {
     private var byteCount = 0
     private var hasStart = false
 
-    init(for size: PictureSize) { self.size = size }
+    package init(for size: PictureSize) { self.size = size }
 
     /// True when the header has passed.
-    var isComplete: Bool { self.rest == nil }
+    package var isComplete: Bool { self.rest == nil }
 
-    static let isInvalid = BlobError(.corrupted, "The renderer returned a JPEG whose header is invalid.")
+    package static let isInvalid = BlobError(.corrupted, "The renderer returned a JPEG whose header is invalid.")
 
     /// Returns the bytes to deliver for the next bytes of the picture.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when they are no JPEG, ``BlobError/Code/limitExceeded``.
     /// - Complexity: O(bytes).
-    mutating func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> [UInt8] {
+    package mutating func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> [UInt8] {
         guard var rest = self.rest.take() else { return Array(bytes) }
         rest += bytes
         self.byteCount += bytes.count
@@ -93,16 +93,16 @@ struct RenderedHeader {
 ///
 /// Changes values where they are, and so no place that a maker note may point to. Damaged data are left as they are
 /// from the damage on.
-struct ExifEditor {
+package struct ExifEditor {
     /// The TIFF structure (TIFF 6.0, section 2).
-    private(set) var bytes: [UInt8]
+    package private(set) var bytes: [UInt8]
     private let isBigEndian: Bool
 
     /// The number of fields of a directory that are read; cameras write some dozens.
     private static let fieldLimit = 1024
 
     /// Creates an editor; nil when the bytes are no TIFF.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         switch bytes.prefix(4) {
         case [0x49, 0x49, 0x2A, 0x00]: self.isBigEndian = false
         case [0x4D, 0x4D, 0x00, 0x2A]: self.isBigEndian = true
@@ -113,7 +113,7 @@ struct ExifEditor {
 
     /// Sets the orientation to 1 and the size to that of the picture, and removes the thumbnail, which shows the
     /// original.
-    mutating func reset(for size: PictureSize) {
+    package mutating func reset(for size: PictureSize) {
         guard let first = self.number(at: 4, byteCount: 4) else { return }
         self.setNumber(1, of: 0x0112, in: first)
         if let exif = self.field(0x8769, in: first).flatMap({ self.value(of: $0) }) {

@@ -1,8 +1,8 @@
-import BlobCore
+package import BlobCore
 
 /// The steps of a recipe for a picture of a certain size, reduced to the few that a renderer has.
-struct RenderPlan: Equatable {
-    enum Step: Equatable {
+package struct RenderPlan: Equatable {
+    package enum Step: Equatable {
         case crop(PictureRectangle)
         case orientation(PictureOrientation)
         /// As in ``AdjustmentOperation/affine(_:width:height:)``.
@@ -12,16 +12,16 @@ struct RenderPlan: Equatable {
     }
 
     /// The steps in their order; none when the original is the result. Crops come as early as possible.
-    private(set) var steps: [Step] = []
+    package private(set) var steps: [Step] = []
     /// The size of the result.
-    private(set) var size: PictureSize
+    package private(set) var size: PictureSize
 
     /// - Parameter size: The size of the decoded picture.
     /// - Throws: ``BlobError/Code/invalidArgument`` when a crop is not within the picture.
-    init(_ recipe: AdjustmentRecipe, for size: PictureSize) throws(BlobError) {
+    package init(_ operations: [AdjustmentOperation], for size: PictureSize) throws(BlobError) {
         self.size = size
-        try recipe.check()
-        for operation in recipe.operations {
+        for operation in operations {
+            try operation.check()
             if let table = operation.table {
                 self.add(table)
                 continue
@@ -41,7 +41,7 @@ struct RenderPlan: Equatable {
     }
 
     /// The orientation and the crop before it, when the plan has no other steps; nil otherwise.
-    var turnAndCrop: (orientation: PictureOrientation, crop: PictureRectangle?)? {
+    package var turnAndCrop: (orientation: PictureOrientation, crop: PictureRectangle?)? {
         var (orientation, crop) = (PictureOrientation.identity, PictureRectangle?.none)
         for step in self.steps {
             switch step {
@@ -112,7 +112,7 @@ struct RenderPlan: Equatable {
 }
 
 extension PictureRectangle {
-    var size: PictureSize { PictureSize(width: self.width, height: self.height) }
+    package var size: PictureSize { PictureSize(width: self.width, height: self.height) }
 }
 
 extension [UInt8] {

@@ -1,5 +1,5 @@
 /// The first directory of an untrusted TIFF (TIFF 6.0, section 2).
-struct TIFFDirectory {
+package struct TIFFDirectory {
     private struct Field {
         let type: UInt64
         let count: UInt64
@@ -16,7 +16,7 @@ struct TIFFDirectory {
     private var fields: [UInt64: Field] = [:]
 
     /// - Parameter range: The range of the TIFF in the file. Offsets count from its start.
-    init?(_ bytes: HeaderBytes, in range: Range<Int64>) {
+    package init?(_ bytes: HeaderBytes, in range: Range<Int64>) {
         guard range.count >= 8, let order = bytes.bytes(at: range.lowerBound, count: 4) else { return nil }
         switch order {
         case [0x49, 0x49, 0x2A, 0x00]: self.isBigEndian = false
@@ -29,7 +29,7 @@ struct TIFFDirectory {
     }
 
     /// Reads the directory behind the 14 first bytes of a maker note of Apple. Offsets count from the start of the note.
-    init?(appleNote bytes: HeaderBytes) {
+    package init?(appleNote bytes: HeaderBytes) {
         guard bytes.bytes(at: 0, count: 10) == Array("Apple iOS\0".utf8), let order = bytes.bytes(at: 12, count: 2)
         else { return nil }
         (self.bytes, self.range) = (bytes, 0..<bytes.byteCount)
@@ -54,7 +54,7 @@ struct TIFFDirectory {
     }
 
     /// Returns the number in a field of one SHORT or LONG; nil for any other field.
-    func number(_ tag: UInt64) -> UInt64? {
+    package func number(_ tag: UInt64) -> UInt64? {
         guard let field = self.fields[tag], field.count == 1 else { return nil }
         switch field.type {
         case 3: return self.number(Array(field.value.prefix(2)))
@@ -64,7 +64,7 @@ struct TIFFDirectory {
     }
 
     /// Returns the text of an ASCII field, up to its zero byte and without the blanks around it; nil when it is empty.
-    func text(_ tag: UInt64) -> String? {
+    package func text(_ tag: UInt64) -> String? {
         guard let field = self.fields[tag], field.type == 2 else { return nil }
         let count = Int(min(field.count, UInt64(Self.textByteLimit)))
         let bytes =
@@ -78,10 +78,10 @@ struct TIFFDirectory {
     }
 
     /// The orientation of the picture, 1 to 8.
-    var orientation: Int? { self.number(0x0112).flatMap { (1...8).contains($0) ? Int($0) : nil } }
+    package var orientation: Int? { self.number(0x0112).flatMap { (1...8).contains($0) ? Int($0) : nil } }
 
     /// The range of the XMP packet; nil without one, and for the raw pictures of DNG, which XMP develops.
-    var xmpRange: Range<Int64>? {
+    package var xmpRange: Range<Int64>? {
         guard self.fields[0xC612] == nil, let packet = self.fields[0x02BC], packet.count > 4 else { return nil }
         return self.number(Array(packet.value)).map {
             let start = Int64(clamping: $0)
@@ -94,7 +94,7 @@ struct TIFFDirectory {
     ///
     /// A raw picture is one with the version of DNG, the mark of Canon's CR2, a reduced first picture and others below
     /// it (TIFF/EP, ISO 12234-2), a photometric interpretation of sensors, or a compression that TIFF does not have.
-    var rawType: (mediaType: String, typeIdentifier: String)? {
+    package var rawType: (mediaType: String, typeIdentifier: String)? {
         if self.fields[0xC612] != nil { return ("image/x-adobe-dng", "com.adobe.raw-image") }
         if self.data(at: 8, count: 2) == Array("CR".utf8) { return ("image/x-canon-cr2", "com.canon.cr2-raw-image") }
         let isReduced = self.number(0x00FE).map { $0 & 1 == 1 } ?? false

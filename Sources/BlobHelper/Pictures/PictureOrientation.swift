@@ -1,11 +1,11 @@
 /// An orientation of a picture: the eight symmetries of a rectangle, with the numbers of TIFF 6.0, tag 274.
-struct PictureOrientation: Hashable {
+package struct PictureOrientation: Hashable {
     /// True when rows and columns are exchanged, before any mirroring.
     private let transposes: Bool
     private let mirrorsColumns: Bool
     private let mirrorsRows: Bool
 
-    static let identity = PictureOrientation(transposes: false, mirrorsColumns: false, mirrorsRows: false)
+    package static let identity = PictureOrientation(transposes: false, mirrorsColumns: false, mirrorsRows: false)
 
     private static let numbered = [
         (false, false, false), (false, true, false), (false, true, true), (false, false, true),
@@ -17,16 +17,16 @@ struct PictureOrientation: Hashable {
     }
 
     /// Creates the transformation that shows a picture with this number upright; nil unless it is 1 to 8.
-    init?(_ number: Int) {
+    package init?(_ number: Int) {
         guard Self.numbered.indices.contains(number - 1) else { return nil }
         self = Self.numbered[number - 1]
     }
 
     /// The number, 1 to 8.
-    var number: Int { (Self.numbered.firstIndex(of: self) ?? 0) + 1 }
+    package var number: Int { (Self.numbered.firstIndex(of: self) ?? 0) + 1 }
 
     /// Returns the orientation of a picture that is first transformed by this and then by `other`.
-    func followed(by other: PictureOrientation) -> PictureOrientation {
+    package func followed(by other: PictureOrientation) -> PictureOrientation {
         let (columns, rows) =
             other.transposes ? (self.mirrorsRows, self.mirrorsColumns) : (self.mirrorsColumns, self.mirrorsRows)
         return PictureOrientation(
@@ -35,19 +35,19 @@ struct PictureOrientation: Hashable {
     }
 
     /// The transformation that undoes this one.
-    var inverse: PictureOrientation {
+    package var inverse: PictureOrientation {
         Self.numbered.first { self.followed(by: $0) == .identity } ?? .identity
     }
 
     /// Returns the size of a transformed picture.
-    func applied(to size: PictureSize) -> PictureSize {
+    package func applied(to size: PictureSize) -> PictureSize {
         self.transposes ? PictureSize(width: size.height, height: size.width) : size
     }
 
     /// Returns the rectangle of a picture that is transformed to `rectangle`.
     ///
     /// - Parameter size: The size of the picture before the transformation.
-    func preimage(of rectangle: PictureRectangle, in size: PictureSize) -> PictureRectangle {
+    package func preimage(of rectangle: PictureRectangle, in size: PictureSize) -> PictureRectangle {
         let after = self.applied(to: size)
         var (left, top) = (rectangle.left, rectangle.top)
         if self.mirrorsColumns { left = after.width - left - rectangle.width }
@@ -79,7 +79,7 @@ package struct PictureRectangle: Hashable, Sendable, Codable {
     }
 
     /// Returns true when the rectangle has pixels, and all of them are in a picture of this size.
-    func isWithin(_ size: PictureSize) -> Bool {
+    package func isWithin(_ size: PictureSize) -> Bool {
         self.left >= 0 && self.top >= 0 && self.width > 0 && self.height > 0 && self.left <= size.width - self.width
             && self.top <= size.height - self.height
     }

@@ -1,25 +1,25 @@
 /// Random access to the bytes of a file for parsers of headers, with limits that bound the work for any file.
 ///
 /// Offsets come from files and can be anything: bytes outside of the file are nil.
-final class HeaderBytes {
+package final class HeaderBytes {
     /// The largest number of bytes that all reads together fetch.
-    static let byteLimit = 4 << 20
+    package static let byteLimit = 4 << 20
     /// The largest number of reads.
-    static let readLimit = 10_000
+    package static let readLimit = 10_000
 
-    let byteCount: Int64
+    package let byteCount: Int64
     private let readAt: (Int64, UnsafeMutableRawBufferPointer) -> Int
     private var bytesLeft = HeaderBytes.byteLimit
     private var readsLeft = HeaderBytes.readLimit
 
     /// - Parameter readAt: Fills a buffer from an offset within the file, and returns the number of bytes read; fewer
     ///   than its length mean that the bytes are unavailable.
-    init(byteCount: Int64, readAt: @escaping (Int64, UnsafeMutableRawBufferPointer) -> Int) {
+    package init(byteCount: Int64, readAt: @escaping (Int64, UnsafeMutableRawBufferPointer) -> Int) {
         self.byteCount = byteCount
         self.readAt = readAt
     }
 
-    convenience init(_ bytes: [UInt8]) {
+    package convenience init(_ bytes: [UInt8]) {
         self.init(byteCount: Int64(bytes.count)) { offset, buffer in
             buffer.copyBytes(from: bytes[Int(offset)...].prefix(buffer.count))
             return min(buffer.count, bytes.count - Int(offset))
@@ -27,7 +27,7 @@ final class HeaderBytes {
     }
 
     /// Returns exactly `count` bytes; nil when they are outside of the file, past a limit or unavailable.
-    func bytes(at offset: Int64, count: Int) -> [UInt8]? {
+    package func bytes(at offset: Int64, count: Int) -> [UInt8]? {
         guard offset >= 0, count >= 0, offset <= self.byteCount, Int64(count) <= self.byteCount - offset else {
             return nil
         }
@@ -43,46 +43,37 @@ final class HeaderBytes {
     }
 
     /// Returns the first bytes, at most `count`; none when they are unavailable.
-    func prefix(_ count: Int) -> [UInt8] {
+    package func prefix(_ count: Int) -> [UInt8] {
         self.bytes(at: 0, count: Int(min(Int64(count), self.byteCount))) ?? []
     }
 
     /// Returns the content of the first box of a type; nil without one.
     ///
     /// - Parameter range: The content of the box around it; nil for the file.
-    func box(_ type: String, in range: Range<Int64>? = nil) -> Range<Int64>? {
+    package func box(_ type: String, in range: Range<Int64>? = nil) -> Range<Int64>? {
         FileBoxes(self, in: range ?? 0..<self.byteCount).first { $0.type == type }?.content
     }
 
     /// Returns a cursor over the first bytes of a range, at most `limit`; nil when they are unavailable.
-    func cursor(_ range: Range<Int64>?, limit: Int = .max) -> ByteCursor? {
+    package func cursor(_ range: Range<Int64>?, limit: Int = .max) -> ByteCursor? {
         range.flatMap { self.bytes(at: $0.lowerBound, count: Swift.min($0.count, limit)) }.map(ByteCursor.init)
     }
 }
 
-extension OriginalFile {
-    /// The bytes of the file, for parsers of headers.
-    var headerBytes: HeaderBytes {
-        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
-            (try? self.fill(buffer, at: offset)) ?? 0
-        }
-    }
-}
-
 /// A cursor that reads numbers from the front of bytes; returns nil past the end.
-struct ByteCursor {
-    private(set) var rest: ArraySlice<UInt8>
+package struct ByteCursor {
+    package private(set) var rest: ArraySlice<UInt8>
 
-    init(_ bytes: some Sequence<UInt8>) { self.rest = ArraySlice(bytes) }
+    package init(_ bytes: some Sequence<UInt8>) { self.rest = ArraySlice(bytes) }
 
-    mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+    package mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
         guard count >= 0, count <= self.rest.count else { return nil }
         defer { self.rest = self.rest.dropFirst(count) }
         return self.rest.prefix(count)
     }
 
     /// Reads an unsigned number of 0 to 8 bytes.
-    mutating func number(_ byteCount: Int, isBigEndian: Bool = true) -> UInt64? {
+    package mutating func number(_ byteCount: Int, isBigEndian: Bool = true) -> UInt64? {
         guard byteCount <= 8, let bytes = self.take(byteCount) else { return nil }
         let ordered = isBigEndian ? Array(bytes) : bytes.reversed()
         return ordered.reduce(0) { $0 << 8 | UInt64($1) }
@@ -90,21 +81,21 @@ struct ByteCursor {
 }
 
 /// The boxes in a range of an ISO base media file (ISO/IEC 14496-12, section 4.2); ends at an invalid box.
-struct FileBoxes: Sequence, IteratorProtocol {
-    struct Box {
-        let type: String
-        let content: Range<Int64>
+package struct FileBoxes: Sequence, IteratorProtocol {
+    package struct Box {
+        package let type: String
+        package let content: Range<Int64>
     }
 
     private let bytes: HeaderBytes
     private var rest: Range<Int64>
 
-    init(_ bytes: HeaderBytes, in range: Range<Int64>) {
+    package init(_ bytes: HeaderBytes, in range: Range<Int64>) {
         self.bytes = bytes
         self.rest = range.clamped(to: 0..<bytes.byteCount)
     }
 
-    mutating func next() -> Box? {
+    package mutating func next() -> Box? {
         let start = self.rest.lowerBound
         guard self.rest.count >= 8, var head = self.bytes.bytes(at: start, count: 8).map(ByteCursor.init),
             let short = head.number(4)
@@ -128,14 +119,14 @@ struct FileBoxes: Sequence, IteratorProtocol {
 }
 
 /// The segments of a JPEG before its first scan (ITU-T T.81, annex B); ends at an invalid one.
-struct JPEGSegments: Sequence, IteratorProtocol {
+package struct JPEGSegments: Sequence, IteratorProtocol {
     private let bytes: HeaderBytes
     private var offset: Int64 = 2
 
-    init(_ bytes: HeaderBytes) { self.bytes = bytes }
+    package init(_ bytes: HeaderBytes) { self.bytes = bytes }
 
     /// Returns the next marker, and the range of what follows the length of its segment.
-    mutating func next() -> (marker: UInt8, content: Range<Int64>)? {
+    package mutating func next() -> (marker: UInt8, content: Range<Int64>)? {
         while let head = self.bytes.bytes(at: self.offset, count: 4), head[0] == 0xFF {
             switch head[1] {
             case 0xFF: self.offset += 1  // Fill bytes may precede a marker.
