@@ -237,7 +237,7 @@ let package = Package(
             "BlobTestSupport", "CZlib", "GzipSource"),
         program(
             "soak", path: "Tests/Soak", "BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport",
-            "HTTPTestSupport", crypto()),
+            "CryptoDigest", "HTTPTestSupport"),
         // The declarations of libraries that are loaded late, in our headers and in theirs.
         .target(
             name: "CHeaders", dependencies: ["CArchive", "CBzip2", "CCurl", "CIsal", "CLzma", "CZstd"],

@@ -65,11 +65,11 @@ extension SevenZipEncryption.Secret {
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` for more than 2^24 rounds; the errors of ``BlobContext/check()``.
     /// - Complexity: O(2^cycles); 2^19 rounds take about 0.1 seconds.
-    func makeKey(_ context: BlobContext) throws(BlobError) -> SymmetricKey {
+    func makeKey(_ context: BlobContext) throws(BlobError) -> SevenZipKey {
         #if Crypto
             guard self.cycles != SevenZipEncryption.plain else {
                 let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
-                return SymmetricKey(data: padded.prefix(32))
+                return SevenZipKey(data: padded.prefix(32))
             }
             guard self.cycles <= SevenZipEncryption.maximumCycles else {
                 throw BlobError(
@@ -101,16 +101,19 @@ extension SevenZipEncryption.Secret {
                 }
                 counter += UInt64(count)
             }
-            return SymmetricKey(data: hash.finalize())
+            return SevenZipKey(data: hash.finalize())
         #else
             throw .withoutCrypto
         #endif
     }
 }
 
-#if !Crypto
-    /// The place of a key in a build without swift-crypto, which makes none.
-    struct SymmetricKey: Sendable {}
+#if Crypto
+    /// A key of AES-256.
+    typealias SevenZipKey = SymmetricKey
+#else
+    /// A key of AES-256, of which there is none without swift-crypto.
+    struct SevenZipKey: Sendable {}
 
     extension BlobError {
         fileprivate static let withoutCrypto = BlobError(
@@ -121,7 +124,7 @@ extension SevenZipEncryption.Secret {
 /// The keys of one archive. Deriving one takes about 0.1 seconds, so they are kept as long as the archive is used.
 final class SevenZipKeys: Sendable {
     private struct State {
-        var keys: [SevenZipEncryption.Secret: SymmetricKey] = [:]
+        var keys: [SevenZipEncryption.Secret: SevenZipKey] = [:]
         /// The secrets with which bytes were decrypted that have their checksum.
         var proven: Set<SevenZipEncryption.Secret> = []
     }
@@ -137,7 +140,7 @@ final class SevenZipKeys: Sendable {
     ///   ``SevenZipEncryption/Secret/makeKey(_:)``.
     func key(
         _ encryption: SevenZipEncryption, of locator: BlobLocator?, _ context: BlobContext
-    ) throws(BlobError) -> (key: SymmetricKey, secret: SevenZipEncryption.Secret) {
+    ) throws(BlobError) -> (key: SevenZipKey, secret: SevenZipEncryption.Secret) {
         let password = try context.password(of: locator, for: "This archive")
         let secret = encryption.secret(password)
         if let key = self.state.withLock({ $0.keys[secret] }) { return (key, secret) }
@@ -162,7 +165,7 @@ final class SevenZipKeys: Sendable {
 struct DecryptedSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let byteCount: Int64
-    private let key: SymmetricKey
+    private let key: SevenZipKey
     private let initialVector: [UInt8]
 
     /// - Parameters:
@@ -171,7 +174,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
     ///   - byteCount: The length of the content, which the base has in whole blocks.
     /// - Returns: Nil when the base is too short for the content.
     init?(
-        _ base: any BlobInputStreamDataSource, packedByteCount: UInt64, byteCount: UInt64, _ key: SymmetricKey,
+        _ base: any BlobInputStreamDataSource, packedByteCount: UInt64, byteCount: UInt64, _ key: SevenZipKey,
         _ initialVector: [UInt8]
     ) {
         let blocks =
@@ -203,7 +206,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
 
 /// Decrypts whole blocks, and drops what fills up the last ones behind the content.
 private struct Decryption: BlobTransform {
-    let key: SymmetricKey
+    let key: SevenZipKey
     let byteCount: Int64
     /// The offset of the next byte.
     var byteOffset: Int64

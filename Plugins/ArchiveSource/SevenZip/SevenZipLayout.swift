@@ -1,5 +1,4 @@
 import BlobCore
-import Crypto
 
 /// The division of a 7z into folders, each of which is decoded on its own, and of the folders into streams, which are
 /// the bytes of the members.
@@ -103,7 +102,7 @@ struct SevenZipLayout {
     func walker(
         ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
         _ isolation: ArchiveIsolation?, _ context: BlobContext,
-        _ key: (SevenZipEncryption) throws(BlobError) -> SymmetricKey
+        _ key: (SevenZipEncryption) throws(BlobError) -> SevenZipKey
     ) throws(BlobError) -> (any MemberWalker)? {
         try self.checkReadable(folder: index, context)
         guard let source = try self.archive(ofFolder: index, in: base, byteCount: byteCount, key) else { return nil }
@@ -219,7 +218,7 @@ struct SevenZipLayout {
     ///   - key: Returns the key of an encryption.
     func archive(
         ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
-        _ key: (SevenZipEncryption) throws(BlobError) -> SymmetricKey
+        _ key: (SevenZipEncryption) throws(BlobError) -> SevenZipKey
     ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
         let packed = self.folders[index].packed
         let place = SevenZipHeader.startByteCount

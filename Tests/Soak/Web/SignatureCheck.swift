@@ -1,4 +1,4 @@
-import Crypto
+import BlobStreamsStandard
 import Foundation
 import HTTPTestSupport
 
@@ -19,17 +19,13 @@ struct SignatureCheck: Sendable {
         let canonical = ["GET", request.target, "", lines.joined(), String(match.3), Self.hash("")]
         let hash = Self.hash(canonical.joined(separator: "\n"))
         let text = "AWS4-HMAC-SHA256\n\(time)\n\(match.2)\n\(hash)"
-        var key = Data("AWS4\(self.secret)".utf8)
+        var key = Array("AWS4\(self.secret)".utf8)
         // The scope: the date, the region, the service and an end.
         for part in match.2.split(separator: "/").map(String.init) + [text] {
-            key = Data(HMAC<SHA256>.authenticationCode(for: Data(part.utf8), using: SymmetricKey(data: key)))
+            key = CryptoDigest.authenticationCode(of: Array(part.utf8), with: key)
         }
-        return Self.hexadecimal(key) == match.4
+        return key.hexadecimal == match.4
     }
 
-    private static func hash(_ text: String) -> String { self.hexadecimal(SHA256.hash(data: Data(text.utf8))) }
-
-    private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { String(format: "%02x", $0) }.joined()
-    }
+    private static func hash(_ text: String) -> String { CryptoDigest.sha256.digest(of: Array(text.utf8)).hexadecimal }
 }
