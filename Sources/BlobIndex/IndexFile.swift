@@ -23,7 +23,7 @@ package struct IndexFile: Sendable {
     ///   user has no cache folder.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
         // The description, because it hides secrets, which must not be stored; the name of the file has a hash of them.
-        self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
+        self.origin = locator.map { String($0.origin.description.prefix(IndexSection.maximumTextByteCount / 4)) } ?? ""
         if case .file(let path) = policy.place {
             (self.folder, self.name, self.path) = (nil, path, path)
             return
@@ -106,6 +106,24 @@ package struct IndexFile: Sendable {
         }
         guard let format = (try? ToolIndex(file))?.format else { return "it is not an index" }
         return "it is one of \(format.rawValue), which 'blob index build --from' compares with the data"
+    }
+
+    /// Returns the index of another tool in the place of this file; nil when there is none.
+    ///
+    /// The file must be named by the user, and belong to this one; it is never changed.
+    ///
+    /// - Throws: See ``ToolIndex``.
+    package func toolIndex() throws(BlobError) -> ToolIndex? {
+        guard self.folder == nil else { return nil }
+        let file: IndexDescriptor
+        do throws(BlobError) {
+            file = try IndexDescriptor(path: self.path)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
+        }
+        guard file.isRegular, file.isOwn else { return nil }
+        return try ToolIndex(file)
     }
 
     /// Returns all sections, whatever content they were made from; none when the file is missing, damaged or

@@ -16,6 +16,9 @@ package final class IndexSection: Sendable {
         /// The table of the members of a container.
         package static let members = Self("MEMB")
 
+        /// The checksums of parts of the content.
+        static let parts = Self("PRTS")
+
         /// Creates a kind.
         ///
         /// - Parameter name: Four ASCII letters, of which the first is also the first in the file.
@@ -37,7 +40,7 @@ package final class IndexSection: Sendable {
         package let kind: Kind
 
         package init(layer: String, kind: Kind) {
-            precondition(layer.utf8.count <= IndexTable.maximumTextByteCount, "The name of the layer is too long.")
+            precondition(layer.utf8.count <= IndexSection.maximumTextByteCount, "The name of the layer is too long.")
             (self.layer, self.kind) = (layer, kind)
         }
     }
@@ -63,6 +66,9 @@ package final class IndexSection: Sendable {
         package let byteCount: Int64
         let checksum: UInt32
     }
+
+    /// The length of the longest name of a layer, and of the longest text of an origin, in bytes of UTF-8.
+    static let maximumTextByteCount = 16 * 1024
 
     /// The length of the largest section that ``bytes()`` loads: 256 MiB.
     package static let maximumLoadedByteCount: Int64 = 256 << 20

@@ -26,9 +26,6 @@ struct IndexTable {
     /// The largest number of sections in a file; the newest stay.
     static let maximumSectionCount = 256
 
-    /// The length of the longest name of a layer, and of the longest text of an origin, in bytes of UTF-8.
-    static let maximumTextByteCount = 16 * 1024
-
     /// The length of the end of a file that is read at first, in bytes.
     private static let usualTailByteCount: Int64 = 1024
 
@@ -122,6 +119,6 @@ extension IndexReader {
     }
 
     fileprivate mutating func text() throws(BlobError) -> String {
-        String(decoding: try self.counted(atMost: IndexTable.maximumTextByteCount), as: UTF8.self)
+        String(decoding: try self.counted(atMost: IndexSection.maximumTextByteCount), as: UTF8.self)
     }
 }

@@ -150,8 +150,3 @@ struct ContentParts: Equatable, Sendable {
         self.checksums = try (0..<Self.count).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
     }
 }
-
-extension IndexSection.Kind {
-    /// The checksums of parts of the content.
-    static let parts = Self("PRTS")
-}

@@ -87,26 +87,6 @@ package struct ToolIndex: Sendable {
     }
 }
 
-extension IndexFile {
-    /// Returns the index of another tool in the place of this file; nil when there is none.
-    ///
-    /// The file must be named by the user, and belong to this one; it is never changed.
-    ///
-    /// - Throws: See ``ToolIndex``.
-    package func toolIndex() throws(BlobError) -> ToolIndex? {
-        guard self.folder == nil else { return nil }
-        let file: IndexDescriptor
-        do throws(BlobError) {
-            file = try IndexDescriptor(path: self.path)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return nil
-        }
-        guard file.isRegular, file.isOwn else { return nil }
-        return try ToolIndex(file)
-    }
-}
-
 /// A parser of such files, which reads them from front to back and keeps a bounded number of
 /// points.
 private struct ToolIndexParser {

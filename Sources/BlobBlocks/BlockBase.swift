@@ -1,0 +1,80 @@
+package import BlobCore
+import BlobIndex
+
+/// The compressed bytes of a base with random access.
+package struct BlockBase: Sendable {
+    let source: any BlobInputStreamDataSource
+    package let info: BlobInfo
+    let byteCount: Int64
+    let context: BlobContext
+
+    /// Creates the compressed bytes of `source`; nil when that has no random access or an unknown length.
+    ///
+    /// - Parameter info: The current info of `source`, whose content all readers must have.
+    package init?(_ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ context: BlobContext) {
+        guard source.traits.contains(.repeatable), info.isRandomAccess, let byteCount = info.byteCount,
+            // The number of its bits is a number, too.
+            byteCount <= .max / 8
+        else { return nil }
+        (self.source, self.info, self.byteCount, self.context) = (source, info, byteCount, context)
+    }
+
+    /// Opens a reader from an offset on.
+    func open(at byteOffset: Int64) throws(BlobError) -> BlobReader {
+        try self.source.open(at: byteOffset, matching: self.info.validator, context: self.context)
+    }
+
+    /// Returns bytes from an offset on; fewer only at the end.
+    func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
+        let reader = try self.open(at: byteOffset)
+        defer { reader.close() }
+        return try reader.bytes(atMost: count)
+    }
+}
+
+extension BlobReader {
+    /// Reads up to the end, for the checks that the base makes there; returns true when all bytes are zeros.
+    func drain() throws -> Bool {
+        var areZeros = true
+        while case let bytes = try self.bytes(atMost: 64 * 1024), !bytes.isEmpty {
+            areZeros = areZeros && bytes.allSatisfy { $0 == 0 }
+        }
+        return areZeros
+    }
+}
+
+extension Collection<UInt8> {
+    /// The little-endian number in these bytes, at most eight.
+    var littleEndian: UInt64 { self.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+/// The compressed bytes that a finder has read, and not passed over yet.
+struct FinderInput {
+    /// The number of bytes that the base is read at once.
+    private static let pieceByteCount = 256 * 1024
+
+    let base: BlobReader
+    private(set) var bytes: [UInt8] = []
+    /// The offset of the first of ``bytes`` in the compressed data.
+    private(set) var byteOffset: Int64
+
+    init(_ base: BlockBase, at byteOffset: Int64) throws(BlobError) {
+        self.base = try base.open(at: byteOffset)
+        self.byteOffset = byteOffset
+    }
+
+    /// Reads until there are `count` bytes; returns false when the base has fewer.
+    mutating func fill(_ count: Int) throws(BlobError) -> Bool {
+        while self.bytes.count < count {
+            let more = try self.base.bytes(atMost: max(Self.pieceByteCount, count - self.bytes.count))
+            guard !more.isEmpty else { return false }
+            self.bytes += more
+        }
+        return true
+    }
+
+    mutating func drop(_ count: Int) {
+        self.bytes.removeFirst(count)
+        self.byteOffset += Int64(count)
+    }
+}
