@@ -131,56 +131,41 @@ package final class MediaProcess {
     }
 }
 
-/// A picture to render as JPEG with its metadata.
-package struct RenderingJob {
-    /// The size of the decoded picture.
-    fileprivate let width: Int
-    fileprivate let height: Int
-    fileprivate let steps: [RenderStep]
-    fileprivate let quality: Int
-    /// The orientation, and the crop after it, of a JPEG for which nothing else is done; nil for any other.
-    package var lossless: (orientation: Int, crop: [RenderStep])?
-
-    /// - Parameter quality: The quality as JPEG, 1 to 100.
-    package init(width: Int, height: Int, steps: [RenderStep], quality: Int) {
-        (self.width, self.height, self.steps, self.quality) = (width, height, steps, quality)
-    }
-}
-
-/// The bytes of a picture that a helper renders. Ends the helper with itself.
+/// The bytes of a picture that a helper renders as JPEG with its metadata. Ends the helper with itself.
 package final class RenderingOutput {
     /// The memory for the coefficients of a JPEG that is turned without loss, in bytes: 24 megapixels in 4:2:0.
     private static let coefficientByteCount = 144 << 20
 
     private let process: MediaProcess
     private let file: CInt
-    private let job: RenderingJob
+    private let rendering: ExchangeFrame
     private var output: HelperOutput
 
-    /// Starts the work.
+    /// Starts the work. A JPEG that is only turned, and cropped, is not decoded if its blocks allow that.
     ///
-    /// - Parameter file: The open picture, for reading, at its beginning; stays open as long as this object is read.
-    package init(_ process: MediaProcess, _ file: CInt, _ job: RenderingJob) throws(BlobError) {
-        (self.process, self.file, self.job) = (process, file, job)
-        if let lossless = job.lossless {
-            let command = ExchangeFrame(
-                .transform, a: Int64(lossless.orientation), b: Int64(Self.coefficientByteCount),
-                payload: RenderStep.encoded(lossless.crop))
+    /// - Parameters:
+    ///   - file: The open picture, for reading, at its beginning; stays open as long as this object is read.
+    ///   - size: The size of the decoded picture.
+    ///   - quality: The quality as JPEG, 1 to 100.
+    package init(
+        _ process: MediaProcess, _ file: CInt, _ plan: RenderPlan, of size: PictureSize, isJPEG: Bool, quality: Int
+    ) throws(BlobError) {
+        (self.process, self.file) = (process, file)
+        self.rendering = ExchangeFrame(
+            .render, a: Int64(size.width), b: Int64(size.height), c: Int64(quality),
+            payload: RenderStep.encoded(plan.steps.map(RenderStep.init)))
+        guard isJPEG, let turn = plan.turnAndCrop else {
             self.output = try HelperOutput(
-                of: process.process, to: command, descriptors: [file], [.done, .declined])
-        } else {
-            self.output = try Self.rendering(process, file, job)
+                of: process.process, to: self.rendering, descriptors: [file], [.done])
+            return
         }
-    }
-
-    private static func rendering(
-        _ process: MediaProcess, _ file: CInt, _ job: RenderingJob
-    ) throws(BlobError) -> HelperOutput {
+        // Cropped after the turn.
+        let crop = turn.crop.map { turn.orientation.inverse.preimage(of: $0, in: turn.orientation.applied(to: size)) }
         let command = ExchangeFrame(
-            .render, a: Int64(job.width), b: Int64(job.height), c: Int64(job.quality),
-            payload: RenderStep.encoded(job.steps))
-        return try HelperOutput(
-            of: process.process, to: command, descriptors: [file], [.done])
+            .transform, a: Int64(turn.orientation.number), b: Int64(Self.coefficientByteCount),
+            payload: RenderStep.encoded(crop.map { [RenderStep(.crop($0))] } ?? []))
+        self.output = try HelperOutput(
+            of: process.process, to: command, descriptors: [file], [.done, .declined])
     }
 
     /// Reads the next bytes; returns their number, 0 at the end.
@@ -194,9 +179,23 @@ package final class RenderingOutput {
             guard count == 0, let answer = self.output.answer else { return count }
             switch answer.kind {
             case .error: throw MediaProcess.error(answer, "The picture cannot be rendered")
-            case .declined: self.output = try Self.rendering(self.process, self.file, self.job)
+            case .declined:
+                self.output = try HelperOutput(
+                    of: self.process.process, to: self.rendering, descriptors: [self.file], [.done])
             default: return 0
             }
         }
+    }
+}
+
+extension RenderStep {
+    fileprivate init(_ step: RenderPlan.Step) {
+        self =
+            switch step {
+            case .crop(let crop): .crop(left: crop.left, top: crop.top, width: crop.width, height: crop.height)
+            case .orientation(let orientation): .orientation(orientation.number)
+            case .affine(let matrix, let size): .affine(matrix.numbers, width: size.width, height: size.height)
+            case .table(let table): .table(table)
+            }
     }
 }

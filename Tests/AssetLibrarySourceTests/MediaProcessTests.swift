@@ -155,8 +155,9 @@ import Testing
             defer { close(picture) }
             let context = isCancelled ? BlobContext() : BlobContext(deadline: .now + .seconds(2))
             let process = try MediaProcess(for: .pictures, fault: "loop:render", context)
-            let job = RenderingJob(width: 4, height: 2, steps: [.orientation(3)], quality: 90)
-            let output = try RenderingOutput(process, picture, job)
+            let size = PictureSize(width: 4, height: 2)
+            let plan = try RenderPlan([.orientation(3)], for: size)
+            let output = try RenderingOutput(process, picture, plan, of: size, isJPEG: false, quality: 90)
             let children = try Self.children()
             try #require(children.count == 1)
             let (cancellation, start) = (context.cancellation, ContinuousClock.now)

@@ -118,17 +118,11 @@ final class RenderingPass {
         let file = try rendering.open(context)
         self.file = file
         self.header = RenderedHeader(for: plan.size)
-        var job = RenderingJob(
-            width: size.width, height: size.height, steps: plan.steps.map(\.exchanged), quality: rendering.quality)
-        if asset.media.mediaType == "image/jpeg", let turn = plan.turnAndCrop {
-            let crop = turn.crop.map {
-                turn.orientation.inverse.preimage(of: $0, in: turn.orientation.applied(to: size))
-            }
-            job.lossless = (turn.orientation.number, crop.map { [RenderPlan.Step.crop($0).exchanged] } ?? [])
-        }
         let helper: MediaProcess
         if let process { helper = process } else { helper = try MediaProcess(for: .pictures, context) }
-        self.output = try RenderingOutput(helper, file.descriptor, job)
+        self.output = try RenderingOutput(
+            helper, file.descriptor, plan, of: size, isJPEG: asset.media.mediaType == "image/jpeg",
+            quality: rendering.quality)
     }
 
     deinit { self.buffer.deallocate() }
@@ -146,18 +140,6 @@ final class RenderingPass {
             }
             let bytes = try self.header.pass(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
             if !bytes.isEmpty { return bytes }
-        }
-    }
-}
-
-extension RenderPlan.Step {
-    /// The step as the helper gets it.
-    fileprivate var exchanged: RenderStep {
-        switch self {
-        case .crop(let crop): .crop(left: crop.left, top: crop.top, width: crop.width, height: crop.height)
-        case .orientation(let orientation): .orientation(orientation.number)
-        case .affine(let matrix, let size): .affine(matrix.numbers, width: size.width, height: size.height)
-        case .table(let table): .table(table)
         }
     }
 }
@@ -204,78 +186,5 @@ private final class RenditionStream: BlobByteStream {
             guard !self.rest.isEmpty || self.hasher.finalize() == self.sha256 else { throw Rendering.isAnother }
         }
         return .moving(&self.rest, to: &output)
-    }
-}
-
-/// The picture that was rendered last, and the pictures that are being rendered, each once.
-final class RenditionCache: Sendable {
-    /// The length of the longest picture that is kept by default, in bytes.
-    static let defaultByteLimit = 32 << 20
-
-    /// The time between two looks at the deadline of a job that waits for another one.
-    private static let interval = Duration.seconds(1)
-
-    private struct State {
-        var last: (key: Rendering.Key, rendition: Rendition)?
-        var waiters: [Rendering.Key: [WaitSignal]] = [:]
-        var rendererVersion: String?
-        var byteLimit = RenditionCache.defaultByteLimit
-    }
-
-    private enum Step {
-        case use(Rendition)
-        case render
-        case wait(WaitSignal)
-    }
-
-    private let state = Locked(State())
-
-    /// The version of the renderer; nil until it is known.
-    var rendererVersion: String? {
-        get { self.state.withLock { $0.rendererVersion } }
-        set { self.state.withLock { $0.rendererVersion = newValue } }
-    }
-
-    /// The length of the longest picture that is kept, in bytes; a variable for tests.
-    var byteLimit: Int {
-        get { self.state.withLock { $0.byteLimit } }
-        set { self.state.withLock { $0.byteLimit = newValue } }
-    }
-
-    /// Returns the picture with a key; renders it unless it is there, or another job does.
-    ///
-    /// - Throws: Errors of `render`, and of the context of a job that waits.
-    func rendition(
-        _ key: Rendering.Key, _ context: BlobContext, _ render: () throws(BlobError) -> Rendition
-    ) throws(BlobError) -> Rendition {
-        while true {
-            try context.check()
-            switch self.state.withLock({ self.step(key, &$0) }) {
-            case .use(let rendition): return rendition
-            case .wait(let signal):
-                let registration = context.cancellation.onCancel { signal.signal() }
-                _ = signal.wait(for: Self.interval)
-                registration.cancel()
-            case .render:
-                let result = Result { () throws(BlobError) in try render() }
-                let waiters = self.state.withLock { state in
-                    if case .success(let rendition) = result { state.last = (key, rendition) }
-                    return state.waiters.removeValue(forKey: key) ?? []
-                }
-                for waiter in waiters { waiter.signal() }
-                return try result.get()
-            }
-        }
-    }
-
-    private func step(_ key: Rendering.Key, _ state: inout State) -> Step {
-        if let last = state.last, last.key == key { return .use(last.rendition) }
-        guard state.waiters[key] != nil else {
-            state.waiters[key] = []
-            return .render
-        }
-        let signal = WaitSignal()
-        state.waiters[key]?.append(signal)
-        return .wait(signal)
     }
 }

@@ -1,0 +1,74 @@
+import BlobCore
+
+/// The picture that was rendered last, and the pictures that are being rendered, each once.
+final class RenditionCache: Sendable {
+    /// The length of the longest picture that is kept by default, in bytes.
+    static let defaultByteLimit = 32 << 20
+
+    /// The time between two looks at the deadline of a job that waits for another one.
+    private static let interval = Duration.seconds(1)
+
+    private struct State {
+        var last: (key: Rendering.Key, rendition: Rendition)?
+        var waiters: [Rendering.Key: [WaitSignal]] = [:]
+        var rendererVersion: String?
+        var byteLimit = RenditionCache.defaultByteLimit
+    }
+
+    private enum Step {
+        case use(Rendition)
+        case render
+        case wait(WaitSignal)
+    }
+
+    private let state = Locked(State())
+
+    /// The version of the renderer; nil until it is known.
+    var rendererVersion: String? {
+        get { self.state.withLock { $0.rendererVersion } }
+        set { self.state.withLock { $0.rendererVersion = newValue } }
+    }
+
+    /// The length of the longest picture that is kept, in bytes; a variable for tests.
+    var byteLimit: Int {
+        get { self.state.withLock { $0.byteLimit } }
+        set { self.state.withLock { $0.byteLimit = newValue } }
+    }
+
+    /// Returns the picture with a key; renders it unless it is there, or another job does.
+    ///
+    /// - Throws: Errors of `render`, and of the context of a job that waits.
+    func rendition(
+        _ key: Rendering.Key, _ context: BlobContext, _ render: () throws(BlobError) -> Rendition
+    ) throws(BlobError) -> Rendition {
+        while true {
+            try context.check()
+            switch self.state.withLock({ self.step(key, &$0) }) {
+            case .use(let rendition): return rendition
+            case .wait(let signal):
+                let registration = context.cancellation.onCancel { signal.signal() }
+                _ = signal.wait(for: Self.interval)
+                registration.cancel()
+            case .render:
+                let result = Result { () throws(BlobError) in try render() }
+                let waiters = self.state.withLock { state in
+                    if case .success(let rendition) = result { state.last = (key, rendition) }
+                    return state.waiters.removeValue(forKey: key) ?? []
+                }
+                for waiter in waiters { waiter.signal() }
+                return try result.get()
+            }
+        }
+    }
+
+    private func step(_ key: Rendering.Key, _ state: inout State) -> Step {
+        if let last = state.last, last.key == key { return .use(last.rendition) }
+        guard state.waiters[key] != nil else {
+            state.waiters[key] = []
+            return .render
+        }
+        let signal = WaitSignal()
+        state.waiters[key]?.append(signal)
+        return .wait(signal)
+    }
+}

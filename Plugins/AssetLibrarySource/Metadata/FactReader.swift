@@ -1,0 +1,54 @@
+import BlobCore
+import BlobHelper
+import HelperExchange
+
+/// A reader of the facts of many files, which starts a helper for the first picture. Has one owner.
+final class FactReader {
+    /// The reason why there is no helper; nil as long as none was missed.
+    private(set) var missing: BlobError?
+    private var process: MediaProcess?
+    private let path: String?
+    private let context: BlobContext
+
+    /// - Parameter path: The path of the helper; nil to look for it.
+    init(path: String? = nil, _ context: BlobContext) { (self.path, self.context) = (path, context) }
+
+    /// Describes a file by its headers, and by its metadata if there is a helper.
+    ///
+    /// - Returns: The description, and true unless a helper may add to it later. A file whose metadata is damaged keeps
+    ///   the facts of its headers.
+    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. Any other error leaves the
+    ///   facts of the headers.
+    func describe(_ file: OriginalFile) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
+        var media = MediaDescription(file.headerBytes)
+        let format = MediaFormat(signature: file.headerBytes.prefix(MediaFormat.signatureByteCount))
+        guard format?.hasFacts == true else { return (media, true) }
+        guard self.missing == nil else { return (media, false) }
+        do throws(BlobError) {
+            media.add(try self.runningProcess().facts(of: file.descriptor, byteCount: file.snapshot.byteCount))
+            return (media, true)
+        } catch {
+            try self.context.check()
+            // After a crash, the next file gets another helper.
+            if self.process?.failure != nil { self.process = nil }
+            if error.code == .unavailable { self.missing = error }
+            return (media, error.code == .corrupted || error.code == .limitExceeded)
+        }
+    }
+
+    private func runningProcess() throws(BlobError) -> MediaProcess {
+        if let process { return process }
+        let process = try MediaProcess(for: .facts, at: self.path, self.context)
+        self.process = process
+        return process
+    }
+}
+
+extension OriginalFile {
+    /// The bytes of the file, for parsers of headers.
+    var headerBytes: HeaderBytes {
+        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
+            (try? self.fill(buffer, at: offset)) ?? 0
+        }
+    }
+}
