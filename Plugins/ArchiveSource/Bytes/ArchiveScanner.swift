@@ -52,7 +52,7 @@ final class ArchiveScanner {
             try self.fill(from: byteOffset, 1)
         }
         let place = Int(byteOffset - self.start)
-        return UnsafeRawBufferPointer(rebasing: self.buffer[place..<min(self.count, place + Int(clamping: count))])
+        return UnsafeRawBufferPointer(rebasing: self.buffer[place..<self.count].prefix(Int(clamping: count)))
     }
 
     /// Appends bytes at an offset straight from the base, which spares a copy.
