@@ -71,6 +71,9 @@ demo: release
 demo-picture: release
 	Examples/demo_picture.py $(BLOB)
 
+# What tests use is built in this way; BUILD=: builds nothing, for what is built already.
+BUILD := swift build
+
 # Tests that compute, or wait for processes and servers, for minutes run separately: tests that wait for a task would have
 # to wait for them. At most two tests a core run at once: with all of them begun, each wait lasts as long as their turns.
 LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Examples|GzipSource|HTTPSource|S3Source)Tests\.
@@ -80,7 +83,7 @@ test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: export BLOBSTREAMS_THREAD_LIMIT = 100
 test: DEBIAN_PACKAGES += $(HEADER_PACKAGES)
 test: setup
-	swift build --build-tests
+	$(BUILD) --build-tests
 	swift test --skip-build --skip '$(LONG_TESTS)'
 	swift test --skip-build --filter '$(LONG_TESTS)'
 
@@ -119,7 +122,7 @@ fuzz: setup
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
-	for product in blob blob-archive-helper blob-receive; do swift build --product $$product || exit 1; done
+	for product in blob blob-archive-helper blob-receive; do $(BUILD) --product $$product || exit 1; done
 	Tests/hostile_archives.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,5)
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
@@ -130,7 +133,7 @@ ASSET_RUNS := 100
 ASSET_BYTES := 200000000
 ASSET_SEED :=
 asset-changes: setup
-	swift build --product blob
+	$(BUILD) --product blob
 	Tests/asset_changes.py .build/debug/blob --runs $(ASSET_RUNS) --bytes $(ASSET_BYTES) $(if $(ASSET_SEED),--seed $(ASSET_SEED))
 
 # Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own, and stores there.
@@ -139,7 +142,7 @@ $(STORE)/bin/swift-proxy-server:
 	python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore
 
 s3-check: setup $(STORE)/bin/swift-proxy-server
-	swift build --build-tests
+	$(BUILD) --build-tests
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter 'OpenStack.*Tests'
 
 # Forms of `blob form`, read by the parsers of servers: those of PyPI in a folder of their own, and what is installed of
@@ -148,13 +151,13 @@ PARSERS := .build/parsers
 form-check: setup
 	test -x $(PARSERS)/bin/python || { python3 -m venv $(PARSERS) && $(PARSERS)/bin/pip install -q werkzeug django aiohttp \
 	  starlette python-multipart multipart falcon tornado; }
-	swift build --product blob
+	$(BUILD) --product blob
 	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
 
 # Compares `blob test` with `gzip -t`, `unzip -t` and their relatives, over the archives in CORPUS.
 test-check: setup
 	$(if $(CORPUS),,$(error CORPUS names a folder of archives))
-	swift build --product blob --product blob-archive-helper
+	$(BUILD) --product blob --product blob-archive-helper
 	Tests/TestCheck/run.py .build/debug/blob $(CORPUS) --known Tests/TestCheck/differences.tsv
 
 # Cuts lines in 200 ways and reads them, and counts those of a large gzip, with Spark (PyPI; Java from Debian) and the
@@ -172,7 +175,7 @@ spark-check: release $(SPARK)/bin/spark-submit
 SPARK_SEED :=
 CLUSTER = $(SPARK)/bin/python Tests/SparkCheck/cluster.py .build/debug/blob $(if $(SPARK_SEED),--seed $(SPARK_SEED))
 spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
-	swift build --product blob
+	$(BUILD) --product blob
 	$(CLUSTER)
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(CLUSTER) --store s3://bucket/job/ --bytes 600000000
 
@@ -181,20 +184,20 @@ spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
 PICKER := .build/picker
 picker-check: setup
 	test -x $(PICKER)/bin/python || { python3 -m venv $(PICKER) && $(PICKER)/bin/pip install -q websockets pillow; }
-	for product in blob blob-receive blob-media-helper AssetPicker; do swift build --product $$product || exit 1; done
+	for product in blob blob-receive blob-media-helper AssetPicker; do $(BUILD) --product $$product || exit 1; done
 	$(PICKER)/bin/python Tests/PickerCheck/run.py .build/debug --pictures $(PICKER)/pictures
 
 # Kills uploads of a file to that store, S3_KILLS times at random places, and compares what is there in the end.
 S3_KILLS := 50
 s3-kills: setup $(STORE)/bin/swift-proxy-server
-	swift build --product blob
+	$(BUILD) --product blob
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(STORE)/bin/python Tests/s3_kills.py .build/debug/blob --kills $(S3_KILLS)
 
 # Interrupts uploads by the IETF's draft to a server of NIOResumableUpload, DRAFT_KILLS times each.
 DRAFT_KILLS := 50
 DRAFT_PEER := -c release --package-path Tests/DraftPeer --scratch-path .build-draft
 draft-check: setup
-	swift build --product blob
+	$(BUILD) --product blob
 	swift build $(DRAFT_PEER)
 	Tests/draft_kills.py .build/debug/blob .build-draft/release/DraftPeer --kills $(DRAFT_KILLS)
 
@@ -203,7 +206,7 @@ draft-check: setup
 SOAK_SECONDS := 60
 SOAK_FILES := .build/soak-files
 soak: setup
-	for product in blob blob-archive-helper blob-receive soak; do swift build --product $$product || exit 1; done
+	for product in blob blob-archive-helper blob-receive soak; do $(BUILD) --product $$product || exit 1; done
 	rm -rf $(SOAK_FILES) && Tests/SystemCallFaults/fixtures.py $(SOAK_FILES)
 	SOAK_SECONDS=$(SOAK_SECONDS) .build/debug/soak $(SOAK_FILES)
 
