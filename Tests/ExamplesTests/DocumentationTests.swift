@@ -180,6 +180,8 @@ import Testing
             [
                 "swiftc", "-typecheck", "-swift-version", "6", "-I",
                 productsFolder.appendingPathComponent("Modules").path,
+                // What the headers of libraries that are loaded late have in common.
+                "-Xcc", "-I\(root.appendingPathComponent("Sources/CLibraries/CLoading/include").path)",
             ]
             + mapArguments + [file.path]
         process.standardError = pipe
