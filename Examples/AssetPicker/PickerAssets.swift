@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import Foundation
 
 /// The list of a catalogue, in pages, and its thumbnails.
@@ -70,3 +71,4 @@ struct BlockingWork: Sendable {
         }
     }
 }
+#endif

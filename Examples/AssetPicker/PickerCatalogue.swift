@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
@@ -63,3 +64,4 @@ extension CataloguedAsset {
         self.media.captureTime ?? self.modificationDate?.ISO8601Format() ?? ""
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import ArgumentParser
 import AssetLibrarySource
 import BlobStreamsStandard
@@ -88,3 +89,11 @@ struct PickerCommand: AsyncParsableCommand {
 }
 
 extension UploadForm: ExpressibleByArgument {}
+#else
+import BlobCommandLine
+
+/// The program in a build without its traits.
+@main enum Main {
+    static func main() { endWithoutTrait("Receiver and Photos", "AssetPicker") }
+}
+#endif

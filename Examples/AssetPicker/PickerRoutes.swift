@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobStreamsStandard
 import Foundation
 import NIOHTTP1
@@ -120,3 +121,4 @@ private struct UploadsAnswer: Encodable {
     let version: Int
     let uploads: [UploadItem]
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobStreamsStandard
 import Foundation
 import NIOCore
@@ -101,3 +102,4 @@ struct PickerServer: Sendable {
         "X-Content-Type-Options": "nosniff",
     ]
 }
+#endif

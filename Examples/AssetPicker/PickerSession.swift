@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import Foundation
 import NIOHTTP1
 
@@ -55,3 +56,4 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     private static func file(in folder: URL) -> URL { folder.appendingPathComponent("session.json") }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobStreamsStandard
 import BlobTransfer
 import Foundation
@@ -150,3 +151,4 @@ actor PickerUploads {
 
     private static func file(in folder: URL) -> URL { folder.appendingPathComponent("uploads.json") }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import NIOCore
 import NIOHTTP1
 
@@ -36,3 +37,4 @@ final class RequestDeadline: ChannelDuplexHandler {
         self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import Foundation
 
 /// One asset on its way to the server.
@@ -98,3 +99,4 @@ struct UploadQueue: Equatable, Sendable {
         self.version += 1
     }
 }
+#endif

@@ -4,66 +4,66 @@ import ExampleProgram
 import Foundation
 
 #if Photos
-    /// Sends all assets of a library by tus, without a copy of any.
-    ///
-    /// Killed and started again with the same folder of state, it sends only what the server does not have.
-    func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
-        let library = try AssetLibrary(at: URL(fileURLWithPath: path))
-        let folder = URL(fileURLWithPath: state)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let list = try UploadedList(at: folder.appendingPathComponent("uploaded").path)
-        var missing: [Asset] = []
-        try library.forEachAsset { asset in
-            guard !list.contains(asset) else { return }
-            if asset.isMissing { ExampleProgram.report("missing: \(asset.locator)") } else { missing.append(asset) }
-        }
-        ExampleProgram.report("\(missing.count) assets to upload, \(list.count) uploaded before")
-        // The first error ends all; the next start continues.
-        try await withThrowingTaskGroup(of: Asset.self) { group in
-            for (index, asset) in missing.enumerated() {
-                // Four at a time: small ones wait for answers most of the time.
-                if index >= 4, let asset = try await group.next() { try list.add(asset) }
-                group.addTask {
-                    var uploader = ResumableUploader(BlobUploadRequest(.post, url))
-                    uploader.stateFile = UploadStateFile(path: folder.appendingPathComponent("\(asset.id).upload").path)
-                    uploader.request.onProgress = {
-                        ExampleProgram.report("\(asset.name ?? "-"): \($0) of \($1 ?? 0) bytes")
-                    }
-                    _ = try await uploader.upload(library.source(for: asset.id))
-                    return asset
+/// Sends all assets of a library by tus, without a copy of any.
+///
+/// Killed and started again with the same folder of state, it sends only what the server does not have.
+func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
+    let library = try AssetLibrary(at: URL(fileURLWithPath: path))
+    let folder = URL(fileURLWithPath: state)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let list = try UploadedList(at: folder.appendingPathComponent("uploaded").path)
+    var missing: [Asset] = []
+    try library.forEachAsset { asset in
+        guard !list.contains(asset) else { return }
+        if asset.isMissing { ExampleProgram.report("missing: \(asset.locator)") } else { missing.append(asset) }
+    }
+    ExampleProgram.report("\(missing.count) assets to upload, \(list.count) uploaded before")
+    // The first error ends all; the next start continues.
+    try await withThrowingTaskGroup(of: Asset.self) { group in
+        for (index, asset) in missing.enumerated() {
+            // Four at a time: small ones wait for answers most of the time.
+            if index >= 4, let asset = try await group.next() { try list.add(asset) }
+            group.addTask {
+                var uploader = ResumableUploader(BlobUploadRequest(.post, url))
+                uploader.stateFile = UploadStateFile(path: folder.appendingPathComponent("\(asset.id).upload").path)
+                uploader.request.onProgress = {
+                    ExampleProgram.report("\(asset.name ?? "-"): \($0) of \($1 ?? 0) bytes")
                 }
+                _ = try await uploader.upload(library.source(for: asset.id))
+                return asset
             }
-            for try await asset in group { try list.add(asset) }
         }
-        print("uploaded \(missing.count) assets")
+        for try await asset in group { try list.add(asset) }
+    }
+    print("uploaded \(missing.count) assets")
+}
+
+/// A file with a line for each content of an asset that the server has: an asset that changes is uploaded again.
+private final class UploadedList {
+    private let lines: Set<String>
+    private let output: FileHandle
+
+    init(at path: String) throws {
+        if !FileManager.default.fileExists(atPath: path) {
+            _ = FileManager.default.createFile(atPath: path, contents: nil)
+        }
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        self.lines = Set(text.split(separator: "\n").map(String.init))
+        self.output = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try self.output.seekToEnd()
     }
 
-    /// A file with a line for each content of an asset that the server has: an asset that changes is uploaded again.
-    private final class UploadedList {
-        private let lines: Set<String>
-        private let output: FileHandle
+    var count: Int { self.lines.count }
 
-        init(at path: String) throws {
-            if !FileManager.default.fileExists(atPath: path) {
-                _ = FileManager.default.createFile(atPath: path, contents: nil)
-            }
-            let text = try String(contentsOfFile: path, encoding: .utf8)
-            self.lines = Set(text.split(separator: "\n").map(String.init))
-            self.output = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-            try self.output.seekToEnd()
-        }
+    func contains(_ asset: Asset) -> Bool { self.lines.contains(Self.line(asset)) }
 
-        var count: Int { self.lines.count }
+    func add(_ asset: Asset) throws { try self.output.write(contentsOf: Data("\(Self.line(asset))\n".utf8)) }
 
-        func contains(_ asset: Asset) -> Bool { self.lines.contains(Self.line(asset)) }
-
-        func add(_ asset: Asset) throws { try self.output.write(contentsOf: Data("\(Self.line(asset))\n".utf8)) }
-
-        private static func line(_ asset: Asset) -> String { "\(asset.id) \(asset.generation)" }
-    }
+    private static func line(_ asset: Asset) -> String { "\(asset.id) \(asset.generation)" }
+}
 #else
-    /// Throws: the part of asset libraries is off.
-    func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
-        throw BlobError(.unsupported, "This build leaves out asset libraries.")
-    }
+/// Throws: the part of asset libraries is off.
+func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
+    throw BlobError(.unsupported, "This build leaves out asset libraries.")
+}
 #endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 
@@ -59,3 +60,4 @@ extension Asset {
             byteCount: self.byteCount, mediaType: self.media.mediaType, name: self.name, validator: self.validator)
     }
 }
+#endif

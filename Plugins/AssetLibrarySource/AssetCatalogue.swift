@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 
@@ -143,3 +144,4 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
         return Int64(hasher.finalize()) & .max
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 import GRDB
@@ -329,3 +330,4 @@ extension BlobError {
         }
     }
 }
+#endif

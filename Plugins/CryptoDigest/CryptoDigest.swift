@@ -2,7 +2,7 @@ public import BlobCore
 package import BlobPlatform
 
 #if Crypto
-    import Crypto
+import Crypto
 #endif
 
 /// A digest of swift-crypto, for `source.hashing(with:)`.
@@ -36,45 +36,45 @@ public struct CryptoDigest: BlobDigest {
 }
 
 #if Crypto
-    extension CryptoDigest {
-        private static let isAvailable = true
+extension CryptoDigest {
+    private static let isAvailable = true
 
-        /// Creates a hasher that has received no bytes. Traps without the trait `Crypto`.
-        public func makeHasher() -> any BlobHasher {
-            switch self.function {
-            case .sha256: CryptoHasher<SHA256>()
-            case .sha384: CryptoHasher<SHA384>()
-            case .sha512: CryptoHasher<SHA512>()
-            case .sha1: CryptoHasher<Insecure.SHA1>()
-            case .md5: CryptoHasher<Insecure.MD5>()
-            }
-        }
-
-        /// Returns the HMAC (RFC 2104) of bytes by SHA-256.
-        package static func authenticationCode(of bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
-            Array(HMAC<SHA256>.authenticationCode(for: bytes, using: SymmetricKey(data: key)))
+    /// Creates a hasher that has received no bytes. Traps without the trait `Crypto`.
+    public func makeHasher() -> any BlobHasher {
+        switch self.function {
+        case .sha256: CryptoHasher<SHA256>()
+        case .sha384: CryptoHasher<SHA384>()
+        case .sha512: CryptoHasher<SHA512>()
+        case .sha1: CryptoHasher<Insecure.SHA1>()
+        case .md5: CryptoHasher<Insecure.MD5>()
         }
     }
 
-    private struct CryptoHasher<Function: HashFunction>: BlobHasher {
-        private var function = Function()
-
-        mutating func update(_ bytes: UnsafeRawBufferPointer) { self.function.update(bufferPointer: bytes) }
-
-        mutating func finalize() -> [UInt8] { Array(self.function.finalize()) }
+    /// Returns the HMAC (RFC 2104) of bytes by SHA-256.
+    package static func authenticationCode(of bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: SymmetricKey(data: key)))
     }
+}
+
+private struct CryptoHasher<Function: HashFunction>: BlobHasher {
+    private var function = Function()
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) { self.function.update(bufferPointer: bytes) }
+
+    mutating func finalize() -> [UInt8] { Array(self.function.finalize()) }
+}
 #else
-    extension CryptoDigest {
-        private static let isAvailable = false
-        private static let missingTrait = "Digests need the trait Crypto of the package BlobStreams, which is off."
+extension CryptoDigest {
+    private static let isAvailable = false
+    private static let missingTrait = "Digests need the trait Crypto of the package BlobStreams, which is off."
 
-        /// Traps: the trait `Crypto` is off.
-        public func makeHasher() -> any BlobHasher { preconditionFailure(Self.missingTrait) }
+    /// Traps: the trait `Crypto` is off.
+    public func makeHasher() -> any BlobHasher { preconditionFailure(Self.missingTrait) }
 
-        package static func authenticationCode(of bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
-            preconditionFailure(Self.missingTrait)
-        }
+    package static func authenticationCode(of bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
+        preconditionFailure(Self.missingTrait)
     }
+}
 #endif
 
 extension CryptoDigest {

@@ -1,9 +1,9 @@
 import BlobPlatform
 
 #if canImport(Darwin)
-    private let descriptorLimit = RLIMIT_NOFILE
+private let descriptorLimit = RLIMIT_NOFILE
 #else
-    private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 #endif
 
 /// Lets this process open `count` descriptors, or as many as the system allows; never fewer than before.

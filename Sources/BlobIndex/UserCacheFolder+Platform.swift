@@ -13,17 +13,17 @@ struct UserCacheFolder {
     init?(_ variable: (String) -> String? = { getenv($0).map { String(cString: $0) } }) {
         let home = Self.absolute(variable("HOME"))
         #if canImport(Darwin)
-            guard let home else { return nil }
-            self.init(path: "\(home)/Library/Caches", root: home)
+        guard let home else { return nil }
+        self.init(path: "\(home)/Library/Caches", root: home)
         #else
-            // XDG Base Directory Specification. A folder that is named for caches is made with those above it.
-            if let caches = Self.absolute(variable("XDG_CACHE_HOME")) {
-                self.init(path: caches, root: "/")
-            } else if let home {
-                self.init(path: "\(home)/.cache", root: home)
-            } else {
-                return nil
-            }
+        // XDG Base Directory Specification. A folder that is named for caches is made with those above it.
+        if let caches = Self.absolute(variable("XDG_CACHE_HOME")) {
+            self.init(path: caches, root: "/")
+        } else if let home {
+            self.init(path: "\(home)/.cache", root: home)
+        } else {
+            return nil
+        }
         #endif
     }
 
@@ -39,9 +39,9 @@ extension stat {
     /// The time of the last read or write of the file in nanoseconds since 1970, as far as the file system records it.
     var lastUse: Int64 {
         #if canImport(Darwin)
-            let times = [self.st_atimespec, self.st_mtimespec]
+        let times = [self.st_atimespec, self.st_mtimespec]
         #else
-            let times = [self.st_atim, self.st_mtim]
+        let times = [self.st_atim, self.st_mtim]
         #endif
         return times.reduce(.min) { max($0, Int64($1.tv_sec) * 1_000_000_000 + Int64($1.tv_nsec)) }
     }

@@ -24,22 +24,22 @@ final class FileSystem {
     }
 
     #if canImport(Glibc)
-        // Not declared in Swift's module of the C library.
-        private static let syncfs = dlsym(nil, "syncfs").map {
-            unsafeBitCast($0, to: (@convention(c) (CInt) -> CInt).self)
-        }
+    // Not declared in Swift's module of the C library.
+    private static let syncfs = dlsym(nil, "syncfs").map {
+        unsafeBitCast($0, to: (@convention(c) (CInt) -> CInt).self)
+    }
 
-        static var canSynchronize: Bool { self.syncfs != nil }
+    static var canSynchronize: Bool { self.syncfs != nil }
 
-        /// Waits until all writes are on the disk, in the time that one file takes (syncfs(2)).
-        func synchronize() throws(BlobError) {
-            guard let syncfs = Self.syncfs, syncfs(self.descriptor) != 0 else { return }
-            throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
-        }
+    /// Waits until all writes are on the disk, in the time that one file takes (syncfs(2)).
+    func synchronize() throws(BlobError) {
+        guard let syncfs = Self.syncfs, syncfs(self.descriptor) != 0 else { return }
+        throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
+    }
     #else
-        static var canSynchronize: Bool { false }
+    static var canSynchronize: Bool { false }
 
-        func synchronize() throws(BlobError) {}
+    func synchronize() throws(BlobError) {}
     #endif
 }
 
@@ -47,10 +47,10 @@ final class FileSystem {
 /// the file does not release. Not declared in Swift's module of the C library.
 enum DescriptionLock {
     #if canImport(Darwin)
-        static let set: CInt = 90
-        static let get: CInt = 92
+    static let set: CInt = 90
+    static let get: CInt = 92
     #else
-        static let set: CInt = 37
-        static let get: CInt = 36
+    static let set: CInt = 37
+    static let get: CInt = 36
     #endif
 }

@@ -1,236 +1,236 @@
 #if AsyncHTTPClient
-    public import AsyncHTTPClient
-    public import BlobCore
-    internal import NIOCore
+public import AsyncHTTPClient
+public import BlobCore
+internal import NIOCore
 
-    /// The reading of a source for the body of one request.
+/// The reading of a source for the body of one request.
+///
+/// If the length is known, a buffer is returned once the read after it has returned, so that the body becomes
+/// complete only when the source has verified its end.
+final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reader and buffers to one call at a time.
+    private struct State {
+        var isReading = false
+        var isStopped = false
+        var outcome: Result<Void, BlobError>?
+    }
+
+    /// The facts about the bytes, final.
+    let info: BlobInfo
+    private let buffers: BodyBuffers
+    private let cancellation: BlobCancellation
+    private let state = Locked(State())
+    private let end = Gate()
+    private var held: ByteBuffer?  // Read, and not returned yet.
+
+    /// Opens a source and reads its first bytes. Of an empty one this is the end, which must be verified before a
+    /// length of 0 is announced.
+    init(
+        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
+    ) async throws(BlobError) {
+        let context = context.makeChild()
+        self.cancellation = context.cancellation
+        let buffers = BodyBuffers(try source.withoutBlocking.open(matching: validator, context: context))
+        self.held = try await buffers.next(endingWith: context.cancellation)
+        self.info = buffers.info
+        self.buffers = buffers
+        // No byte of an empty body is asked for.
+        if self.held == nil { self.finish(.success(())) }
+    }
+
+    deinit { self.buffers.close() }
+
+    /// Returns the next bytes of the body; nil at its end. Called by one task.
+    func next() async throws(BlobError) -> ByteBuffer? {
+        let isStopped = self.state.withLock { state in
+            state.isReading = !state.isStopped
+            return state.isStopped
+        }
+        guard !isStopped else { throw BlobError(.cancelled, "The request has ended.", operation: "read") }
+        defer { self.endRead() }
+        do throws(BlobError) {
+            let buffer = try await self.nextBuffer()
+            if buffer == nil { self.finish(.success(())) }
+            return buffer
+        } catch {
+            self.finish(.failure(error))
+            throw error
+        }
+    }
+
+    /// Waits until the whole body was returned; throws the error for which it was not.
+    func waitForEnd() async throws(BlobError) {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { self.end.enter($0) }
+        } onCancel: {
+            self.stop()
+        }
+        try self.state.withLock { $0.outcome }?.get()
+    }
+
+    /// The error for which the body is not whole; nil if there is none yet.
+    var failure: BlobError? {
+        guard case .failure(let error) = self.state.withLock({ $0.outcome }) else { return nil }
+        return error
+    }
+
+    /// Sets the outcome, unless there is one.
+    func finish(_ outcome: Result<Void, BlobError>) {
+        self.state.withLock { $0.outcome = $0.outcome ?? outcome }
+        self.end.open()
+    }
+
+    /// Ends the reading. A read that is under way closes the reader when it returns.
+    func stop() {
+        self.finish(.failure(BlobError(.cancelled, "The request has ended.", operation: "read")))
+        self.cancellation.cancel()
+        let isReading = self.state.withLock { state in
+            defer { state.isStopped = true }
+            return state.isReading || state.isStopped
+        }
+        if !isReading { self.close() }
+    }
+
+    private func nextBuffer() async throws(BlobError) -> ByteBuffer? {
+        guard self.info.byteCount != nil else {
+            if let first = self.held.take() { return first }
+            return try await self.buffers.next()
+        }
+        guard let ready = self.held else { return nil }
+        self.held = try await self.buffers.next()
+        return ready
+    }
+
+    private func endRead() {
+        let mustClose = self.state.withLock { state in
+            state.isReading = false
+            return state.isStopped || state.outcome != nil
+        }
+        if mustClose { self.close() }
+    }
+
+    private func close() {
+        self.held = nil
+        self.buffers.close()
+    }
+}
+
+/// Reads a source into buffers of NIO, and uses each again when the connection has released it.
+final class BodyBuffers {
+    /// The maximum size of a buffer in bytes; reading from the page cache is fastest with it.
+    private static let maximumByteCount = 128 * 1024
+
+    private static let minimumByteCount = 4 * 1024
+
+    /// The number of buffers that are kept: one is held back, and one or two are being sent.
+    private static let maximumCount = 3
+
+    private let reader: BlobReader
+    private var used: [ByteBuffer] = []  // The oldest is first.
+
+    /// - Parameter reader: A reader that does not block, at its first byte; ``close()`` closes it.
+    init(_ reader: BlobReader) { self.reader = reader }
+
+    /// The facts about the bytes, which are final once the first bytes or the end were read.
+    var info: BlobInfo { self.reader.info }
+
+    /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if there is one.
+    func next(endingWith cancellation: BlobCancellation? = nil) async throws(BlobError) -> ByteBuffer? {
+        while true {
+            var buffer = self.used.count < Self.maximumCount ? ByteBuffer() : self.used.removeFirst()
+            let result = try self.read(into: &buffer)
+            if result == .bytes { self.used.append(buffer) }
+            switch result {
+            case .bytes: return buffer
+            case .end: return nil
+            case .notYet: await self.wait(cancellation)
+            }
+        }
+    }
+
+    func close() {
+        self.used = []
+        self.reader.close()
+    }
+
+    private func read(into buffer: inout ByteBuffer) throws(BlobError) -> BlobReadResult {
+        let wanted = Int(clamping: self.reader.info.byteCount ?? .max)
+        let byteCount = min(max(wanted, Self.minimumByteCount), Self.maximumByteCount)
+        var result = BlobReadResult.end
+        do {
+            // Allocates only if the connection still has the buffer.
+            buffer.clear(minimumCapacity: byteCount)
+            try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: byteCount) { memory in
+                var output = OutputRawSpan(buffer: memory, initializedCount: 0)
+                result = try self.reader.read(into: &output)
+                return output.finalize(for: memory)
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        return result
+    }
+
+    private func wait(_ cancellation: BlobCancellation?) async {
+        let gate = Gate()
+        self.reader.whenReadable(BlobWaker { gate.open() })
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { gate.enter($0) }
+        } onCancel: {
+            cancellation?.cancel()
+        }
+    }
+}
+
+/// The bytes of a ``BodyReading`` as async-http-client takes them. Iterated once.
+struct BodySequence: AsyncSequence, Sendable {
+    let reading: BodyReading
+
+    func makeAsyncIterator() -> Iterator { Iterator(self.reading) }
+
+    /// An object: its release reveals a request that ended before its body did.
+    final class Iterator: AsyncIteratorProtocol {
+        private let reading: BodyReading
+
+        init(_ reading: BodyReading) { self.reading = reading }
+
+        deinit {
+            let error = BlobError(.io, "The server ended the request before it was whole.", operation: "write")
+            self.reading.finish(.failure(error))
+        }
+
+        func next() async throws -> ByteBuffer? { try await self.reading.next() }
+    }
+}
+
+extension HTTPClientRequest.Body {
+    /// Returns a body that streams a source, and becomes whole only when the source has verified its end.
     ///
-    /// If the length is known, a buffer is returned once the read after it has returned, so that the body becomes
-    /// complete only when the source has verified its end.
-    final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reader and buffers to one call at a time.
-        private struct State {
-            var isReading = false
-            var isStopped = false
-            var outcome: Result<Void, BlobError>?
-        }
-
-        /// The facts about the bytes, final.
-        let info: BlobInfo
-        private let buffers: BodyBuffers
-        private let cancellation: BlobCancellation
-        private let state = Locked(State())
-        private let end = Gate()
-        private var held: ByteBuffer?  // Read, and not returned yet.
-
-        /// Opens a source and reads its first bytes. Of an empty one this is the end, which must be verified before a
-        /// length of 0 is announced.
-        init(
-            _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
-        ) async throws(BlobError) {
-            let context = context.makeChild()
-            self.cancellation = context.cancellation
-            let buffers = BodyBuffers(try source.withoutBlocking.open(matching: validator, context: context))
-            self.held = try await buffers.next(endingWith: context.cancellation)
-            self.info = buffers.info
-            self.buffers = buffers
-            // No byte of an empty body is asked for.
-            if self.held == nil { self.finish(.success(())) }
-        }
-
-        deinit { self.buffers.close() }
-
-        /// Returns the next bytes of the body; nil at its end. Called by one task.
-        func next() async throws(BlobError) -> ByteBuffer? {
-            let isStopped = self.state.withLock { state in
-                state.isReading = !state.isStopped
-                return state.isStopped
-            }
-            guard !isStopped else { throw BlobError(.cancelled, "The request has ended.", operation: "read") }
-            defer { self.endRead() }
-            do throws(BlobError) {
-                let buffer = try await self.nextBuffer()
-                if buffer == nil { self.finish(.success(())) }
-                return buffer
-            } catch {
-                self.finish(.failure(error))
-                throw error
-            }
-        }
-
-        /// Waits until the whole body was returned; throws the error for which it was not.
-        func waitForEnd() async throws(BlobError) {
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { self.end.enter($0) }
-            } onCancel: {
-                self.stop()
-            }
-            try self.state.withLock { $0.outcome }?.get()
-        }
-
-        /// The error for which the body is not whole; nil if there is none yet.
-        var failure: BlobError? {
-            guard case .failure(let error) = self.state.withLock({ $0.outcome }) else { return nil }
-            return error
-        }
-
-        /// Sets the outcome, unless there is one.
-        func finish(_ outcome: Result<Void, BlobError>) {
-            self.state.withLock { $0.outcome = $0.outcome ?? outcome }
-            self.end.open()
-        }
-
-        /// Ends the reading. A read that is under way closes the reader when it returns.
-        func stop() {
-            self.finish(.failure(BlobError(.cancelled, "The request has ended.", operation: "read")))
-            self.cancellation.cancel()
-            let isReading = self.state.withLock { state in
-                defer { state.isStopped = true }
-                return state.isReading || state.isStopped
-            }
-            if !isReading { self.close() }
-        }
-
-        private func nextBuffer() async throws(BlobError) -> ByteBuffer? {
-            guard self.info.byteCount != nil else {
-                if let first = self.held.take() { return first }
-                return try await self.buffers.next()
-            }
-            guard let ready = self.held else { return nil }
-            self.held = try await self.buffers.next()
-            return ready
-        }
-
-        private func endRead() {
-            let mustClose = self.state.withLock { state in
-                state.isReading = false
-                return state.isStopped || state.outcome != nil
-            }
-            if mustClose { self.close() }
-        }
-
-        private func close() {
-            self.held = nil
-            self.buffers.close()
-        }
+    /// The source is opened and its first bytes are read at once, so that one that cannot be read fails before
+    /// there is a connection. Its length is announced if it is known; otherwise the body is chunked.
+    ///
+    /// The body is for one request, and async-http-client follows no redirection that needs it again:
+    /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does.
+    /// That also ends the reading with the request; here, a request that failed ends it at the next bytes, and one
+    /// that was refused early only when the context is cancelled.
+    ///
+    /// - Parameters:
+    ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
+    ///   - validator: The identity that the content must have; nil, the default, accepts any.
+    ///   - context: The context of the reading. Its idle limit applies to the source, not to the connection.
+    /// - Throws: The errors of the source, here and, unchanged, as those of the request.
+    /// - Complexity: At most four buffers of 128 KiB beside the memory of the source, used again and again.
+    public static func source(
+        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil,
+        context: BlobContext = BlobContext()
+    ) async throws(BlobError) -> Self {
+        try await BodyReading(source, matching: validator, context).body
     }
+}
 
-    /// Reads a source into buffers of NIO, and uses each again when the connection has released it.
-    final class BodyBuffers {
-        /// The maximum size of a buffer in bytes; reading from the page cache is fastest with it.
-        private static let maximumByteCount = 128 * 1024
-
-        private static let minimumByteCount = 4 * 1024
-
-        /// The number of buffers that are kept: one is held back, and one or two are being sent.
-        private static let maximumCount = 3
-
-        private let reader: BlobReader
-        private var used: [ByteBuffer] = []  // The oldest is first.
-
-        /// - Parameter reader: A reader that does not block, at its first byte; ``close()`` closes it.
-        init(_ reader: BlobReader) { self.reader = reader }
-
-        /// The facts about the bytes, which are final once the first bytes or the end were read.
-        var info: BlobInfo { self.reader.info }
-
-        /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if there is one.
-        func next(endingWith cancellation: BlobCancellation? = nil) async throws(BlobError) -> ByteBuffer? {
-            while true {
-                var buffer = self.used.count < Self.maximumCount ? ByteBuffer() : self.used.removeFirst()
-                let result = try self.read(into: &buffer)
-                if result == .bytes { self.used.append(buffer) }
-                switch result {
-                case .bytes: return buffer
-                case .end: return nil
-                case .notYet: await self.wait(cancellation)
-                }
-            }
-        }
-
-        func close() {
-            self.used = []
-            self.reader.close()
-        }
-
-        private func read(into buffer: inout ByteBuffer) throws(BlobError) -> BlobReadResult {
-            let wanted = Int(clamping: self.reader.info.byteCount ?? .max)
-            let byteCount = min(max(wanted, Self.minimumByteCount), Self.maximumByteCount)
-            var result = BlobReadResult.end
-            do {
-                // Allocates only if the connection still has the buffer.
-                buffer.clear(minimumCapacity: byteCount)
-                try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: byteCount) { memory in
-                    var output = OutputRawSpan(buffer: memory, initializedCount: 0)
-                    result = try self.reader.read(into: &output)
-                    return output.finalize(for: memory)
-                }
-            } catch {
-                throw BlobError(wrapping: error)
-            }
-            return result
-        }
-
-        private func wait(_ cancellation: BlobCancellation?) async {
-            let gate = Gate()
-            self.reader.whenReadable(BlobWaker { gate.open() })
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { gate.enter($0) }
-            } onCancel: {
-                cancellation?.cancel()
-            }
-        }
+extension BodyReading {
+    /// The body; only one request may have it.
+    var body: HTTPClientRequest.Body {
+        .stream(BodySequence(reading: self), length: self.info.byteCount.map { .known($0) } ?? .unknown)
     }
-
-    /// The bytes of a ``BodyReading`` as async-http-client takes them. Iterated once.
-    struct BodySequence: AsyncSequence, Sendable {
-        let reading: BodyReading
-
-        func makeAsyncIterator() -> Iterator { Iterator(self.reading) }
-
-        /// An object: its release reveals a request that ended before its body did.
-        final class Iterator: AsyncIteratorProtocol {
-            private let reading: BodyReading
-
-            init(_ reading: BodyReading) { self.reading = reading }
-
-            deinit {
-                let error = BlobError(.io, "The server ended the request before it was whole.", operation: "write")
-                self.reading.finish(.failure(error))
-            }
-
-            func next() async throws -> ByteBuffer? { try await self.reading.next() }
-        }
-    }
-
-    extension HTTPClientRequest.Body {
-        /// Returns a body that streams a source, and becomes whole only when the source has verified its end.
-        ///
-        /// The source is opened and its first bytes are read at once, so that one that cannot be read fails before
-        /// there is a connection. Its length is announced if it is known; otherwise the body is chunked.
-        ///
-        /// The body is for one request, and async-http-client follows no redirection that needs it again:
-        /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does.
-        /// That also ends the reading with the request; here, a request that failed ends it at the next bytes, and one
-        /// that was refused early only when the context is cancelled.
-        ///
-        /// - Parameters:
-        ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
-        ///   - validator: The identity that the content must have; nil, the default, accepts any.
-        ///   - context: The context of the reading. Its idle limit applies to the source, not to the connection.
-        /// - Throws: The errors of the source, here and, unchanged, as those of the request.
-        /// - Complexity: At most four buffers of 128 KiB beside the memory of the source, used again and again.
-        public static func source(
-            _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil,
-            context: BlobContext = BlobContext()
-        ) async throws(BlobError) -> Self {
-            try await BodyReading(source, matching: validator, context).body
-        }
-    }
-
-    extension BodyReading {
-        /// The body; only one request may have it.
-        var body: HTTPClientRequest.Body {
-            .stream(BodySequence(reading: self), length: self.info.byteCount.map { .known($0) } ?? .unknown)
-        }
-    }
+}
 #endif

@@ -8,7 +8,7 @@
 @_exported import S3Source
 
 #if Photos
-    @_exported import AssetLibrarySource
+@_exported import AssetLibrarySource
 #endif
 
 extension BlobRegistry {

@@ -1,3 +1,4 @@
+#if Receiver
 import BlobCore
 import BlobReceiving
 import NIOCore
@@ -128,3 +129,4 @@ final class SerialQueue: Sendable {
         if hasMoreJobs { BlockingPool.brief.run { self.turn() } }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver
 import BlobCore
 import BlobPlatform
 
@@ -91,3 +92,4 @@ final class LinePrinter: Sendable {
         try Array("\(text)\n".utf8).withUnsafeBytes { try writeAll($0, to: descriptor, named: name) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver
 import ArgumentParser
 import BlobCommandLine
 import BlobCore
@@ -131,3 +132,11 @@ private func end(with error: BlobError) -> Never {
     }
     exit(error.code.exitStatus)
 }
+#else
+import BlobCommandLine
+
+/// The program in a build without its traits.
+@main enum Main {
+    static func main() { endWithoutTrait("Receiver", "blob-receive") }
+}
+#endif

@@ -1,3 +1,4 @@
+#if Receiver
 import BlobCore
 import BlobPlatform
 import BlobReceiving
@@ -416,3 +417,4 @@ final class DrainHandler: ChannelInboundHandler {
         if left < 0 { context.close(promise: nil) }
     }
 }
+#endif

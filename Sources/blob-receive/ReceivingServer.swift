@@ -1,3 +1,4 @@
+#if Receiver
 import BlobCommandLine
 import BlobCore
 import BlobReceiving
@@ -120,3 +121,4 @@ final class BusyHandler: ChannelInboundHandler {
         if event as? ChannelEvent == .inputClosed { context.close(promise: nil) }
     }
 }
+#endif

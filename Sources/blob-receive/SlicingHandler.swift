@@ -1,3 +1,4 @@
+#if Receiver
 import NIOCore
 
 /// The first handler of a connection: passes on what it receives in slices, and lets other connections have the event
@@ -83,3 +84,4 @@ final class SlicingHandler: ChannelDuplexHandler {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
@@ -95,3 +96,11 @@ enum Main {
         return Interrupts.exitStatus ?? error.code.exitStatus
     }
 }
+#else
+import BlobCommandLine
+
+/// The program in a build without its traits.
+@main enum Main {
+    static func main() { endWithoutTrait("Command", "blob") }
+}
+#endif

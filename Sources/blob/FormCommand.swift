@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 import MultipartFormData
@@ -116,3 +117,4 @@ struct FormOptions: ParsableArguments {
         }
     }
 }
+#endif

@@ -1,18 +1,20 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
 #if !Photos
-    /// Replaces the commands of the asset library in a build without it.
-    struct LibraryCommand: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "library", abstract: "Keeps assets in a library (not in this build).", shouldDisplay: false)
+/// Replaces the commands of the asset library in a build without it.
+struct LibraryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "library", abstract: "Keeps assets in a library (not in this build).", shouldDisplay: false)
 
-        @Argument(parsing: .captureForPassthrough) var rest: [String] = []
+    @Argument(parsing: .captureForPassthrough) var rest: [String] = []
 
-        func run() throws {
-            throw BlobError(
-                .notRegistered,
-                "This build is without the asset library: build the package with its trait Photos.")
-        }
+    func run() throws {
+        throw BlobError(
+            .notRegistered,
+            "This build is without the asset library: build the package with its trait Photos.")
     }
+}
+#endif
 #endif

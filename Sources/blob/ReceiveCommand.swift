@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -33,3 +34,4 @@ struct ReceiveCommand: ParsableCommand {
                 + "\(Self.program)' makes it.", isTransient: false)
     }
 }
+#endif

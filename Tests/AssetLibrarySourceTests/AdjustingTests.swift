@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -195,3 +196,4 @@ import Testing
         #expect(codeThrown { try AdjustmentRecipe(edits, of: media) } == .invalidArgument)
     }
 }
+#endif

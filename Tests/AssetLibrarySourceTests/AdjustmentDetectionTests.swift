@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import BlobTestSupport
@@ -103,3 +104,4 @@ import Testing
         }
     }
 }
+#endif

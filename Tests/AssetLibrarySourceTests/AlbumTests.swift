@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobTestSupport
@@ -150,3 +151,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -87,3 +88,4 @@ import Testing
         try #require(utimensat(AT_FDCWD, path, [time, time], 0) == 0)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobTestSupport
@@ -48,3 +49,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -101,3 +102,4 @@ struct DamagedPictureTests {
         }
     }
 }
+#endif

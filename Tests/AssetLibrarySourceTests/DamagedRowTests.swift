@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import Foundation
 import GRDB
@@ -98,3 +99,4 @@ import Testing
         self.expectCorrupted(column, "look up") { try self.test.library.asset(self.asset.id) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -194,3 +195,4 @@ import Testing
 func printOutput(of result: ExitTest.Result?) {
     print(String(decoding: result?.standardOutputContent ?? [], as: UTF8.self), terminator: "")
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -49,3 +50,4 @@ import Testing
         #expect(codeThrown { try self.test.add([3]) } == .changed)
     }
 }
+#endif

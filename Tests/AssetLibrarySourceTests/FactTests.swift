@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -164,3 +165,4 @@ import Testing
         #expect(MediaFacts(encoded: [0, 0xFF, 0xFF, 0xFF, 0xFF]) == nil)
     }
 }
+#endif

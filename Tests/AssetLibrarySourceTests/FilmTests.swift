@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobTestSupport
 import Foundation
@@ -87,3 +88,4 @@ import Testing
         #expect(media.pixelWidth == 6000 && media.pixelHeight == 4000)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -155,3 +156,4 @@ import Testing
         #expect(info.byteCount == Int64(picture.count))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -84,3 +85,4 @@ private struct FollowedSource: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
     func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.body(opening.context) }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobStreamsTesting
@@ -308,3 +309,4 @@ func runKilledImport(_ arguments: [String], environment: [String: String] = [:])
         productsFolder.appendingPathComponent("KilledImport").path, arguments, environment: environment
     ).status
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -131,3 +132,4 @@ import Testing
         #expect(try self.test.open().adjustment(of: asset) == .notRenderable(["AAE"]))
     }
 }
+#endif

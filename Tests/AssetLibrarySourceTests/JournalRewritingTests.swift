@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -128,3 +129,4 @@ import Testing
         #expect(codeThrown { try library.catalogue.confirm(place, of: library.journal) } == .changed)
     }
 }
+#endif

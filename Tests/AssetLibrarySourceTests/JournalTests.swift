@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -204,3 +205,4 @@ import Testing
         #expect(codeThrown { try self.test.add([2]) } == .changed)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import Foundation
@@ -116,3 +117,4 @@ func forEachFlippedBit(of bytes: [UInt8], _ body: ([UInt8]) throws -> Void) reth
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobTestSupport
@@ -127,3 +128,4 @@ import Testing
         #expect(try self.test.sql("PRAGMA integrity_check", String.self) == "ok")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -119,3 +120,4 @@ import Testing
         #expect(try await source.data(upTo: 10_000) == expected)
     }
 }
+#endif

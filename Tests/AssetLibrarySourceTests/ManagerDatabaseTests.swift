@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -176,3 +177,4 @@ import Testing
         }
     }
 }
+#endif

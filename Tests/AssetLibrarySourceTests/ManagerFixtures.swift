@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobTestSupport
 import Foundation
@@ -48,3 +49,4 @@ extension AssetCatalogue {
         return all
     }
 }
+#endif

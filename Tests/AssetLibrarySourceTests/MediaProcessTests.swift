@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -180,3 +181,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobHelper
 import BlobTestSupport
@@ -137,3 +138,4 @@ import Testing
 }
 
 private func describe(_ bytes: [UInt8]) -> MediaDescription { MediaDescription(HeaderBytes(bytes)) }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -94,3 +95,4 @@ import Testing
         return nil
     }
 }
+#endif

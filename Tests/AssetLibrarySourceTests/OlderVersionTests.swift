@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobTestSupport
@@ -121,3 +122,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import Foundation
 
 /// Pictures made by hand, as small as their formats allow.
@@ -154,3 +155,4 @@ private struct TIFFBuilder {
         self.isBigEndian ? big(value, byteCount) : big(value, byteCount).reversed()
     }
 }
+#endif

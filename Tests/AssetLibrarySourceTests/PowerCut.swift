@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import CSystemCallLog
 import Foundation
@@ -128,3 +129,4 @@ struct SystemCall {
         return calls
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobStreamsTesting
@@ -278,3 +279,4 @@ import Testing
         _ = try self.test.sql("UPDATE original SET path = '\(name)'", Int.self)
     }
 }
+#endif

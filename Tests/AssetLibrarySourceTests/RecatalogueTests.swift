@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobTestSupport
@@ -106,3 +107,4 @@ import Testing
         #expect(codeThrown { _ = try readAll(others[1]) } == .changed)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import BlobTestSupport
@@ -111,3 +112,4 @@ import Testing
         #expect(both.steps == [.table(table.map { table[Int($0)] })])
     }
 }
+#endif

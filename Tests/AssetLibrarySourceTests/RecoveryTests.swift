@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -39,24 +40,24 @@ import Testing
     }
 
     #if os(Linux)
-        /// As one that was started a moment ago has them, before it runs its program.
-        @Test func copiesOfDescriptorsInOtherProcessesHoldNoLock() throws {
-            let library = LibraryFolder(self.pictures)
-            let path = library.lockPath
-            var lock = try LibraryLock.exclusive(library)
-            try #require(lock != nil)
-            let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
-                CInt($0)
-            }
-            let own = try #require(
-                descriptors.first {
-                    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
-                })
-            let copy = dup(own)
-            defer { close(copy) }
-            lock = nil
-            #expect(try LibraryLock.exclusive(library) != nil)
+    /// As one that was started a moment ago has them, before it runs its program.
+    @Test func copiesOfDescriptorsInOtherProcessesHoldNoLock() throws {
+        let library = LibraryFolder(self.pictures)
+        let path = library.lockPath
+        var lock = try LibraryLock.exclusive(library)
+        try #require(lock != nil)
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+            CInt($0)
         }
+        let own = try #require(
+            descriptors.first {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
+            })
+        let copy = dup(own)
+        defer { close(copy) }
+        lock = nil
+        #expect(try LibraryLock.exclusive(library) != nil)
+    }
     #endif
 
     @Test(arguments: [".incoming", ".quarantine"])
@@ -173,3 +174,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import FileSource
@@ -190,3 +191,4 @@ import Testing
         #expect(kept.captureDate == asset.media.captureDate && kept.latitude == 48.5 && kept.longitude == -2.25)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import Foundation
 import HelperExchange
 import Testing
@@ -28,3 +29,4 @@ import Testing
         forEachFlippedBit(of: bytes) { _ = RenderStep.decoded($0) }
     }
 }
+#endif

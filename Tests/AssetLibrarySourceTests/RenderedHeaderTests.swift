@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import BlobTestSupport
@@ -114,3 +115,4 @@ import Testing
         #expect(codeThrown { try self.pass([0xFF, 0xD8, 0x00, 0x01, 0x02, 0x03]) } == .corrupted)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobStreamsTesting
@@ -283,3 +284,4 @@ struct RenderingTests {
         #expect(codeThrown { try library.source(for: asset.id).open() } == .corrupted)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import AssetLibrarySource
 import BlobStreams
 import BlobTestSupport
@@ -67,3 +68,4 @@ import Testing
         #expect(self.test.files.count == 1)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import Testing
 
@@ -83,3 +84,4 @@ import Testing
         #expect(events == [BlobEvent(.invalidated, 9), BlobEvent(.recovering, 9), BlobEvent(.recovered, 9)])
     }
 }
+#endif

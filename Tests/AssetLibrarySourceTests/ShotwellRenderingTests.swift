@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -32,3 +33,4 @@ struct ShotwellRenderingTests {
         #expect(original == expected)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import FileSource
@@ -174,3 +175,4 @@ import Testing
         #expect(try Sidecar.beside(picture)[.xmp] == Array("xmp".utf8))
     }
 }
+#endif

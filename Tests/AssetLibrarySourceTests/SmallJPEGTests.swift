@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -102,3 +103,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 import BlobStreams
 import BlobTestSupport
@@ -53,3 +54,4 @@ import Testing
         }
     }
 }
+#endif

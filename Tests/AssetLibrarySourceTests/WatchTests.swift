@@ -1,3 +1,4 @@
+#if Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -220,3 +221,4 @@ import Testing
         #expect(schedule.nextDelay() == WatchSchedule.longDelay)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobStreams
 import BlobTestSupport
 import FileSource
@@ -100,3 +101,4 @@ final class Picker: Sendable {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -170,3 +171,4 @@ import Testing
         #expect(PickerSession.stored(in: folder) == picker.session)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobTestSupport
 import Foundation
 import NIOHTTP1
@@ -69,3 +70,4 @@ import Testing
         #expect(PickerSession.stored(in: folder.url("")).port == 0)
     }
 }
+#endif

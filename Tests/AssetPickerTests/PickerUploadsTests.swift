@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -115,3 +116,4 @@ private final class Receiver: Sendable {
         self.process.waitUntilExit()
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Receiver && Photos
 import Foundation
 import Testing
 
@@ -72,3 +73,4 @@ import Testing
         #expect(queue.items.map(\.name) == ["3.jpg"])
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -62,3 +63,4 @@ import Testing
         expect(try launch.run(), prints: "-Fa-Fa")
     }
 }
+#endif

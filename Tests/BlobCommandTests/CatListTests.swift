@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -257,3 +258,4 @@ import Testing
             after: Array("ell".utf8))
     }
 }
+#endif

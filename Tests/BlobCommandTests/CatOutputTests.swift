@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -186,3 +187,4 @@ import Testing
         #expect(self.folder.names == ["a", "fifo"])
     }
 }
+#endif

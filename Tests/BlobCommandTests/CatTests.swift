@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -242,11 +243,11 @@ import Testing
     }
 
     #if os(Linux)
-        @Test func whatCannotBeRecognisedAgainCannotBeVerifiedFirst() throws {
-            let outcome = try Launch("cat", "--verify-first", "/proc/version").run()
-            expect(outcome, failsWith: "unsupported", 65)
-            #expect(outcome.output.isEmpty)
-        }
+    @Test func whatCannotBeRecognisedAgainCannotBeVerifiedFirst() throws {
+        let outcome = try Launch("cat", "--verify-first", "/proc/version").run()
+        expect(outcome, failsWith: "unsupported", 65)
+        #expect(outcome.output.isEmpty)
+    }
     #endif
 
     @Test func verifyFirstPrintsNothingWhenALaterLocatorFails() throws {
@@ -343,3 +344,4 @@ import Testing
         #expect(isEqual && outcome.ending == .status(66))
     }
 }
+#endif

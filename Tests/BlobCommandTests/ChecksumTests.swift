@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import BlobTestSupport
 import Foundation
@@ -193,3 +194,4 @@ import Testing
         }
     }
 }
+#endif

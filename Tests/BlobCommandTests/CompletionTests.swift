@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -80,3 +81,4 @@ import Testing
         #expect(try replies("blob cat a.zip#d", "cat", "a.zip#d") == "a.zip#dir/|")
     }
 }
+#endif

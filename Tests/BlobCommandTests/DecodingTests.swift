@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -82,3 +83,4 @@ import Testing
         expect(try Launch("ls", self.file).run(), failsWith: "unsupported", 65, saying: "no container")
     }
 }
+#endif

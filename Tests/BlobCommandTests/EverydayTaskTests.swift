@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -122,3 +123,4 @@ import Testing
         if !task.commands.contains("|") { #expect(!screen.contains("B/s"), "\(screen)") }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import Testing
 
@@ -14,3 +15,4 @@ import Testing
         for number in [Int.min, -1, 0, 25, Int.max] { #expect(BlobError.Code(rawValue: number).exitStatus == 70) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import Foundation
 import Testing
@@ -15,3 +16,4 @@ import Testing
         #expect(facts.map(factText) == texts)
     }
 }
+#endif

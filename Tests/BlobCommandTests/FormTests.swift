@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -199,3 +200,4 @@ import Testing
         sys.stdout.buffer.write(headers["Content-Type"].encode() + b"\\n" + body)
         """
 }
+#endif

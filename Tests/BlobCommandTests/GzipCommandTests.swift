@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -77,3 +78,4 @@ private let gzip = "/usr/bin/gzip"
             saying: "(at byte \(self.compressed.count))", after: self.content)
     }
 }
+#endif

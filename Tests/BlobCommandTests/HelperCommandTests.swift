@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -48,3 +49,4 @@ import Testing
         expect(try self.run(nil, "ls", self.archive), prints: "one\n")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -89,3 +90,4 @@ import Testing
         expect(try self.run("index", "verify", otherPath, "-o", path), failsWith: "inconsistent", 65)
     }
 }
+#endif

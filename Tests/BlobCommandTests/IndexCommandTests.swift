@@ -1,3 +1,4 @@
+#if Command
 import ArchiveSource
 import BlobIndex
 import BlobStreams
@@ -215,3 +216,4 @@ import Testing
         #expect(outcome.errorText.hasPrefix("blob: "))
     }
 }
+#endif

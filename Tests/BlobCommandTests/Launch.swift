@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -103,3 +104,4 @@ func opened(_ path: String, _ flags: CInt) throws -> CInt {
     try #require(descriptor >= 0, "\(path): \(String(cString: strerror(errno)))")
     return descriptor
 }
+#endif

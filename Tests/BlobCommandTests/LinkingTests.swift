@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -18,12 +19,13 @@ import Testing
     }
 
     #if !Photos
-        /// ICU is two thirds of a static executable.
-        @Test(.enabled(if: isLinux)) func withoutTheAssetLibraryThereIsNoICU() throws {
-            let outcome = try Launch(Launch.blob).with { $0.program = "/usr/bin/ldd" }.run()
-            for library in ["libFoundation.so", "libFoundationInternationalization", "lib_FoundationICU"] {
-                #expect(!outcome.text.contains(library))
-            }
+    /// ICU is two thirds of a static executable.
+    @Test(.enabled(if: isLinux)) func withoutTheAssetLibraryThereIsNoICU() throws {
+        let outcome = try Launch(Launch.blob).with { $0.program = "/usr/bin/ldd" }.run()
+        for library in ["libFoundation.so", "libFoundationInternationalization", "lib_FoundationICU"] {
+            #expect(!outcome.text.contains(library))
         }
+    }
     #endif
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -184,3 +185,4 @@ import Testing
         expect(try Launch("ls", "tar+-").run(input: Array(repeating: 0, count: 1024)), prints: "")
     }
 }
+#endif

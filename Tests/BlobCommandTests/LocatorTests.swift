@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -162,3 +163,4 @@ import Testing
         expect(try launch("c:b.zip#x"), failsWith: "notRegistered", 64)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -110,3 +111,4 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: index))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -229,3 +230,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import Testing
 
@@ -79,3 +80,4 @@ import Testing
         #expect(members.line(width: 30, at: self.start) == "12 of 25 members, 48%")
     }
 }
+#endif

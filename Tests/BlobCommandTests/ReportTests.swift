@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -139,3 +140,4 @@ import Testing
         }
     }
 }
+#endif

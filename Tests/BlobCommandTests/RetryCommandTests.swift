@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -215,3 +216,4 @@ import Testing
         #expect(try Launch("cat", locator, "--max-ratio", "1100").run().output.count == 33_554_432)
     }
 }
+#endif

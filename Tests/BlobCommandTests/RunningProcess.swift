@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -177,3 +178,4 @@ private func withoutSIGPIPE<Value>(_ body: () -> Value) -> Value {
     errno = number
     return value
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -154,3 +155,4 @@ import Testing
         expect(process.finish(), failsWith: "cancelled", 130, after: Array("hello".utf8))
     }
 }
+#endif

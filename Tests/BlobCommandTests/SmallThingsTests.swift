@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -144,3 +145,4 @@ import Testing
             after: self.content)
     }
 }
+#endif

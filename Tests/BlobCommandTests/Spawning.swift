@@ -1,3 +1,4 @@
+#if Command
 import Foundation
 import Testing
 
@@ -75,3 +76,4 @@ private func environmentPointers() -> [UnsafeMutablePointer<CChar>?] {
     while let pointer = environ[pointers.count] { pointers.append(pointer) }
     return pointers
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -146,3 +147,4 @@ import Testing
         expect(try self.run("index", "splits", gzip, "--count", "4"), failsWith: "unsupported", 65)
     }
 }
+#endif

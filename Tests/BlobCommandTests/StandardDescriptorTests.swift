@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -109,3 +110,4 @@ import Testing
         #expect(self.folder.read("target") == "say hello")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import Foundation
 import Testing
 
@@ -53,3 +54,4 @@ final class Terminal {
         }
     }
 }
+#endif

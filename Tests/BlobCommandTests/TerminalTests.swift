@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -104,3 +105,4 @@ import Testing
         expect(try Launch("cat", "-q", "-v", self.file).run(), failsWith: "invalidArgument", 64)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -281,3 +282,4 @@ import Testing
         expect(try Launch("help", "check").run(), failsWith: "invalidArgument", 64, saying: "blob test")
     }
 }
+#endif

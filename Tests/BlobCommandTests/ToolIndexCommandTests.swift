@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -56,3 +57,4 @@ import Testing
         #expect(!self.folder.names.contains("own"))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -151,7 +152,8 @@ import Testing
             #expect(rows.contains(row))
         }
         #if Photos
-            #expect(rows.contains(["ph", "origin", "AssetLibrarySource"]))
+        #expect(rows.contains(["ph", "origin", "AssetLibrarySource"]))
         #endif
     }
 }
+#endif

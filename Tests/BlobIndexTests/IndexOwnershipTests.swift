@@ -123,14 +123,14 @@ import Testing
     }
 
     #if !canImport(Darwin)
-        @Test func aFolderForCachesIsMadeWithThoseAboveIt() throws {
-            let folder = try TemporaryFolder()
-            let caches = folder.path("a/caches")
-            let indexes = try #require(IndexFolder.automatic(UserCacheFolder { $0 == "XDG_CACHE_HOME" ? caches : nil }))
-            #expect(try indexes.open() == nil)
-            _ = try indexes.create()
-            for path in [folder.path("a"), caches, indexes.path] { #expect(try self.mode(path) & 0o7777 == 0o700) }
-        }
+    @Test func aFolderForCachesIsMadeWithThoseAboveIt() throws {
+        let folder = try TemporaryFolder()
+        let caches = folder.path("a/caches")
+        let indexes = try #require(IndexFolder.automatic(UserCacheFolder { $0 == "XDG_CACHE_HOME" ? caches : nil }))
+        #expect(try indexes.open() == nil)
+        _ = try indexes.create()
+        for path in [folder.path("a"), caches, indexes.path] { #expect(try self.mode(path) & 0o7777 == 0o700) }
+    }
     #endif
 
     /// Only what builds on purpose replaces what the user named.

@@ -1,9 +1,9 @@
 import Foundation
 
 #if canImport(Darwin)
-    private let descriptorLimit = RLIMIT_NOFILE
+private let descriptorLimit = RLIMIT_NOFILE
 #else
-    private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 #endif
 
 /// Sets how many descriptors this process may have open, at most what the system allows; returns how many it was.

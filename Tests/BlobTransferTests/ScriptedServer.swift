@@ -92,8 +92,8 @@ final class ScriptedServer: Sendable {
         /// Waits until the client has ended its direction, without reading what it has sent.
         func waitForEnd() {
             #if os(Linux)
-                var request = pollfd(fd: self.descriptor, events: Int16(0x2000), revents: 0)  // POLLRDHUP
-                _ = poll(&request, 1, 20_000)
+            var request = pollfd(fd: self.descriptor, events: Int16(0x2000), revents: 0)  // POLLRDHUP
+            _ = poll(&request, 1, 20_000)
             #endif
         }
 

@@ -221,9 +221,9 @@ private struct Socket {
 
     init(at path: String) throws {
         #if canImport(Darwin)
-            let type = SOCK_STREAM
+        let type = SOCK_STREAM
         #else
-            let type = CInt(SOCK_STREAM.rawValue)
+        let type = CInt(SOCK_STREAM.rawValue)
         #endif
         self.descriptor = socket(AF_UNIX, type, 0)
         var address = sockaddr_un()

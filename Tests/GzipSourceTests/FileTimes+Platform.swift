@@ -1,13 +1,13 @@
 import Foundation
 
 #if canImport(Darwin)
-    extension stat {
-        var lastUse: timespec { self.st_atimespec }
-        var lastModification: timespec { self.st_mtimespec }
-    }
+extension stat {
+    var lastUse: timespec { self.st_atimespec }
+    var lastModification: timespec { self.st_mtimespec }
+}
 #else
-    extension stat {
-        var lastUse: timespec { self.st_atim }
-        var lastModification: timespec { self.st_mtim }
-    }
+extension stat {
+    var lastUse: timespec { self.st_atim }
+    var lastModification: timespec { self.st_mtim }
+}
 #endif

@@ -1,3 +1,4 @@
+#if Photos
 // Imports a file into a library and kills itself at a step, if it is one: LIBRARY FILE STEP. Or makes a library,
 // imports as many made-up files, removes some, and says each time what it did in the log of its system calls: LIBRARY
 // COUNT record. Or imports a made-up file at each line of its input, COUNT times, and prints the identifier of the
@@ -57,3 +58,4 @@ if arguments[3] == "record", let count = Int(arguments[2]) {
 } else {
     try importFile(arguments[2], into: folder, killedAt: ImportStep(rawValue: arguments[3]))
 }
+#endif

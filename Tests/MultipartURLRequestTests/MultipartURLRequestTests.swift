@@ -33,11 +33,11 @@ import Testing
     }
 
     #if canImport(FoundationNetworking)
-        @Test func thereIsNoLengthBesideTheChunksThatLinuxSends() throws {
-            let url = try #require(URL(string: "http://127.0.0.1/form"))
-            let request = URLRequest(posting: try self.makeBody(), to: url)
-            #expect(request.value(forHTTPHeaderField: "Content-Length") == nil)
-        }
+    @Test func thereIsNoLengthBesideTheChunksThatLinuxSends() throws {
+        let url = try #require(URL(string: "http://127.0.0.1/form"))
+        let request = URLRequest(posting: try self.makeBody(), to: url)
+        #expect(request.value(forHTTPHeaderField: "Content-Length") == nil)
+    }
     #endif
 
     @Test(.enabled(if: EchoServer.isPossible, "Python is not there."), .timeLimit(.minutes(10)))

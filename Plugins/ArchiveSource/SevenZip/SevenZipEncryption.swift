@@ -2,8 +2,8 @@ import BlobCore
 import BlobPlatform
 
 #if Crypto
-    import Crypto
-    import CryptoExtras
+import Crypto
+import CryptoExtras
 #endif
 
 /// The encryption of a stream: AES-256 in CBC mode, with a key made of a password by SHA-256 (method 06 F1 07 01).
@@ -67,58 +67,58 @@ extension SevenZipEncryption.Secret {
     /// - Complexity: O(2^cycles); 2^19 rounds take about 0.1 seconds.
     func makeKey(_ context: BlobContext) throws(BlobError) -> SevenZipKey {
         #if Crypto
-            guard self.cycles != SevenZipEncryption.plain else {
-                let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
-                return SevenZipKey(data: padded.prefix(32))
-            }
-            guard self.cycles <= SevenZipEncryption.maximumCycles else {
-                throw BlobError(
-                    .limitExceeded,
-                    "The key of the 7z archive takes 2^\(self.cycles) rounds, "
-                        + "the limit is 2^\(SevenZipEncryption.maximumCycles)."
-                )
-            }
-            var hash = SHA256()
-            let round = self.salt + self.password
-            let roundByteCount = round.count + MemoryLayout<UInt64>.size
-            let batchCount = max(1, min(Self.batchByteCount / roundByteCount, 1 << Int(self.cycles)))
-            var batch = [UInt8](repeating: 0, count: batchCount * roundByteCount)
-            for place in 0..<batchCount {
-                batch.replaceSubrange(place * roundByteCount..<place * roundByteCount + round.count, with: round)
-            }
-            var counter: UInt64 = 0
-            let end = UInt64(1) << UInt64(self.cycles)
-            while counter < end {
-                try context.check()
-                let count = Int(min(UInt64(batchCount), end - counter))
-                batch.withUnsafeMutableBytes { batch in
-                    for place in 0..<count {
-                        batch.storeBytes(
-                            of: (counter + UInt64(place)).littleEndian,
-                            toByteOffset: place * roundByteCount + round.count, as: UInt64.self)
-                    }
-                    hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: batch[..<(count * roundByteCount)]))
+        guard self.cycles != SevenZipEncryption.plain else {
+            let padded = self.salt + self.password + [UInt8](repeating: 0, count: 32)
+            return SevenZipKey(data: padded.prefix(32))
+        }
+        guard self.cycles <= SevenZipEncryption.maximumCycles else {
+            throw BlobError(
+                .limitExceeded,
+                "The key of the 7z archive takes 2^\(self.cycles) rounds, "
+                    + "the limit is 2^\(SevenZipEncryption.maximumCycles)."
+            )
+        }
+        var hash = SHA256()
+        let round = self.salt + self.password
+        let roundByteCount = round.count + MemoryLayout<UInt64>.size
+        let batchCount = max(1, min(Self.batchByteCount / roundByteCount, 1 << Int(self.cycles)))
+        var batch = [UInt8](repeating: 0, count: batchCount * roundByteCount)
+        for place in 0..<batchCount {
+            batch.replaceSubrange(place * roundByteCount..<place * roundByteCount + round.count, with: round)
+        }
+        var counter: UInt64 = 0
+        let end = UInt64(1) << UInt64(self.cycles)
+        while counter < end {
+            try context.check()
+            let count = Int(min(UInt64(batchCount), end - counter))
+            batch.withUnsafeMutableBytes { batch in
+                for place in 0..<count {
+                    batch.storeBytes(
+                        of: (counter + UInt64(place)).littleEndian,
+                        toByteOffset: place * roundByteCount + round.count, as: UInt64.self)
                 }
-                counter += UInt64(count)
+                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: batch[..<(count * roundByteCount)]))
             }
-            return SevenZipKey(data: hash.finalize())
+            counter += UInt64(count)
+        }
+        return SevenZipKey(data: hash.finalize())
         #else
-            throw .withoutCrypto
+        throw .withoutCrypto
         #endif
     }
 }
 
 #if Crypto
-    /// A key of AES-256.
-    typealias SevenZipKey = SymmetricKey
+/// A key of AES-256.
+typealias SevenZipKey = SymmetricKey
 #else
-    /// A key of AES-256, of which there is none without swift-crypto.
-    struct SevenZipKey: Sendable {}
+/// A key of AES-256, of which there is none without swift-crypto.
+struct SevenZipKey: Sendable {}
 
-    extension BlobError {
-        fileprivate static let withoutCrypto = BlobError(
-            .unsupported, "An encrypted 7z needs the trait Crypto of the package BlobStreams, which is off.")
-    }
+extension BlobError {
+    fileprivate static let withoutCrypto = BlobError(
+        .unsupported, "An encrypted 7z needs the trait Crypto of the package BlobStreams, which is off.")
+}
 #endif
 
 /// The keys of one archive. Deriving one takes about 0.1 seconds, so they are kept as long as the archive is used.
@@ -234,11 +234,11 @@ private struct Decryption: BlobTransform {
         }
         let blocks = input.extracting(first: count)
         #if Crypto
-            let plain = try blocks.withUnsafeBytes {
-                try AES._CBC.decrypt($0, using: self.key, iv: AES._CBC.IV(ivBytes: self.previous), noPadding: true)
-            }
+        let plain = try blocks.withUnsafeBytes {
+            try AES._CBC.decrypt($0, using: self.key, iv: AES._CBC.IV(ivBytes: self.previous), noPadding: true)
+        }
         #else
-            let plain: [UInt8] = try { throw BlobError.withoutCrypto }()
+        let plain: [UInt8] = try { throw BlobError.withoutCrypto }()
         #endif
         plain.prefix(rest).withUnsafeBytes { _ = output.append(contentsOf: $0) }
         self.previous = blocks.extracting(last: SevenZipEncryption.blockByteCount).withUnsafeBytes { Array($0) }

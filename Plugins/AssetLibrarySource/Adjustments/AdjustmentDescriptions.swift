@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 
@@ -88,3 +89,4 @@ struct AdjustmentDescriptions {
         return found
     }
 }
+#endif

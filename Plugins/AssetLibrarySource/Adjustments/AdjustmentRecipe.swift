@@ -1,3 +1,4 @@
+#if Photos
 package import BlobCore
 package import BlobHelper
 import Foundation
@@ -153,3 +154,4 @@ extension RenderPlan {
         try self.init(recipe.operations, for: size)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import CryptoDigest
@@ -188,3 +189,4 @@ private final class RenditionStream: BlobByteStream {
         return .moving(&self.rest, to: &output)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 
 /// The picture that was rendered last, and the pictures that are being rendered, each once.
@@ -72,3 +73,4 @@ final class RenditionCache: Sendable {
         return .wait(signal)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 import GRDB
@@ -157,3 +158,4 @@ extension Catalogue {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 public import Foundation
 import GRDB
@@ -147,3 +148,4 @@ extension AssetLibrary {
         public let creationDate: Date
     }
 }
+#endif

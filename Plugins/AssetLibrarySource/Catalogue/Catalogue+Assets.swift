@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 import GRDB
@@ -370,3 +371,4 @@ extension Asset {
             modificationDate: modificationTime.map { Date(nanoseconds: $0) }, storedPath: try original.value("path"))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import GRDB
 
 extension Catalogue {
@@ -208,3 +209,4 @@ extension Catalogue {
         END;
         """
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 import GRDB
@@ -275,3 +276,4 @@ struct CatalogueCommit: Sendable {
 
     func isOfSameFile(as other: Self) -> Bool { self.openingCount == other.openingCount }
 }
+#endif

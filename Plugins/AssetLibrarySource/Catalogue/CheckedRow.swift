@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import GRDB
 
@@ -61,3 +62,4 @@ struct CheckedRow {
 
     private func stored(_ column: String) -> DatabaseValue { self.row[column] ?? .null }
 }
+#endif

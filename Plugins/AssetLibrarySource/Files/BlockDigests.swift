@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import CryptoDigest
 import Foundation
@@ -84,3 +85,4 @@ extension [UInt8] {
         return hasher.finalize()
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import CPlatform
 import Foundation
@@ -136,3 +137,4 @@ func resolvedPath(_ path: [UInt8]) -> [UInt8]? {
     defer { free(resolved) }
     return Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 
@@ -98,3 +99,4 @@ struct LibraryMarker {
     /// Removes the marker. One that cannot be removed only causes a needless recovery.
     func remove() { try? self.folder.removeFile(named: self.name) }
 }
+#endif

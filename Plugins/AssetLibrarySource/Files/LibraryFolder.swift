@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 
@@ -182,3 +183,4 @@ final class LibraryLock {
         return false
     }
 }
+#endif

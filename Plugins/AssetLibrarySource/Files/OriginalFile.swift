@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobPlatform
 import CryptoDigest
@@ -198,3 +199,4 @@ struct FileSnapshot: Equatable {
     /// Returns true when both are of one file, whatever happened to it in between.
     func isSameFile(as other: FileSnapshot) -> Bool { self.device == other.device && self.inode == other.inode }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 
@@ -127,3 +128,4 @@ final class OriginalsFolder {
         return (try open(parts[1]), parts[2])
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 import BlobHelper
 import Foundation
@@ -458,3 +459,4 @@ extension [UInt8] {
         }
     }
 }
+#endif

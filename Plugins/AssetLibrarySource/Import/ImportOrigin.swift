@@ -1,3 +1,4 @@
+#if Photos
 package import BlobCore
 import Foundation
 import GRDB
@@ -168,3 +169,4 @@ extension AssetLibrary {
         return LibraryFolder.isOwn(String(decoding: path[(root.count + 1)...], as: UTF8.self))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 package import Foundation
 
@@ -146,3 +147,4 @@ package struct TakeoutDocument {
         return nil
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 
@@ -170,3 +171,4 @@ extension JournalAsset {
             latitude: asset.media.latitude, longitude: asset.media.longitude, album: album)
     }
 }
+#endif

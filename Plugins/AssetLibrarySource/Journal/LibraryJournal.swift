@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 
@@ -263,3 +264,4 @@ private struct Series<Key: Hashable, Value> {
 
     var values: [Value] { self.slots.compactMap(\.self) }
 }
+#endif

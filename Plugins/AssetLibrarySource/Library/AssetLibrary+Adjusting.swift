@@ -1,3 +1,4 @@
+#if Photos
 package import BlobCore
 import BlobHelper
 package import Foundation
@@ -109,3 +110,4 @@ extension AssetLibrary {
             locator: BlobLocator(asset: id, fileExtension: nil).text)
     }
 }
+#endif

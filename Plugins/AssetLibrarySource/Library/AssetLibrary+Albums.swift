@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 import GRDB
@@ -98,3 +99,4 @@ extension AssetLibrary {
         }
     }
 }
+#endif

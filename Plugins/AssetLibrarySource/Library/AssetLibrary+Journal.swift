@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 import GRDB
@@ -226,3 +227,4 @@ extension Catalogue {
         }
     }
 }
+#endif

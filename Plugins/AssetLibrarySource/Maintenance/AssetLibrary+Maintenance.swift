@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 import CPlatform
 import Foundation
@@ -114,3 +115,4 @@ extension AssetLibrary {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 package import BlobCore
 package import Foundation
 import GRDB
@@ -315,3 +316,4 @@ struct CatalogueRebuild {
         return skippedLineCount
     }
 }
+#endif

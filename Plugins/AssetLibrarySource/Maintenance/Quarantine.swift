@@ -1,3 +1,4 @@
+#if Photos
 package import BlobCore
 package import Foundation
 import GRDB
@@ -177,3 +178,4 @@ extension AssetLibrary {
         return names
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 
@@ -141,3 +142,4 @@ extension AssetCatalogue {
     /// The queries of readers.
     var store: any AssetStore { (self as? AssetLibrary) ?? FileStore(self) }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 import GRDB
@@ -218,3 +219,4 @@ private enum MountedVolumes {
         return nil
     }
 }
+#endif

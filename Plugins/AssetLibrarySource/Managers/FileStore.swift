@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import BlobIndex
@@ -226,3 +227,4 @@ enum FileDigests {
         return Array("\(numbers) \(path)".utf8).sha256.hexadecimal
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 
@@ -164,3 +165,4 @@ enum LivePhotoNames {
         return others.lazy.map { stem + $0 }.first(where: isThere)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import Foundation
 import GRDB
@@ -237,3 +238,4 @@ extension CheckedRow {
         return asset
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import Foundation
@@ -304,3 +305,4 @@ enum ShotwellAdjustment {
         return groups
     }
 }
+#endif

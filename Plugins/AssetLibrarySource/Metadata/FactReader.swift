@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import HelperExchange
@@ -52,3 +53,4 @@ extension OriginalFile {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobHelper
 
 extension MediaDescription {
@@ -130,3 +131,4 @@ extension MediaDescription {
             longitude: Double(String(decoding: bytes[signs[1]..<end], as: UTF8.self)))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import BlobHelper
 import Foundation
@@ -290,3 +291,4 @@ extension MediaDescription {
         self.orientation = turn?.number
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 import BlobHelper
 public import Foundation
@@ -250,3 +251,4 @@ extension BlobProvider {
             }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])
     }
 }
+#endif

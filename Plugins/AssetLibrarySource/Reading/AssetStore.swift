@@ -1,3 +1,4 @@
+#if Photos
 package import BlobCore
 import BlobHelper
 import Foundation
@@ -199,3 +200,4 @@ extension AssetLibrary {
     /// The number of bytes at which the digests in memory are discarded: those of 128 GiB of originals.
     private static let unstoredByteLimit = 16 << 20
 }
+#endif

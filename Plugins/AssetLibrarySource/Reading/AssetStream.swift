@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 import CryptoDigest
 import Foundation
@@ -318,3 +319,4 @@ final class FollowedAsset: BlobInspector {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 
@@ -125,3 +126,4 @@ extension BlobLocator {
         return LibraryFolder.fileExtension(ofName: String(name))
     }
 }
+#endif

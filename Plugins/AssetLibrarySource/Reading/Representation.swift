@@ -1,3 +1,4 @@
+#if Photos
 import BlobCore
 
 /// The state of a reader with regard to the asset in the catalogue and to its file.
@@ -126,3 +127,4 @@ struct AssetRecord: Equatable, Sendable {
     /// Returns true when both are of the same content, wherever it is.
     func hasContent(of other: Self) -> Bool { self.sha256 == other.sha256 && self.generation == other.generation }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 import BlobHelper
 import BlobIndex
@@ -128,3 +129,4 @@ extension AssetResolver {
             locator: asset.locator.text)
     }
 }
+#endif

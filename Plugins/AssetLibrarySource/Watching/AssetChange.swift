@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 public import Foundation
 import GRDB
@@ -143,3 +144,4 @@ extension AssetLibraryWatch {
         AssetChanges(watch: self, number: number ?? self.state.value.lastChange)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Photos
 public import BlobCore
 import Foundation
 
@@ -153,3 +154,4 @@ struct WatchSchedule {
         return Self.shortDelay
     }
 }
+#endif

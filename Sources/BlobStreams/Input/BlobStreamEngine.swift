@@ -262,7 +262,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         if !window.isEmpty { outcome.window = window }
     }
 
-    private func read(_ reader: BlobReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
+    private func read(
+        _ reader: BlobReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome
+    ) {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         outcome.result = Result { try reader.read(into: &output) }.mapError { BlobError(wrapping: $0) }
         outcome.appended = output.finalize(for: buffer)

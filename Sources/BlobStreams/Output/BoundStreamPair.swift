@@ -11,13 +11,13 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
     }
 
     #if !canImport(Darwin)
-        /// Creates a stream without a reader, which is required of every `OutputStream` on Linux: every write fails
-        /// with ``BlobError/Code/closed``.
-        package required init(toMemory: ()) {
-            self.engine = BlobOutputEngine()
-            super.init(toMemory: ())
-            self.engine.outputStream = self
-        }
+    /// Creates a stream without a reader, which is required of every `OutputStream` on Linux: every write fails
+    /// with ``BlobError/Code/closed``.
+    package required init(toMemory: ()) {
+        self.engine = BlobOutputEngine()
+        super.init(toMemory: ())
+        self.engine.outputStream = self
+    }
     #endif
 
     deinit {

@@ -4,9 +4,9 @@ extension PeerSocket {
     /// True when a reset of a connection that the peer had closed is told from one of a connection that was open.
     static let tellsResets: Bool = {
         #if os(Linux)
-            true
+        true
         #else
-            false
+        false
         #endif
     }()
 
@@ -14,11 +14,11 @@ extension PeerSocket {
     var unacknowledgedByteCount: Int {
         var count: CInt = 0
         #if canImport(Darwin)
-            var length = socklen_t(MemoryLayout.size(ofValue: count))
-            guard getsockopt(self.descriptor, SOL_SOCKET, SO_NWRITE, &count, &length) == 0 else { return 0 }
+        var length = socklen_t(MemoryLayout.size(ofValue: count))
+        guard getsockopt(self.descriptor, SOL_SOCKET, SO_NWRITE, &count, &length) == 0 else { return 0 }
         #else
-            // Another name of SIOCOUTQ (tcp(7)).
-            guard ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
+        // Another name of SIOCOUTQ (tcp(7)).
+        guard ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
         #endif
         return Int(count)
     }

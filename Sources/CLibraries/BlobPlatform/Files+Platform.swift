@@ -4,9 +4,9 @@ extension stat {
     /// The time of the last modification, in nanoseconds since 1970; the field's name depends on the platform.
     package var modificationNanoseconds: Int64 {
         #if canImport(Darwin)
-            let time = self.st_mtimespec
+        let time = self.st_mtimespec
         #else
-            let time = self.st_mtim
+        let time = self.st_mtim
         #endif
         return nanoseconds(time)
     }
@@ -14,9 +14,9 @@ extension stat {
     /// The time of the last change of the file or its status, in nanoseconds since 1970.
     package var statusChangeNanoseconds: Int64 {
         #if canImport(Darwin)
-            nanoseconds(self.st_ctimespec)
+        nanoseconds(self.st_ctimespec)
         #else
-            nanoseconds(self.st_ctim)
+        nanoseconds(self.st_ctim)
         #endif
     }
 }

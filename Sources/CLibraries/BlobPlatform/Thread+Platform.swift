@@ -19,11 +19,11 @@ package func startThread(
     if let stackByteCount { pthread_attr_setstacksize(&attributes, stackByteCount) }
     let job = Unmanaged.passRetained(ThreadJob(name: name, body))
     #if canImport(Darwin)
-        var thread: pthread_t?
-        let result = pthread_create(&thread, &attributes, { runJob($0) }, job.toOpaque())
+    var thread: pthread_t?
+    let result = pthread_create(&thread, &attributes, { runJob($0) }, job.toOpaque())
     #else
-        var thread = pthread_t()
-        let result = pthread_create(&thread, &attributes, { runJob($0) }, job.toOpaque())
+    var thread = pthread_t()
+    let result = pthread_create(&thread, &attributes, { runJob($0) }, job.toOpaque())
     #endif
     if result != 0 { job.release() }
     return result == 0

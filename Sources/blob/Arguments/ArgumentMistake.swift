@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -99,3 +100,4 @@ extension ParsableCommand {
         return lstat(path, &status) == 0
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
@@ -84,3 +85,4 @@ enum Seconds {
         return ", waiting \(Int(delay.timeInterval.rounded())) s"
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -125,3 +126,4 @@ enum RawArguments {
     /// Returns the bytes that ``decoded(_:)`` made a text of.
     static func bytes(of text: String) -> [UInt8] { self.undecodable.withLock { $0[text] } ?? Array(text.utf8) }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command && Photos
 import ArgumentParser
 import AssetLibrarySource
 import BlobHelper
@@ -119,3 +120,4 @@ struct LibraryAdjustCommand: ParsableCommand {
         return try AdjustmentRecipe(edits, of: asset.media)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command && Photos
 import ArgumentParser
 import AssetLibrarySource
 import BlobStreamsStandard
@@ -165,3 +166,4 @@ struct LibraryQuarantineCommand: ParsableCommand {
         }
     }
 }
+#endif

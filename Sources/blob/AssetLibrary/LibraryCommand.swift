@@ -1,3 +1,4 @@
+#if Command && Photos
 import ArgumentParser
 import AssetLibrarySource
 import BlobCommandLine
@@ -191,3 +192,4 @@ struct LibraryThumbnailCommand: ParsableCommand {
         }
     }
 }
+#endif

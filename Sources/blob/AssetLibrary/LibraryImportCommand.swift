@@ -1,3 +1,4 @@
+#if Command && Photos
 import ArgumentParser
 import AssetLibrarySource
 import BlobStreamsStandard
@@ -189,3 +190,4 @@ extension Sequence<UInt8> {
         self.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 + 32 : $0 }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command && Photos
 import ArgumentParser
 import AssetLibrarySource
 import BlobStreamsStandard
@@ -149,3 +150,4 @@ private struct Row: Encodable {
         if !self.asset.sidecarPaths.isEmpty { try put("sidecars", self.asset.sidecarPaths) }
     }
 }
+#endif

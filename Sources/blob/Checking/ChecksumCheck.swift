@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
@@ -198,3 +199,4 @@ func listedName(_ argument: String) -> [UInt8] {
     }
     return Array(printableArgument(argument).utf8)
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
@@ -101,3 +102,4 @@ extension CryptoDigest {
         return hasher.finalize().count
     }
 }
+#endif

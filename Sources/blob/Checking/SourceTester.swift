@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import BlobStreamsStandard
 
@@ -262,3 +263,4 @@ private struct OnceSource: BlobLayer {
         .inspected(try self.underlying.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobStreamsStandard
@@ -115,3 +116,4 @@ struct SumCommand: NameListCommand {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobStreamsStandard
@@ -54,3 +55,4 @@ struct TestCommand: NameListCommand {
         try tester.test(list)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import BlobStreamsStandard
 
@@ -218,3 +219,4 @@ struct PassedChecks {
         func take() -> PassedChecks { self.checks.exchange(PassedChecks()) }
     }
 }
+#endif

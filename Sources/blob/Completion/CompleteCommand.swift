@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 
@@ -108,3 +109,4 @@ struct CommandTree: Decodable {
         (self.arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }.map(\.text)
     }
 }
+#endif

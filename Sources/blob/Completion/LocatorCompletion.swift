@@ -1,3 +1,4 @@
+#if Command
 import BlobPlatform
 import BlobStreamsStandard
 
@@ -66,3 +67,4 @@ enum LocatorCompletion {
         return found
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobIndex
@@ -180,3 +181,4 @@ struct LayerFacts: Encodable {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
@@ -179,3 +180,4 @@ extension String {
         String(repeating: " ", count: max(0, width - self.count)) + self
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 
 struct LocatorsCommand: ParsableCommand {
@@ -21,3 +22,4 @@ struct LocatorsCommand: ParsableCommand {
 
     func run() throws { throw CleanExit.helpRequest(self) }
 }
+#endif

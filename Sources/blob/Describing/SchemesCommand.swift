@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
@@ -33,3 +34,4 @@ extension BlobProvider.Kind {
         }
     }
 }
+#endif

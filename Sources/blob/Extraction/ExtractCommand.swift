@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobExtraction
 import BlobPlatform
@@ -148,3 +149,4 @@ struct ExtractCommand: ParsableCommand {
 enum AbsoluteLinks: String, ExpressibleByArgument, CaseIterable {
     case skip, relative
 }
+#endif

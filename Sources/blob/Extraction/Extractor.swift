@@ -1,3 +1,4 @@
+#if Command
 import BlobExtraction
 import BlobPlatform
 import BlobStreamsStandard
@@ -165,3 +166,4 @@ extension BlobError {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobIndex
 import BlobPlatform
@@ -60,3 +61,4 @@ struct IndexBuildCommand: ParsableCommand {
         return try importing.importIndex(other, context)
     }
 }
+#endif

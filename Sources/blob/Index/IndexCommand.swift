@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobIndex
 import BlobStreamsStandard
@@ -143,3 +144,4 @@ struct IndexVerifyCommand: ParsableCommand {
         try printLine("\(pointCount) restart points are right.")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobIndex
@@ -128,3 +129,4 @@ private struct IndexRow: Encodable {
         self.lastUse = factText(Date(timeIntervalSince1970: TimeInterval(index.lastUse)))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobIndex
 import BlobPlatform
@@ -111,3 +112,4 @@ struct IndexSplitsCommand: ParsableCommand {
         return Int(count)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
@@ -201,3 +202,4 @@ extension BlobError {
     /// True for an error of finishing an upload after which another attempt may succeed.
     var isWorthRepeating: Bool { self.isTransient || self.code == .cancelled || self.code == .timedOut }
 }
+#endif

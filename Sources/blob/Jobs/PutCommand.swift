@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
@@ -270,3 +271,4 @@ struct PutPart: Codable {
             validator: self.validator)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// The arguments of a command, of which some may be lines of a list.
@@ -120,3 +121,4 @@ final class LineReader {
         return Array(self.rest)
     }
 }
+#endif

@@ -1,8 +1,9 @@
+#if Command
 import BlobPlatform
 import BlobStreamsStandard
 
 #if Photos
-    import AssetLibrarySource
+import AssetLibrarySource
 #endif
 
 extension BlobRegistry {
@@ -17,10 +18,10 @@ extension BlobRegistry {
     ) -> BlobRegistry {
         var providers = Array(BlobProvider.archives(allowing: formats).suffix(formats.count))
         #if Photos
-            let assets = BlobProvider.assetLibrary(unrenderable: unrenderable.policy) {
-                () throws(BlobError) in try LibraryLocation.folder(library)
-            }
-            providers.append(assets)
+        let assets = BlobProvider.assetLibrary(unrenderable: unrenderable.policy) {
+            () throws(BlobError) in try LibraryLocation.folder(library)
+        }
+        providers.append(assets)
         #endif
         return .standard.replacing(providers)
     }
@@ -49,15 +50,15 @@ extension BlobRegistry {
 }
 
 #if Photos
-    extension UnrenderableChoice {
-        var policy: AssetSource.UnrenderablePolicy {
-            switch self {
-            case .fail: .fail
-            case .original: .original
-            case .render: .storedRender
-            }
+extension UnrenderableChoice {
+    var policy: AssetSource.UnrenderablePolicy {
+        switch self {
+        case .fail: .fail
+        case .original: .original
+        case .render: .storedRender
         }
     }
+}
 #endif
 
 /// The location of the asset library.
@@ -88,3 +89,4 @@ extension BlobRegistry {
         return path
     }
 }
+#endif

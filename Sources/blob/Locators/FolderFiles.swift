@@ -1,3 +1,4 @@
+#if Command
 import BlobPlatform
 import BlobStreamsStandard
 
@@ -90,3 +91,4 @@ extension [UInt8] {
     /// The bytes of a path without a zero byte, for system calls.
     var cString: [CChar] { self.map { CChar(bitPattern: $0) } + [0] }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
@@ -135,3 +136,4 @@ struct ListedLocatorOptions: ParsableArguments {
         }
     }
 }
+#endif

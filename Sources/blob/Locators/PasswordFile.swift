@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// The file with the password of the archives that a command reads.
@@ -45,3 +46,4 @@ struct PasswordFile {
         ])
     }
 }
+#endif

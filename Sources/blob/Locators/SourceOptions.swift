@@ -1,3 +1,4 @@
+#if Command
 public import ArgumentParser
 import BlobPlatform
 public import BlobStreamsStandard
@@ -165,3 +166,4 @@ extension BlobIndexPolicy: ExpressibleByArgument {
         }
     }
 }
+#endif

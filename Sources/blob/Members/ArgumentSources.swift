@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// The sources of arguments, as the options of a command have them.
@@ -118,3 +119,4 @@ extension BlobRegistry {
         return registry
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 extension BlobRegistry {
@@ -178,3 +179,4 @@ extension BlobRegistry {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// A pattern for names of members, as shells have it.
@@ -148,3 +149,4 @@ struct MemberPattern {
         if index < self.pieces.count, case .character(Self.slash) = self.pieces[index] { true } else { false }
     }
 }
+#endif

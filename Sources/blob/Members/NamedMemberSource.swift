@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// A member of a container; if no member has its name, the only one whose name differs by a leading `./`.
@@ -120,3 +121,4 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         return name.starts(with: prefix) ? Array(name[2...]) : prefix + name
     }
 }
+#endif

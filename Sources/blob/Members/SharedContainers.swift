@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// The containers that several locators name, each opened once, and read in one pass if their members come in order.
@@ -114,3 +115,4 @@ struct ArchiveGroups {
         self.groupOfPosition[position].flatMap { self.groups.removeValue(forKey: $0) }
     }
 }
+#endif

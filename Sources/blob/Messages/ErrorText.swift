@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without a
@@ -111,3 +112,4 @@ extension BlobError {
     /// Returns this error with a further sentence.
     func adding(_ sentence: String) -> BlobError { self.replacingMessage("\(self.message) \(sentence)") }
 }
+#endif

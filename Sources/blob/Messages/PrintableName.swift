@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator. Only
@@ -42,3 +43,4 @@ func printableJSON(_ json: String) -> String {
         }.joined()
     }.joined()
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
@@ -135,3 +136,4 @@ struct ProgressLine: Sendable {
 enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
     case auto, always, never
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
@@ -40,3 +41,4 @@ final class SourceFailures {
         if let first { throw ExitCode(first.code.exitStatus) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// The search for what somebody may have meant.
@@ -85,3 +86,4 @@ extension BlobError {
         self.wrappers[text] ?? Suggestion.nearest(to: text, among: schemes)
     }
 }
+#endif

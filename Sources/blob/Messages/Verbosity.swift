@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobIndex
 import BlobStreamsStandard
@@ -70,3 +71,4 @@ extension IndexNotice {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// Copies sources to an output, with one buffer for all of them.
@@ -86,3 +87,4 @@ final class Copier {
 struct DroppedBytes: ByteOutput {
     func write(_ bytes: UnsafeRawBufferPointer) {}
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
@@ -63,3 +64,4 @@ enum Interrupts {
         return context
     }
 }
+#endif

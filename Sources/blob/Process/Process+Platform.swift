@@ -1,12 +1,13 @@
+#if Command
 import BlobPlatform
 
 extension sigaction {
     /// True when the signal is ignored. The field has two names, and Swift can compare handlers only by address.
     var isIgnoring: Bool {
         #if canImport(Darwin)
-            let handler = self.__sigaction_u.__sa_handler
+        let handler = self.__sigaction_u.__sa_handler
         #else
-            let handler = self.__sigaction_handler.sa_handler
+        let handler = self.__sigaction_handler.sa_handler
         #endif
         return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
@@ -16,7 +17,8 @@ extension sigaction {
 /// and for a descriptor that is no pipe, everything stays as it is.
 func growPipe(_ descriptor: CInt, to byteCount: CInt) {
     #if os(Linux)
-        let setPipeSize: CInt = 1031  // F_SETPIPE_SZ of <linux/fcntl.h>, which Swift does not import.
-        _ = fcntl(descriptor, setPipeSize, byteCount)
+    let setPipeSize: CInt = 1031  // F_SETPIPE_SZ of <linux/fcntl.h>, which Swift does not import.
+    _ = fcntl(descriptor, setPipeSize, byteCount)
     #endif
 }
+#endif

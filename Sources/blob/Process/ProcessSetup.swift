@@ -1,3 +1,4 @@
+#if Command
 import BlobPlatform
 
 /// Replaces state that the process may have inherited from its parent with what the commands expect.
@@ -27,3 +28,4 @@ enum ProcessSetup {
         _ = signal(SIGXFSZ, SIG_IGN)
     }
 }
+#endif

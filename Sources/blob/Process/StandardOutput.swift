@@ -1,3 +1,4 @@
+#if Command
 import BlobPlatform
 import BlobStreamsStandard
 
@@ -91,3 +92,4 @@ private let lineEncoder = {
     encoder.dateEncodingStrategy = .iso8601
     return encoder
 }()
+#endif

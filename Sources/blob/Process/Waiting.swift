@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// Runs a task on the threads for openings, and blocks this thread until it ends.
@@ -20,3 +21,4 @@ func waiting<Value: Sendable>(
     guard let value = try outcome.withLock({ $0 })?.get() else { preconditionFailure("The task has ended.") }
     return value
 }
+#endif

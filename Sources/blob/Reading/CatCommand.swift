@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 
@@ -215,3 +216,4 @@ private struct Cat {
         return validator
     }
 }
+#endif

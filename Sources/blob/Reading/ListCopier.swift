@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 
 /// Prints the locators of a list in its order, and reads the members of an archive without random access in one pass.
@@ -176,3 +177,4 @@ struct OpenedAhead {
 extension UnlinkedFile: ByteOutput {
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) { try self.append(bytes) }
 }
+#endif

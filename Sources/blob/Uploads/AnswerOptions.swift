@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -236,3 +237,4 @@ struct WriteOutFormat: ExpressibleByArgument {
         return String(repeating: "0", count: max(0, count - digits.count)) + digits
     }
 }
+#endif

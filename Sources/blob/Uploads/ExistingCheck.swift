@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
@@ -89,3 +90,4 @@ extension ResponseHead {
         return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
     }
 }
+#endif

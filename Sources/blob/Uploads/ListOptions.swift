@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 
 /// The options of uploads of many files.
@@ -53,3 +54,4 @@ struct ListOptions: ParsableArguments {
         self.recursive || (self.fromFile ?? self.journal) != nil || self.skipExisting != nil
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
@@ -47,3 +48,4 @@ final class ParallelUploads: Sendable {
         }
     }
 }
+#endif

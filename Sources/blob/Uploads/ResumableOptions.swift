@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -94,3 +95,4 @@ struct ResumableOptions: ParsableArguments {
         return try waiting { [uploader] () throws(BlobError) in try await uploader.upload(source, context: context) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -73,3 +74,4 @@ struct S3Uploads: Sendable {
         try output.end(number, line: "\(object.entityTag)  \(object.locator)")
     }
 }
+#endif

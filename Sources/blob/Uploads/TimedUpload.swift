@@ -1,3 +1,4 @@
+#if Command
 import BlobStreamsStandard
 import BlobTransfer
 
@@ -57,3 +58,4 @@ struct TimedUpload {
         return (result, facts)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -295,3 +296,4 @@ extension BlobUploadRequest {
         self.fields.append(BlobHTTPField("Content-Type", type))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobPlatform
 import BlobStreamsStandard
 
@@ -184,3 +185,4 @@ extension BlobLocator {
         }
     }
 }
+#endif

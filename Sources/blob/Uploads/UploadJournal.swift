@@ -1,3 +1,4 @@
+#if Command
 import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
@@ -130,3 +131,4 @@ final class UploadJournal: Sendable {
         entries[key] = Entry(validator: fields[2], digest: fields[3], tag: fields.count > 4 ? fields[4] : nil)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
@@ -118,3 +119,4 @@ enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {
         return GzipEncodedSource(source)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobCommandLine
 import BlobPlatform
@@ -162,3 +163,4 @@ final class WebUploads: Sendable {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
@@ -105,3 +106,4 @@ extension Main {
         return { try? CurlLibrary.load() }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
@@ -39,3 +40,4 @@ struct S3Options: ParsableArguments {
         return options
     }
 }
+#endif

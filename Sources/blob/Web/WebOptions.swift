@@ -1,3 +1,4 @@
+#if Command
 import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
@@ -132,3 +133,4 @@ struct WebOptions: ParsableArguments {
         }
     }
 }
+#endif

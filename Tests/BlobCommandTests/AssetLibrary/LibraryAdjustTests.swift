@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -164,3 +165,4 @@ import Testing
         expect(try launch.run(), failsWith: "unavailable", 69, saying: "/nonexistent")
     }
 }
+#endif

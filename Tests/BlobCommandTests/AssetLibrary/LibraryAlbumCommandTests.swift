@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -40,3 +41,4 @@ import Testing
         expect(try self.run("library", "album", "ls"), prints: "0  album  My%0AJourney\n")
     }
 }
+#endif

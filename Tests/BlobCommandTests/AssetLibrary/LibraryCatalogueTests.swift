@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -57,3 +58,4 @@ import Testing
         expect(try self.run(self.folder.path("none"), "library", "ls"), failsWith: "notFound", 66, saying: "none")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -239,3 +240,4 @@ import Testing
         #expect(try Launch("schemes").run().text.contains("assets-library  origin  AssetLibrarySource\n"))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -223,3 +224,4 @@ import Testing
         }
     }
 }
+#endif

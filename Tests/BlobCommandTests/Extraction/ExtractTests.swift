@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -335,3 +336,4 @@ import Testing
         #expect(self.folder.names == ["a.tgz"])
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobExtraction
 import BlobTestSupport
@@ -190,3 +191,4 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: self.root).count == 1200)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobTestSupport
 import Foundation
@@ -132,3 +133,4 @@ import Testing
         return ["Secret", basic, "X-Key", "c00kie"].contains(where: head.contains)
     }
 }
+#endif

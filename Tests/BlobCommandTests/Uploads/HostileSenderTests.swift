@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -185,3 +186,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobTestSupport
 import Foundation
@@ -87,3 +88,4 @@ import Testing
         expect(try self.run(["cat", "\(self.url)/x", "--from-file", "-"], [file]), prints: "xx")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobStreams
 import BlobTestSupport
 import CryptoDigest
@@ -127,3 +128,4 @@ import Testing
         #expect(outcome.ending == .status(1) && lines.map(\.error?.isTransient) == [true, true])
     }
 }
+#endif

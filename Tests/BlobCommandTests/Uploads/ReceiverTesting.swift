@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -105,3 +106,4 @@ final class Client {
         return text
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -175,3 +176,4 @@ import Testing
         }
     }
 }
+#endif

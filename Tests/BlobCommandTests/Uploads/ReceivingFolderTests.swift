@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -136,3 +137,4 @@ import Testing
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobTestSupport
 import Foundation
@@ -68,3 +69,4 @@ final class RecordingServer: Sendable {
         return request
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -225,3 +226,4 @@ import Testing
         #expect(!self.folder.names.contains("state"))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobTestSupport
 import Foundation
@@ -241,3 +242,4 @@ import Testing
         print("The seed of the secrets: \(seed)")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -50,3 +51,4 @@ import Testing
         #expect(isEqual, "\(store.names) \(outcome.errorText)")
     }
 }
+#endif

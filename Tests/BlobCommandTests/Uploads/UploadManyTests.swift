@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobTestSupport
 import Foundation
@@ -338,3 +339,4 @@ import Testing
         expect(try self.upload("-F", "a=b", "-r", self.url).run(), failsWith: "invalidArgument", 64)
     }
 }
+#endif

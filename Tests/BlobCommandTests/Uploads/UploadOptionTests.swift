@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import HTTPTestSupport
@@ -192,3 +193,4 @@ import Testing
         }
     }
 }
+#endif

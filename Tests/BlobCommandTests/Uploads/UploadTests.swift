@@ -1,3 +1,4 @@
+#if Command
 import BlobTestSupport
 import Foundation
 import Testing
@@ -251,3 +252,4 @@ extension RunningProcess {
         }
     }
 }
+#endif

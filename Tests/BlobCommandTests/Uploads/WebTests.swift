@@ -1,3 +1,4 @@
+#if Command
 import BlobCore
 import BlobTestSupport
 import Foundation
@@ -202,3 +203,4 @@ import Testing
         }
     }
 }
+#endif

@@ -25,25 +25,25 @@ import Testing
     }
 
     #if os(Linux)
-        /// In a process of its own, because what else allocates would count too.
-        @Test func schedulingOnTheRunLoopOfAnotherThreadKeepsNoMemory() async {
-            await #expect(processExitsWith: .success) {
-                let (loop, count) = (LoopThread(), 2_000)
-                let stream = BlobInputStream(MemorySource([1]))
-                func schedule() {
-                    for _ in 0..<count {
-                        stream.schedule(in: loop.runLoop, forMode: .default)
-                        stream.remove(from: loop.runLoop, forMode: .default)
-                    }
-                    loop.perform {}
+    /// In a process of its own, because what else allocates would count too.
+    @Test func schedulingOnTheRunLoopOfAnotherThreadKeepsNoMemory() async {
+        await #expect(processExitsWith: .success) {
+            let (loop, count) = (LoopThread(), 2_000)
+            let stream = BlobInputStream(MemorySource([1]))
+            func schedule() {
+                for _ in 0..<count {
+                    stream.schedule(in: loop.runLoop, forMode: .default)
+                    stream.remove(from: loop.runLoop, forMode: .default)
                 }
-                schedule()
-                let before = allocatedByteCount()
-                schedule()
-                let each = (allocatedByteCount() - before) / count
-                try #require(each < 50, "\(each) bytes each")
-                loop.stop()
+                loop.perform {}
             }
+            schedule()
+            let before = allocatedByteCount()
+            schedule()
+            let each = (allocatedByteCount() - before) / count
+            try #require(each < 50, "\(each) bytes each")
+            loop.stop()
         }
+    }
     #endif
 }

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 #if canImport(FoundationXML)
-    import FoundationXML
+import FoundationXML
 #endif
 
 /// Consumers of Foundation that take an `InputStream`: the table of the article "Consumers of streams on
@@ -87,16 +87,16 @@ import Testing
     }
 
     #if os(Linux)
-        /// Foundation takes the stream for one of its own. When this fails, the article can say that it works.
-        @Test func propertyListSerialisationEndsTheProcess() async {
-            await #expect(processExitsWith: .failure) {
-                let list = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
-                let stream = BlobInputStream(MemorySource(list))
-                stream.open()
-                _ = try PropertyListSerialization.propertyList(with: stream, format: nil)
-                exit(EXIT_SUCCESS)
-            }
+    /// Foundation takes the stream for one of its own. When this fails, the article can say that it works.
+    @Test func propertyListSerialisationEndsTheProcess() async {
+        await #expect(processExitsWith: .failure) {
+            let list = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
+            let stream = BlobInputStream(MemorySource(list))
+            stream.open()
+            _ = try PropertyListSerialization.propertyList(with: stream, format: nil)
+            exit(EXIT_SUCCESS)
         }
+    }
     #endif
 
     /// What the article advises instead.
