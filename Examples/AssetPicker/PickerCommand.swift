@@ -94,6 +94,6 @@ import BlobCommandLine
 
 /// The program in a build without its traits.
 @main enum Main {
-    static func main() { endWithoutTrait("Receiver and Photos", "AssetPicker") }
+    static func main() { endWithoutTrait("Receiver and the trait Photos", "AssetPicker") }
 }
 #endif
