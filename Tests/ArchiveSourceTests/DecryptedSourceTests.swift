@@ -1,3 +1,4 @@
+#if Crypto
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
@@ -81,3 +82,4 @@ import Testing
         }
     }
 }
+#endif

@@ -5,6 +5,10 @@ import Testing
 @Suite struct SurfaceTests {
     /// The symbols of the core that only this package sees and that its plugins use, with the reasons.
     private static let allowed = [
+        "ByteAllowance": "a rate that readers and requests of one process share: others have a throttle",
+        "MarkupElement": "a parser of XML", "ParameterizedValue": "a parser of a field's value",
+        "RetryFailures": "a count of failures, with the rules that are public",
+        "layerChain": "a loop over the bases of layers",
         "AtomicFile": "writing files is the task of their owners",
         "DeliveredBytes": "a copy of the last bytes, to compare with what is read again",
         "Fifo": "a queue, as that of swift-collections",
