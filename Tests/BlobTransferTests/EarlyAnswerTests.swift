@@ -198,7 +198,7 @@ import Testing
         let over = WaitSignal()
         let server = try ScriptedServer { connection in
             connection.receiveBody(1)
-            connection.send("HTTP/1.1 400 Oh\r\n\(framing)\r\n")
+            connection.send("HTTP/1.1 500 Oh\r\n\(framing)\r\n")
             _ = over.wait(for: .seconds(30))
         }
         defer { over.signal() }
