@@ -76,14 +76,18 @@ public struct BlobRetry: Hashable, Sendable {
     /// requests, unavailable (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section 5.2).
     private static let postponingStatuses: Set = [408, 425, 429, 503]
 
-    /// The statuses of servers and gateways that failed, perhaps after they had acted (RFC 9110, section 15.6).
-    private static let failureStatuses: Set = [500, 502, 504]
+    /// The statuses of gateways, behind which a server may have acted (RFC 9110, sections 15.6.3 and 15.6.5).
+    private static let gatewayStatuses: Set = [502, 504]
 
     /// Returns true when a request may succeed later that was answered with a status of HTTP.
     ///
-    /// - Parameter isRepeatable: True when the request has no further effect if it is made twice.
-    package static func isTransient(_ status: Int, isRepeatable: Bool) -> Bool {
-        self.postponingStatuses.contains(status) || isRepeatable && self.failureStatuses.contains(status)
+    /// - Parameters:
+    ///   - isRepeatable: True when the request has no further effect if it is made twice.
+    ///   - isReading: True when it has no effect at all. Only then 500 passes: a server that fails on a body is likely to
+    ///     fail on it again.
+    package static func isTransient(_ status: Int, isRepeatable: Bool, isReading: Bool = false) -> Bool {
+        self.postponingStatuses.contains(status) || isRepeatable && self.gatewayStatuses.contains(status)
+            || isReading && status == 500
     }
 
     /// Returns the delay after a number of failures in a row, from 1: random, up to a limit that doubles with each.

@@ -15,7 +15,7 @@ extension BlobError {
             }
         self.init(
             code, head.refusalMessage(explanation),
-            isTransient: BlobRetry.isTransient(head.status, isRepeatable: true))
+            isTransient: BlobRetry.isTransient(head.status, isRepeatable: true, isReading: true))
         self.retryDelay = head.retryDelay
     }
 }

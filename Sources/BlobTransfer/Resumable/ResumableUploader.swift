@@ -18,8 +18,8 @@ public struct ResumableUploader: Sendable {
     private static let missingStatuses: Set = [404, 410]
 
     /// The statuses of a request that does not match the state of the server: a lock or an offset of a request that has
-    /// not ended there, or damaged bytes. Its state is requested again.
-    private static let mismatchStatuses: Set = [409, 423, 460]
+    /// not ended there, damaged bytes, or its own failure. Its state is requested again.
+    private static let mismatchStatuses: Set = [409, 423, 460, 500]
 
     /// The default of ``patience``.
     private static let defaultPatience = 8
