@@ -203,6 +203,18 @@ import Testing
         #expect(ContinuousClock.now - start >= .milliseconds(500))
     }
 
+    @Test func theRateIsThatOfAllMembers() throws {
+        let names = (0..<6).map { "\($0)" }
+        for name in names { _ = try self.folder.write(Array(self.content.prefix(20_480)), to: name) }
+        let process = try FinishedProcess("tar", ["-cf", "six.tar"] + names, in: self.folder.url)
+        #expect(process.status == 0)
+        let start = ContinuousClock.now
+        let paths = [self.folder.path("six.tar"), "-C", self.folder.path("out")]
+        let outcome = try Launch(["extract"] + paths + ["--limit-rate", "200k"]).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(ContinuousClock.now - start >= .milliseconds(500))
+    }
+
     @Test func tooHighARatioIsALimit() throws {
         let process = try FinishedProcess(
             "sh", ["-c", "head -c 33554432 /dev/zero | gzip > zeros.gz"], in: self.folder.url)

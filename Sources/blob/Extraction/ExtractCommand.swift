@@ -62,6 +62,11 @@ struct ExtractCommand: ParsableCommand {
     @Option(help: "End after this many members, or folders made for them.")
     var maxMembers = BlobArchive.defaultMaximumCount
 
+    @Option(
+        help: ArgumentHelp("Extract at most this many bytes per second, all members together: 500k.", valueName: "rate")
+    )
+    var limitRate: ByteRate?
+
     @Option(help: "Show progress: auto, always, never.")
     var progress = ProgressMode.auto
 
@@ -85,8 +90,8 @@ struct ExtractCommand: ParsableCommand {
         let extractor = Extractor(
             locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
         let copier = Copier(
-            extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, progress: self.progress,
-            itemCount: nil, context)
+            extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, rate: self.limitRate,
+            progress: self.progress, itemCount: nil, context)
         defer { copier.finish() }
         do {
             defer { folder.finish() }
