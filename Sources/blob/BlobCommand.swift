@@ -78,7 +78,9 @@ enum Main {
     private static func parse() throws -> any ParsableCommand {
         // Named here: to ask each command for its protocols takes a millisecond.
         let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self, TestCommand.self]
-        assert(BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count)
+        assert(
+            BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count,
+            "Each command that is a NameListCommand is named here.")
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)
         // The parser shows the help that it finds, and takes the rest for nothing.

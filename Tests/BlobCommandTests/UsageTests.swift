@@ -26,7 +26,12 @@ import Testing
 
     @Test func theHelpNamesEveryCommand() throws {
         let text = try Launch("--help").run().text
-        for command in ["cat", "info", "sum", "schemes", "test"] { #expect(text.contains("  \(command) ")) }
+        for command in [
+            "cat", "extract", "form", "index", "info", "library", "ls", "put", "receive", "schemes", "sum", "test",
+            "upload",
+        ] {
+            #expect(text.contains("  \(command) "), "\(command)")
+        }
     }
 
     /// The parser finds the `h` of help in them.
@@ -147,7 +152,9 @@ import Testing
         #expect(rows.map { $0[0] } == rows.map { $0[0] }.sorted())
         for row in [
             ["file", "origin", "FileSource"], ["stdin", "origin", "FileSource"], ["gzip", "filter", "GzipSource"],
-            ["zlib", "filter", "GzipSource"], ["deflate", "filter", "GzipSource"],
+            ["zlib", "filter", "GzipSource"], ["deflate", "filter", "GzipSource"], ["data", "origin", "BlobCore"],
+            ["xz", "filter", "ArchiveSource"], ["zip", "container", "ArchiveSource"], ["s3", "origin", "S3Source"],
+            ["https", "origin", "HTTPSource"],
         ] as [[Substring]] {
             #expect(rows.contains(row))
         }

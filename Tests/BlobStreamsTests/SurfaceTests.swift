@@ -30,10 +30,7 @@ import Testing
         "writeAll": "a loop over write(2)",
     ]
 
-    @Test(arguments: [
-        "FileSource", "GzipSource", "ArchiveSource", "AssetLibrarySource", "HTTPSource", "S3Source",
-        "CryptoDigest",
-    ])
+    @Test(arguments: try plugins())
     func aPluginUsesNoHiddenTypeOfTheCoreWithoutAReason(_ plugin: String) throws {
         let hidden = try Self.hiddenNames()
         #expect(hidden.count > 20 && hidden.contains("Locked"))
@@ -47,17 +44,26 @@ import Testing
         #expect(Set(words).intersection(try Self.hiddenNames()).isEmpty)
     }
 
+    private static func plugins() throws -> [String] {
+        let names = try FileManager.default.contentsOfDirectory(
+            atPath: self.root.appendingPathComponent("Plugins").path)
+        #expect(names.count >= 7)
+        return names.sorted()
+    }
+
     /// The types and free functions of the core that are `package`.
     private static func hiddenNames() throws -> Set<String> {
         let declaration = /(?m)^package (?:final |indirect )?(?:class|struct|enum|protocol|func|typealias) (\w+)/
         return Set(try self.code(below: "Sources/BlobCore").matches(of: declaration).map { String($0.output.1) })
     }
 
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
     /// The text of all Swift files in a folder, without comments.
     private static func code(below folder: String) throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent(folder)
-        let files = FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL }
+        let files = FileManager.default.enumerator(
+            at: self.root.appendingPathComponent(folder), includingPropertiesForKeys: nil)?.compactMap { $0 as? URL }
         return try (files ?? []).filter { $0.pathExtension == "swift" }.map {
             try String(contentsOf: $0, encoding: .utf8).replacing(/\/\/[^\n]*/, with: "")
         }.joined(separator: "\n")

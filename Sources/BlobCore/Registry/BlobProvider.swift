@@ -48,12 +48,17 @@ public struct BlobProvider: Sendable {
     /// repeatable sources with random access; nil when there is no such format.
     package let recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
 
+    /// The name of the module that created the provider, for people.
+    package let module: String
+
     /// Creates a provider; at least one scheme is needed.
+    ///
+    /// - Parameter fileID: The file of the call, whose module users are told.
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
         signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil,
         recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil,
-        reachesNetwork: Bool = false
+        reachesNetwork: Bool = false, fileID: String = #fileID
     ) {
         precondition(!schemes.isEmpty, "A provider has a scheme.")
         self.kind = kind
@@ -64,6 +69,7 @@ public struct BlobProvider: Sendable {
         self.signatures = signatures
         self.recognizes = recognizes
         self.recognizesWithin = recognizesWithin
+        self.module = String(fileID.prefix { $0 != "/" })
     }
 }
 

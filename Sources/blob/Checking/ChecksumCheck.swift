@@ -187,16 +187,4 @@ struct ChecksumList {
         return Entry(argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)
     }
 }
-
-/// Returns the bytes of an argument as they were given, which lists of checksums have; for a terminal, one with
-/// characters that it would obey is as ``printableArgument(_:)`` has it.
-func listedName(_ argument: String) -> [UInt8] {
-    let isHarmless = { (character: Unicode.Scalar) in
-        character.isPrintable || "\n\r\t".unicodeScalars.contains(character)
-    }
-    guard isatty(STDOUT_FILENO) == 1, !argument.unicodeScalars.allSatisfy(isHarmless) else {
-        return RawArguments.bytes(of: argument)
-    }
-    return Array(printableArgument(argument).utf8)
-}
 #endif

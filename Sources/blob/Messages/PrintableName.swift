@@ -1,4 +1,5 @@
 #if Command
+import BlobPlatform
 import BlobStreamsStandard
 
 /// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator. Only
@@ -8,6 +9,18 @@ func printableArgument(_ argument: String) -> String {
     guard shown == argument else { return printable(shown) }
     guard printable(argument) != argument else { return argument }
     return (try? BlobRegistry.standard.locator(for: argument).description) ?? printable(argument)
+}
+
+/// Returns the bytes of an argument as they were given, which lists of checksums have; for a terminal, one with
+/// characters that it would obey is as ``printableArgument(_:)`` has it.
+func listedName(_ argument: String) -> [UInt8] {
+    let isHarmless = { (character: Unicode.Scalar) in
+        character.isPrintable || "\n\r\t".unicodeScalars.contains(character)
+    }
+    guard isatty(STDOUT_FILENO) == 1, !argument.unicodeScalars.allSatisfy(isHarmless) else {
+        return RawArguments.bytes(of: argument)
+    }
+    return Array(printableArgument(argument).utf8)
 }
 
 /// True for the locator of a server with a user, a password or a query.
