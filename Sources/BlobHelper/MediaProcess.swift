@@ -47,7 +47,7 @@ package final class MediaProcess {
         if let missing = try self.process.confinement().missing, !context.allowsUnconfinedMedia {
             throw BlobError(
                 .unavailable, "Media is decoded by a helper process, and the system does not confine it: \(missing).",
-                isTransient: false)
+                isTransient: false, remedy: .formatInProcess("media"))
         }
         let answer = try self.process.answer(to: ExchangeFrame(.open, a: ExchangeFrame.version), [.opened])
         guard answer.kind == .opened else { throw Self.error(answer, "Media cannot be decoded") }

@@ -36,7 +36,9 @@ final class ZstdDecoder: BlockDecoder {
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst(source.pos))
         }
         guard !isTooLarge else {
-            throw BlobError(.limitExceeded, "A frame of the Zstandard data has a window that exceeds the memory limit.")
+            throw BlobError(
+                .limitExceeded, "A frame of the Zstandard data has a window that exceeds the memory limit.",
+                remedy: .memoryLimit)
         }
         guard !isDamaged else { throw BlobError(.corrupted, "A frame of the Zstandard data is damaged.") }
         return self.isBetweenFrames && input.isEmpty
