@@ -75,8 +75,8 @@ struct ErrorText {
         else { return text }
         let wrappers = locator.scheme.split(separator: "+").dropLast().map { "\($0)+" }.joined()
         let members = locator.selectors.map(\.text).joined(separator: "!/")
-        // The message of an error of the system names the file.
-        guard self.error.systemErrorNumber == nil || !wrappers.isEmpty || !members.isEmpty else { return nil }
+        // Messages about errors of the system name the file, most of them.
+        guard !wrappers.isEmpty || !members.isEmpty || !self.error.message.contains(name) else { return nil }
         return wrappers + name + (members.isEmpty ? "" : "#\(members)")
     }
 }
