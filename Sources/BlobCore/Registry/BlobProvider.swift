@@ -53,7 +53,7 @@ public struct BlobProvider: Sendable {
 
     /// Creates a provider; at least one scheme is needed.
     ///
-    /// - Parameter fileID: The file of the call, whose module users are told.
+    /// The module is the one of `fileID`, the file of the call.
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
         signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil,
