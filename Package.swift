@@ -234,7 +234,7 @@ let package = Package(
         // What fuzzers check; the tests check the stored inputs in the same way.
         module(
             "FuzzChecks", path: "Tests/Fuzzing/Checks", "ArchiveSource", "BlobCore", "BlobDeflate", "BlobIndex",
-            "BlobTestSupport", "CZlib", "GzipSource"),
+            "BlobReceiving", "BlobTestSupport", "CZlib", "GzipSource"),
         program(
             "soak", path: "Tests/Soak", "BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport",
             "CryptoDigest", "HTTPTestSupport"),
