@@ -136,7 +136,7 @@ extension UnsafeRawBufferPointer {
         return memcmp(start, otherStart, self.count) == 0
     }
 
-    /// Returns the place of the first byte with a value, from a place on; nil when there is none.
+    /// Returns the index of the first byte with a value, from an index; nil without one.
     func place(of byte: UInt8, from start: Int) -> Int? {
         guard let base = self.baseAddress, let found = memchr(base + start, CInt(byte), self.count - start) else {
             return nil

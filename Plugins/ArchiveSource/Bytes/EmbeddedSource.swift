@@ -48,12 +48,12 @@ final class EmbeddedSource: BlobLayer {
     /// True when the archive, which was opened, follows a program.
     var hasProgram: Bool { self.known.withLock { $0?.byteOffset ?? 0 > 0 } }
 
-    /// Returns true when the first bytes of a source are those of a program.
+    /// Returns true when a source begins as a program does.
     static func isProgram(_ beginning: some Sequence<UInt8>) -> Bool {
         Self.programs.contains { beginning.starts(with: $0) }
     }
 
-    /// Returns the offset of an archive behind a program; nil when there is none.
+    /// Returns the offset of an archive after a program; nil without one.
     static func byteOffset(
         of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> Int64? {

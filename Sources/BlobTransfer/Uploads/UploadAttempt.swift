@@ -124,7 +124,7 @@ final class UploadExchange: Sendable {
         let isStale: Bool
     }
 
-    /// What happened since the owner looked last.
+    /// The events since the owner last took them.
     struct Events: Sendable {
         var sent: Int64?
         var answer: [UInt8] = []
