@@ -137,9 +137,9 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
         hasher.combine(self.adjustment)
         for path in self.sidecarPaths {
             hasher.combine(path)
-            let status = try? FileSnapshot(path: path)
+            let status = FileStatus(at: path)
             hasher.combine(status?.byteCount)
-            hasher.combine(status?.modification)
+            hasher.combine(status?.modificationTime)
         }
         return Int64(hasher.finalize()) & .max
     }

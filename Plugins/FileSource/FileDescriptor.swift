@@ -4,10 +4,12 @@ import CPlatform
 
 /// A descriptor that is open for reading, closed with this object unless it is borrowed.
 final class FileDescriptor {
-    let rawValue: CInt
     let path: FilePath
     let status: FileStatus
-    private let isOwned: Bool
+    private let file: Descriptor
+
+    /// The descriptor for system calls.
+    var rawValue: CInt { self.file.number }
 
     /// True when ``readNow(into:at:)`` can tell which bytes are in the page cache.
     var canReadNow: Bool {
@@ -21,38 +23,27 @@ final class FileDescriptor {
 
     /// Opens `path` without waiting for the writer of a FIFO: the first read waits for it, and can be cancelled.
     init(opening path: FilePath) throws(BlobError) {
-        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
-        let descriptor = try path.withCString { path in uninterrupted { open(path, flags) } }
-        guard descriptor >= 0 else {
-            let error = BlobError(systemError: errno, doing: "Could not open \(path.text)")
+        do throws(BlobError) {
+            self.file = try Descriptor(
+                path.cString(), O_RDONLY | O_NONBLOCK | O_NOCTTY, doing: "Could not open \(path.text)")
+        } catch {
             // ENXIO stands for both a socket and a missing device; `info` throws a clearer error for either.
             if error.systemErrorNumber == ENXIO { _ = try path.status().info(name: path.name) }
             throw error
         }
-        do {
-            self.status = try Self.status(descriptor, path)
-        } catch {
-            _ = close(descriptor)
-            throw error
-        }
-        self.rawValue = descriptor
         self.path = path
-        self.isOwned = true
+        self.status = try Self.status(self.file, path)
     }
 
     /// Borrows a descriptor, which stays open when this object is closed.
     init(borrowing descriptor: CInt, named name: String) throws(BlobError) {
-        let path = FilePath(Array("/dev/\(name)".utf8))
-        self.status = try Self.status(descriptor, path)
-        self.rawValue = descriptor
-        self.path = path
-        self.isOwned = false
+        self.path = FilePath(Array("/dev/\(name)".utf8))
+        self.file = Descriptor(borrowing: descriptor)
+        self.status = try Self.status(self.file, self.path)
     }
 
-    deinit { if self.isOwned { _ = close(self.rawValue) } }
-
     /// Returns the current result of `fstat(2)`.
-    func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.rawValue, self.path) }
+    func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.file, self.path) }
 
     /// Returns the info of the open file, without size and validator when a regular file of size 0 has bytes, or one
     /// without blocks has no byte at its end, as files of `/proc` and `/sys`.
@@ -78,7 +69,7 @@ final class FileDescriptor {
 
     /// Calls `pread(2)`, and repeats an interrupted call.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
-        try RegularFile.read(self.rawValue, into: buffer, at: byteOffset, named: self.path.text)
+        try self.file.read(into: buffer, at: byteOffset, named: self.path.text)
     }
 
     /// Calls `read(2)`, and repeats an interrupted call; returns -1 when it would block.
@@ -120,13 +111,11 @@ final class FileDescriptor {
         }
     }
 
-    private static func status(_ descriptor: CInt, _ path: FilePath) throws(BlobError) -> FileStatus {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(path.text)")
-        }
-        let isBlockDevice = status.st_mode & S_IFMT == S_IFBLK
-        return FileStatus(status, deviceByteCount: isBlockDevice ? self.byteCount(ofDevice: descriptor) : 0)
+    /// Returns the status, with the length of a block device, which its status does not have.
+    private static func status(_ file: Descriptor, _ path: FilePath) throws(BlobError) -> FileStatus {
+        var status = try file.status(named: path.text)
+        if status.isBlockDevice { status.byteCount = self.byteCount(ofDevice: file.number) }
+        return status
     }
 
     /// Returns the length of a block device in bytes; 0 when it cannot be told. The position in it stays.
@@ -160,53 +149,22 @@ struct FilePath: Hashable, Sendable {
     /// The path as text for messages, with U+FFFD for bytes that are not UTF-8.
     var text: String { String(decoding: self.bytes, as: UTF8.self) }
 
-    /// Calls `body` with the path as a C string; throws when the path holds a zero byte.
-    func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) throws(BlobError) -> Result {
+    /// Returns the path as a C string; throws when the path holds a zero byte.
+    func cString() throws(BlobError) -> [CChar] {
         guard !self.bytes.contains(0) else {
             throw BlobError(.invalidArgument, "A path cannot hold a zero byte.")
         }
-        return body(self.bytes.map { CChar(bitPattern: $0) } + [0])
+        return self.bytes.cString
     }
 
     func status() throws(BlobError) -> FileStatus {
-        var status = stat()
-        let result = try self.withCString { stat($0, &status) }
-        guard result == 0 else { throw BlobError(systemError: errno, doing: "Could not look at \(self.text)") }
-        return FileStatus(status)
+        _ = try self.cString()  // Refuses a zero byte.
+        return try FileStatus(ofFileAt: self.bytes)
     }
 }
 
-/// The fields of `stat(2)` that identify the state of a file.
-struct FileStatus: Equatable, Sendable {
-    /// The length in bytes; 0 for anything but a regular file and an open block device.
-    let byteCount: Int64
-    /// The time of the last modification, in nanoseconds since 1970.
-    let modificationTime: Int64
-    let inode: UInt64
-    /// True for a file with a size and no block: it is sparse, stored within its inode, or made up while it is read.
-    let hasNoBlocks: Bool
-    private let statusChangeTime: Int64
-    private let type: mode_t
-
-    /// - Parameter deviceByteCount: The length of a block device, which its status does not have.
-    init(_ status: stat, deviceByteCount: Int64 = 0) {
-        self.byteCount = status.st_mode & S_IFMT == S_IFBLK ? deviceByteCount : Int64(status.st_size)
-        self.modificationTime = status.modificationNanoseconds
-        self.inode = UInt64(status.st_ino)
-        self.statusChangeTime = status.statusChangeNanoseconds
-        self.type = status.st_mode & S_IFMT
-        self.hasNoBlocks = status.st_size > 0 && status.st_blocks == 0
-    }
-
-    /// Ignores the time of the last status change, because names and permissions may change while a file is read.
-    static func == (left: Self, right: Self) -> Bool {
-        (left.byteCount, left.modificationTime, left.inode, left.type)
-            == (right.byteCount, right.modificationTime, right.inode, right.type)
-    }
-
-    var isRegular: Bool { self.type == S_IFREG }
+extension FileStatus {
     var isFIFO: Bool { self.type == S_IFIFO }
-    var isDirectory: Bool { self.type == S_IFDIR }
     var isBlockDevice: Bool { self.type == S_IFBLK }
     private var isDevice: Bool { self.type == S_IFCHR || self.isBlockDevice }
 
@@ -222,7 +180,7 @@ struct FileStatus: Equatable, Sendable {
         }
         var info = BlobInfo(
             byteCount: self.byteCount, name: name,
-            validator: .weak("\(self.byteCount)-\(self.modificationTime)-\(self.inode)"),
+            validator: .weak("\(self.byteCount)-\(self.modificationTime)-\(self.identity.inode)"),
             isRandomAccess: true)
         info.statusChangeTime = self.statusChangeTime
         return info

@@ -79,7 +79,8 @@ final class FileSnapshot {
     /// Checks that the file is still the one that was opened; returns false when only a later check can tell.
     private func isUnchanged() throws(BlobError) -> Bool {
         let now = try self.descriptor.currentStatus()
-        guard now != self.lastStatus else { return true }
+        // Names and permissions may change while a file is read.
+        guard !now.hasContent(of: self.lastStatus) else { return true }
         // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
         guard self.growth == .strict || now.byteCount != self.byteCount else { return false }
         try self.accept(now)

@@ -143,7 +143,7 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         let info = self.describe(opening.context)
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         let descriptor = try FileDescriptor(borrowing: STDIN_FILENO, named: "stdin")
-        guard !descriptor.status.isDirectory else {
+        guard !descriptor.status.isFolder else {
             throw BlobError(.unsupported, "Standard input is a directory.")
         }
         return try Self.opening.take("Standard input can be read only once, and was opened before.") {

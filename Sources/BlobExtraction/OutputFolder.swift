@@ -37,14 +37,14 @@ package final class OutputFolder {
     package init(
         path: [UInt8], isReplacing: Bool = false, makesLinksRelative: Bool = false, resolvesInKernel: Bool = true
     ) throws(BlobError) {
-        let isNew = path.withPath { mkdir($0, 0o777) } == 0
+        let isNew = mkdir(path.cString, 0o777) == 0
         guard isNew || errno == EEXIST else {
             throw writeFailure("Could not make the folder \(BlobMember.printable(path))")
         }
         self.newPath = isNew ? path : nil
         let root = try Descriptor(
-            path.withPath { openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) },
-            doing: "Could not open the folder \(BlobMember.printable(path))")
+            path.cString, O_RDONLY | O_DIRECTORY, doing: "Could not open the folder \(BlobMember.printable(path))",
+            operation: "write")
         StagingFolder.removeLeftovers(in: root)
         self.tree = FolderTree(root, resolvesInKernel: resolvesInKernel)
         self.isReplacing = isReplacing
@@ -90,9 +90,8 @@ package final class OutputFolder {
         guard let number = self.folderNumbers[path] else { return }
         self.folders[number].member = member
         // At once, so that a private folder is never open to others; what its owner may not do comes at the end.
-        var status = stat()
-        guard let permissions = member.permissions, fstat(folder.number, &status) == 0 else { return }
-        _ = fchmod(folder.number, status.st_mode & (mode_t(permissions) | 0o700) & 0o777)
+        guard let permissions = member.permissions, let status = FileStatus(folder.number) else { return }
+        _ = fchmod(folder.number, status.permissions & (mode_t(permissions) | 0o700) & 0o777)
     }
 
     /// Creates a file, which is written and then given to ``commit(_:)``. One at a time.
@@ -113,8 +112,7 @@ package final class OutputFolder {
         try self.nameStagedFile(file.path, file.folder, file.identity)
         guard file.member.kind == .hardLink, let target = try? MemberPath(file.member.linkTarget ?? []) else { return }
         for path in [target] + (self.links.removeValue(forKey: target) ?? []) where path != file.path {
-            guard let folder = self.tree.find(path.folder),
-                let old = FileIdentity(path.name, in: folder, type: S_IFREG), self.made.contains(old)
+            guard let folder = self.tree.find(path.folder), let old = self.madeFile(path.name.cString, in: folder)
             else { continue }
             try self.stageLink(to: file.path, file.folder)
             try self.nameStagedFile(path, folder, self.stagedIdentity(), replacing: old)
@@ -134,11 +132,10 @@ package final class OutputFolder {
         try self.checkPlace(path, folder)
         let staging = try self.stagingFolder()
         let name = StagingFolder.fileName
-        let result = target.withPath { target in name.withPath { symlinkat(target, staging.number, $0) } }
-        guard result == 0 else { throw writeFailure("Could not make the link \(BlobMember.printable(path.bytes))") }
-        if let times = member.times {
-            _ = name.withPath { utimensat(staging.number, $0, times, AT_SYMLINK_NOFOLLOW) }
+        guard symlinkat(target.cString, staging.number, name) == 0 else {
+            throw writeFailure("Could not make the link \(BlobMember.printable(path.bytes))")
         }
+        if let times = member.times { utimensat(staging.number, name, times, AT_SYMLINK_NOFOLLOW) }
         try self.nameStagedFile(path, folder, self.stagedIdentity())
     }
 
@@ -148,9 +145,7 @@ package final class OutputFolder {
     package func makeHardLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         let target = try MemberPath(member.linkTarget ?? [], isTarget: true)
-        guard let from = self.tree.find(target.folder),
-            let file = FileIdentity(target.name, in: from, type: S_IFREG), self.made.contains(file)
-        else {
+        guard let from = self.tree.find(target.folder), self.madeFile(target.name.cString, in: from) != nil else {
             throw BlobError(
                 .unsupported,
                 "This is a hard link to '\(BlobMember.printable(member.linkTarget ?? []))', which was not extracted.")
@@ -169,15 +164,14 @@ package final class OutputFolder {
         for (path, member) in self.folders.reversed() {
             guard let member, let folder = self.tree.find(path) else { continue }
             if let times = member.times { _ = futimens(folder.number, times) }
-            var status = stat()
-            guard let permissions = member.permissions, fstat(folder.number, &status) == 0 else { continue }
+            guard let permissions = member.permissions, let status = FileStatus(folder.number) else { continue }
             // No permission is added that the file mode creation mask has removed.
-            _ = fchmod(folder.number, status.st_mode & mode_t(permissions) & 0o777)
+            _ = fchmod(folder.number, status.permissions & mode_t(permissions) & 0o777)
         }
     }
 
     /// Removes the folder if this value made it and nothing is in it. Called after ``finish()``.
-    package func removeIfNew() { _ = self.newPath?.withPath { rmdir($0) } }
+    package func removeIfNew() { if let newPath { rmdir(newPath.cString) } }
 
     private static func path(of member: BlobMember) throws(BlobError) -> MemberPath {
         let path = try MemberPath(member.name)
@@ -207,11 +201,10 @@ package final class OutputFolder {
 
     /// Throws when a member cannot have this name, because of what has it.
     private func checkPlace(_ path: MemberPath, _ folder: Descriptor) throws(BlobError) {
-        var status = stat()
-        guard path.name.withPath({ fstatat(folder.number, $0, &status, AT_SYMLINK_NOFOLLOW) }) == 0 else { return }
-        guard status.st_mode & S_IFMT != S_IFDIR else { throw Self.exists(path, "is a folder", EISDIR) }
+        guard let status = folder.status(of: path.name.cString) else { return }
+        guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
         guard self.isReplacing else { throw Self.exists(path, "exists, and is kept", EEXIST, .overwriting) }
-        guard !self.made.contains(FileIdentity(status)) || self.madePaths.contains(path.hashValue) else {
+        guard !self.made.contains(status.identity) || self.madePaths.contains(path.hashValue) else {
             throw Self.exists(path, "is the name of another member in this file system", EEXIST)
         }
     }
@@ -228,12 +221,10 @@ package final class OutputFolder {
     /// Makes a further name for a file in the staging folder, and verifies that it is that of a file made.
     private func stageLink(to target: MemberPath, _ folder: Descriptor) throws(BlobError) {
         let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
-        let result = target.name.withPath { target in
-            name.withPath { linkat(folder.number, target, staging.number, $0, 0) }
+        guard linkat(folder.number, target.name.cString, staging.number, name, 0) == 0 else {
+            throw writeFailure("Could not link to \(BlobMember.printable(target.bytes))")
         }
-        guard result == 0 else { throw writeFailure("Could not link to \(BlobMember.printable(target.bytes))") }
-        guard let file = FileIdentity(name, in: staging, type: S_IFREG), self.made.contains(file)
-        else {
+        guard self.madeFile(name, in: staging) != nil else {
             self.discardStagedFile()
             throw BlobError(.changed, "\(BlobMember.printable(target.bytes)) was replaced before it was linked to.")
         }
@@ -251,17 +242,15 @@ package final class OutputFolder {
         defer { if !isNamed { self.discardStagedFile() } }
         let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
         if self.isReplacing, old == nil { try self.checkPlace(path, folder) }
-        let replaced = self.isReplacing || old != nil ? FileIdentity(path.name, in: folder) : nil
+        let replaced = self.isReplacing || old != nil ? Self.identity(path.name.cString, in: folder) : nil
         guard old == nil || replaced == nil || replaced == old else {
             throw BlobError(.changed, "\(BlobMember.printable(path.bytes)) was replaced by another program.")
         }
-        let result = name.withPath { name in
-            path.name.withPath { new in
-                replaced == nil
-                    ? blob_rename_new(staging.number, name, folder.number, new)
-                    : renameat(staging.number, name, folder.number, new)
-            }
-        }
+        let new = path.name.cString
+        let result =
+            replaced == nil
+            ? blob_rename_new(staging.number, name, folder.number, new)
+            : renameat(staging.number, name, folder.number, new)
         guard result == 0 else {
             let failure = writeFailure("Could not name \(BlobMember.printable(path.bytes))")
             if failure.systemErrorNumber == EEXIST { try self.checkPlace(path, folder) }
@@ -274,12 +263,25 @@ package final class OutputFolder {
     }
 
     private func stagedIdentity() throws(BlobError) -> FileIdentity? {
-        FileIdentity(StagingFolder.fileName, in: try self.stagingFolder())
+        Self.identity(StagingFolder.fileName, in: try self.stagingFolder())
+    }
+
+    /// Returns the identity of anything but a folder, without following a link; nil when there is none.
+    private static func identity(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
+        folder.status(of: name).flatMap { $0.isFolder ? nil : $0.identity }
+    }
+
+    /// Returns the identity of a regular file that this value made; nil for anything else.
+    private func madeFile(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
+        guard let status = folder.status(of: name), status.isRegular, self.made.contains(status.identity) else {
+            return nil
+        }
+        return status.identity
     }
 
     /// Removes the staged file, if it still has its first name.
     private func discardStagedFile() {
         guard let staging = self.staging else { return }
-        _ = StagingFolder.fileName.withPath { unlinkat(staging.descriptor.number, $0, 0) }
+        unlinkat(staging.descriptor.number, StagingFolder.fileName, 0)
     }
 }

@@ -14,7 +14,7 @@ final class StagingFolder {
     private static let maximumTryCount = 16
 
     /// The name of the only file in the folder.
-    static let fileName = Array("file".utf8)
+    static let fileName = "file"
 
     let descriptor: Descriptor
     private let name: [UInt8]
@@ -26,17 +26,21 @@ final class StagingFolder {
         for _ in 0..<Self.maximumTryCount {
             let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
             let name = Self.prefix + String(repeating: "0", count: Self.digitCount - digits.count).utf8 + digits.utf8
-            guard name.withPath({ mkdirat(parent.number, $0, 0o700) }) == 0 else {
+            guard mkdirat(parent.number, name.cString, 0o700) == 0 else {
                 throw writeFailure("Could not make a folder for incomplete files")
             }
             // Another process may have taken the folder for one that is left, and be removing it.
             var isTaken = false
-            defer { if !isTaken { _ = name.withPath { unlinkat(parent.number, $0, AT_REMOVEDIR) } } }
-            let descriptor = Self.open(name, in: parent)
-            guard descriptor >= 0 || errno != ENOENT else { continue }
-            let folder = try Descriptor(descriptor, doing: "Could not open a folder for incomplete files")
-            guard flock(folder.number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
-                FileIdentity(folder) == FileIdentity(name, in: parent, type: S_IFDIR)
+            defer { if !isTaken { unlinkat(parent.number, name.cString, AT_REMOVEDIR) } }
+            let folder: Descriptor
+            do throws(BlobError) {
+                folder = try Self.open(name, in: parent)
+            } catch {
+                if error.systemErrorNumber == ENOENT { continue }
+                throw error
+            }
+            guard folder.lock() || errno != EWOULDBLOCK,
+                FileStatus(folder.number)?.identity == parent.status(of: name.cString)?.identity
             else { continue }
             (self.descriptor, self.name, isTaken) = (folder, name, true)
             return
@@ -47,7 +51,7 @@ final class StagingFolder {
 
     deinit {
         Self.clear(self.descriptor)
-        _ = self.name.withPath { unlinkat(self.parent.number, $0, AT_REMOVEDIR) }
+        unlinkat(self.parent.number, self.name.cString, AT_REMOVEDIR)
     }
 
     /// True for a name that such a folder may have, in any case of its letters, and for a path beneath it.
@@ -60,41 +64,28 @@ final class StagingFolder {
     /// Removes the folders that processes of this user left when they were killed.
     static func removeLeftovers(in parent: Descriptor) {
         for name in self.names(in: parent) where self.isName(name) {
-            guard let folder = try? Descriptor(self.open(name, in: parent), doing: ""),
-                flock(folder.number, LOCK_EX | LOCK_NB) == 0
+            guard let folder = try? self.open(name, in: parent), folder.lock(),
+                FileStatus(folder.number)?.isOwn == true
             else { continue }
-            var status = stat()
-            guard fstat(folder.number, &status) == 0, status.st_uid == geteuid() else { continue }
             self.clear(folder)
-            _ = name.withPath { unlinkat(parent.number, $0, AT_REMOVEDIR) }
+            unlinkat(parent.number, name.cString, AT_REMOVEDIR)
         }
     }
 
     private static func clear(_ folder: Descriptor) {
-        _ = self.fileName.withPath { unlinkat(folder.number, $0, 0) }
+        unlinkat(folder.number, self.fileName, 0)
     }
 
-    private static func open(_ name: [UInt8], in parent: Descriptor) -> CInt {
-        name.withPath { openat(parent.number, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+    private static func open(_ name: [UInt8], in parent: Descriptor) throws(BlobError) -> Descriptor {
+        try Descriptor(
+            name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: parent.number,
+            doing: "Could not open a folder for incomplete files", operation: "write")
     }
 
     /// The names of the staging folders that a folder may have.
     private static func names(in parent: Descriptor) -> [[UInt8]] {
-        let copy = openat(parent.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0 else { return [] }
-        guard let stream = fdopendir(copy) else {
-            _ = close(copy)
-            return []
-        }
-        defer { closedir(stream) }
-        var names: [[UInt8]] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                bytes.starts(with: self.prefix) ? Array(bytes.prefix { $0 != 0 }) : []
-            }
-            if name.count == self.prefix.count + self.digitCount { names.append(name) }
-        }
-        return names
+        let names = (try? folderEntries(".", in: parent.number, doing: ""))?.map(\.name) ?? []
+        return names.filter { $0.starts(with: self.prefix) && $0.count == self.prefix.count + self.digitCount }
     }
 }
 
@@ -115,10 +106,10 @@ package final class NewFile {
     init(_ member: BlobMember, _ path: MemberPath, in folder: Descriptor, staging: Descriptor) throws(BlobError) {
         (self.member, self.path, self.folder, self.staging) = (member, path, folder, staging)
         let permissions = mode_t(member.permissions ?? 0o666) & 0o777
-        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
         self.file = try Descriptor(
-            StagingFolder.fileName.withPath { openat(staging.number, $0, flags, permissions) },
-            doing: "Could not create a file for \(BlobMember.printable(path.bytes))")
+            StagingFolder.fileName, flags, permissions: permissions, in: staging.number,
+            doing: "Could not create a file for \(BlobMember.printable(path.bytes))", operation: "write")
     }
 
     deinit { self.discard() }
@@ -129,15 +120,15 @@ package final class NewFile {
 
     /// Removes the file unless it was given its name. May be called twice.
     package func discard() {
-        if !self.isFinished { _ = StagingFolder.fileName.withPath { unlinkat(self.staging.number, $0, 0) } }
+        if !self.isFinished { unlinkat(self.staging.number, StagingFolder.fileName, 0) }
         self.isFinished = true
     }
 
     /// Sets the time of the file, which is complete, and closes it.
     func finish() throws(BlobError) {
         if let times = self.member.times { _ = futimens(self.file.number, times) }
-        self.identity = FileIdentity(self.file)
-        try self.file.finish(doing: "Could not write \(BlobMember.printable(self.path.bytes))")
+        self.identity = FileStatus(self.file.number)?.identity
+        guard self.file.close() else { throw writeFailure("Could not write \(BlobMember.printable(self.path.bytes))") }
         self.isFinished = true
     }
 }

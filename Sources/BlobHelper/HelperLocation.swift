@@ -1,3 +1,4 @@
+import BlobCore
 import BlobPlatform
 import CHelper
 
@@ -38,10 +39,7 @@ package struct HelperLocation: Sendable {
 
     private static func value(of variable: String) -> String? { getenv(variable).map { String(cString: $0) } }
 
-    private static func isExecutable(_ path: String) -> Bool { access(path, X_OK) == 0 && !self.isFolder(path) }
-
-    private static func isFolder(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    private static func isExecutable(_ path: String) -> Bool {
+        access(path, X_OK) == 0 && FileStatus(at: path)?.isFolder != true
     }
 }

@@ -64,7 +64,7 @@ package struct CachedIndex: Sendable {
         return open.indexFiles().reversed().map { file in
             CachedIndex(
                 path: "\(folder.path)/\(file.name)", origin: (try? open.file(file.name))?.origin,
-                byteCount: file.byteCount, lastUse: file.lastUse / 1_000_000_000)
+                byteCount: file.status.byteCount, lastUse: file.status.lastUse / 1_000_000_000)
         }
     }
 

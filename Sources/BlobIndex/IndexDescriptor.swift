@@ -7,52 +7,29 @@ import BlobPlatform
 /// Reads take an offset, so that threads can share the descriptor. The file is not mapped, because accessing the
 /// mapping of a truncated file ends the process.
 final class IndexDescriptor: Sendable {
-    private let descriptor: CInt
-    let status: stat
+    private let file: Descriptor
+    let status: FileStatus
 
-    /// Opens a file that the user named, following links.
+    /// Opens a file in a folder, without following links; without a folder one that the user named, following links.
     ///
     /// - Throws: ``BlobError/Code/notFound``, and other errors of `open(2)`.
-    convenience init(path: String) throws(BlobError) {
+    init(_ path: String, in folder: Descriptor? = nil) throws(BlobError) {
         // O_NONBLOCK, because opening a FIFO at this path must not block.
-        try self.init(opened: uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }, path)
+        let flags = O_RDONLY | O_NONBLOCK | (folder == nil ? 0 : O_NOFOLLOW)
+        self.file = try Descriptor(
+            path, flags, in: folder?.number ?? AT_FDCWD, doing: "Could not open the index \(path)")
+        self.status = try self.file.status(named: "the index")
     }
 
-    /// Opens a file in a folder, without following links.
-    convenience init(named name: String, in folder: CInt) throws(BlobError) {
-        try self.init(
-            opened: uninterrupted { openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) }, name)
-    }
-
-    private init(opened descriptor: CInt, _ path: String) throws(BlobError) {
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the index \(path)") }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            let error = BlobError(systemError: errno, doing: "Could not look at the index")
-            close(descriptor)
-            throw error
-        }
-        (self.descriptor, self.status) = (descriptor, status)
-    }
-
-    deinit { close(self.descriptor) }
-
-    var isRegular: Bool { self.status.st_mode & S_IFMT == S_IFREG }
-    var byteCount: Int64 { Int64(self.status.st_size) }
-
-    /// True when the file belongs to the effective user of this process.
-    var isOwn: Bool { self.status.st_uid == geteuid() }
+    var byteCount: Int64 { self.status.byteCount }
 
     /// Returns the bytes at `byteOffset`.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when the file ends before, and errors of `pread(2)`.
     func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let filled = try bytes.withMutableBytes { buffer throws(BlobError) in
-            try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: "the index")
-        }
-        guard filled == count else {
-            throw BlobError(.corrupted, "The index ends too early.", byteOffset: byteOffset + Int64(filled))
+        let bytes = try self.file.bytes(at: byteOffset, count: count, named: "the index")
+        guard bytes.count == count else {
+            throw BlobError(.corrupted, "The index ends too early.", byteOffset: byteOffset + Int64(bytes.count))
         }
         return bytes
     }
@@ -81,7 +58,7 @@ final class IndexDescriptor: Sendable {
     /// Surplus files are removed in the order of their last use, which many file systems do not record.
     func markUsed() {
         guard Int64(time(nil)) - self.status.lastUse / 1_000_000_000 > Self.useInterval else { return }
-        _ = futimens(self.descriptor, nil)
+        _ = futimens(self.file.number, nil)
     }
 
     /// The shortest time between two updates, in seconds.

@@ -101,7 +101,7 @@ package struct IndexFile: Sendable {
     package func noteRefusal(_ reason: String) { IndexNotice.refused(path: self.path, reason: reason).send() }
 
     private func reasonOfOtherFile() -> String {
-        guard let file = try? IndexDescriptor(path: self.path), file.isRegular, file.isOwn else {
+        guard let file = try? IndexDescriptor(self.path), file.status.isRegular, file.status.isOwn else {
             return "it is not a file of this user"
         }
         guard let format = (try? ToolIndex(file))?.format else { return "it is not an index" }
@@ -117,12 +117,12 @@ package struct IndexFile: Sendable {
         guard self.folder == nil else { return nil }
         let file: IndexDescriptor
         do throws(BlobError) {
-            file = try IndexDescriptor(path: self.path)
+            file = try IndexDescriptor(self.path)
         } catch {
             guard error.code == .notFound else { throw error }
             return nil
         }
-        guard file.isRegular, file.isOwn else { return nil }
+        guard file.status.isRegular, file.status.isOwn else { return nil }
         return try ToolIndex(file)
     }
 
@@ -151,8 +151,8 @@ package struct IndexFile: Sendable {
                 if case .otherFile = state { return .useless }
                 return state
             }
-            let file = try IndexDescriptor(path: self.path)
-            return file.isRegular && file.isOwn ? try self.state(of: file) : .otherFile
+            let file = try IndexDescriptor(self.path)
+            return file.status.isRegular && file.status.isOwn ? try self.state(of: file) : .otherFile
         } catch {
             return error.code == .notFound ? .nothing : .unreadable(error)
         }
@@ -298,18 +298,12 @@ package struct IndexFile: Sendable {
 private struct OwnFile: Hashable {
     private static let known = Locked<Set<OwnFile>>([])
 
-    private let device: UInt64
-    private let inode: UInt64
+    /// Nil when there is none.
+    private let identity: FileIdentity?
 
-    /// Identifies the file at `path`; zeros when there is none.
-    init(_ path: String) {
-        var status = stat()
-        if stat(path, &status) != 0 { status = stat() }
-        self.device = UInt64(truncatingIfNeeded: status.st_dev)
-        self.inode = UInt64(truncatingIfNeeded: status.st_ino)
-    }
+    init(_ path: String) { self.identity = FileStatus(at: path)?.identity }
 
-    var isKnown: Bool { self.inode != 0 && Self.known.withLock { $0.contains(self) } }
+    var isKnown: Bool { self.identity != nil && Self.known.withLock { $0.contains(self) } }
     func note() { _ = Self.known.withLock { $0.insert(self) } }
 }
 

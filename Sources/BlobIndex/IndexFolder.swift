@@ -82,30 +82,23 @@ extension BlobError {
 ///
 /// Files are accessed through its descriptor, so that no link in the place of the folder or a file is followed.
 final class OpenIndexFolder {
-    private let descriptor: CInt
+    private let descriptor: Descriptor
     private let folder: IndexFolder
 
     /// - Throws: ``BlobError/Code/permissionDenied`` when the folder is a link, belongs to another user, or is writable
     ///   by others; and errors of opening it.
     fileprivate init(_ folder: IndexFolder) throws(BlobError) {
-        let descriptor = uninterrupted {
-            BlobPlatform.open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        }
-        var status = stat()
-        guard descriptor >= 0 else {
-            var error = BlobError(systemError: errno, doing: "Could not open the folder \(folder.path)")
+        self.folder = folder
+        do throws(BlobError) {
+            self.descriptor = try Descriptor(
+                folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, doing: "Could not open the folder \(folder.path)",
+                operation: "write")
+        } catch {
             // The error number for a link depends on the system.
-            if lstat(folder.path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK {
-                error = BlobError(.permissionDenied, "The folder \(folder.path) is a link.")
-            }
-            error.operation = "write"
-            throw error
+            guard FileStatus(at: folder.path, followingLinks: false)?.type == S_IFLNK else { throw error }
+            throw BlobError(.permissionDenied, "The folder \(folder.path) is a link.", operation: "write")
         }
-        (self.descriptor, self.folder) = (descriptor, folder)
-        guard fstat(descriptor, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not look at the folder \(folder.path)")
-        }
-        guard status.st_uid == geteuid(), status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+        guard try self.descriptor.status(named: "the folder \(folder.path)").isOnlyOwn else {
             throw BlobError(
                 .permissionDenied,
                 "The folder \(folder.path) belongs to another user, or others may write to it.",
@@ -113,13 +106,11 @@ final class OpenIndexFolder {
         }
     }
 
-    deinit { close(self.descriptor) }
-
     /// Opens a file; returns nil when it is missing, or not a regular file that only this user may write.
     func file(_ name: String) throws(BlobError) -> IndexDescriptor? {
         do throws(BlobError) {
-            let file = try IndexDescriptor(named: name, in: self.descriptor)
-            return file.isRegular && file.isOwn && file.status.st_mode & (S_IWGRP | S_IWOTH) == 0 ? file : nil
+            let file = try IndexDescriptor(name, in: self.descriptor)
+            return file.status.isRegular && file.status.isOnlyOwn ? file : nil
         } catch {
             guard error.isMissingOrInaccessible else { throw error }
             return nil
@@ -133,7 +124,7 @@ final class OpenIndexFolder {
 
     /// Removes a file; returns false when there is none.
     func remove(_ name: String) throws(BlobError) -> Bool {
-        if unlinkat(self.descriptor, name, 0) == 0 { return true }
+        if unlinkat(self.descriptor.number, name, 0) == 0 { return true }
         guard errno != ENOENT else { return false }
         throw BlobError(systemError: errno, doing: "Could not remove \(name)")
     }
@@ -146,31 +137,28 @@ final class OpenIndexFolder {
     func evict(keeping keptName: String) {
         for file in self.regularFiles()
         where file.name.hasPrefix(".") && file.name.holds(".\(self.folder.fileExtension).")
-            && Int64(time(nil)) - file.lastUse / 1_000_000_000 > Self.abandonedAge
+            && Int64(time(nil)) - file.status.lastUse / 1_000_000_000 > Self.abandonedAge
         {
-            unlinkat(self.descriptor, file.name, 0)
+            unlinkat(self.descriptor.number, file.name, 0)
         }
         let files = self.indexFiles()
-        var total = files.reduce(0) { $0 + $1.byteCount }
+        var total = files.reduce(0) { $0 + $1.status.byteCount }
         for file in files where file.name != keptName {
             guard total > self.folder.maximumByteCount else { return }
-            if unlinkat(self.descriptor, file.name, 0) == 0 { total -= file.byteCount }
+            if unlinkat(self.descriptor.number, file.name, 0) == 0 { total -= file.status.byteCount }
         }
     }
 
     /// The files of the folder that have its extension, the least recently used first.
-    func indexFiles() -> [(name: String, byteCount: Int64, lastUse: Int64)] {
+    func indexFiles() -> [(name: String, status: FileStatus)] {
         self.regularFiles().filter { $0.name.hasSuffix(".\(self.folder.fileExtension)") && !$0.name.hasPrefix(".") }
-            .sorted { $0.lastUse < $1.lastUse }
+            .sorted { $0.status.lastUse < $1.status.lastUse }
     }
 
-    private func regularFiles() -> [(name: String, byteCount: Int64, lastUse: Int64)] {
+    private func regularFiles() -> [(name: String, status: FileStatus)] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.folder.path)) ?? []
         return names.compactMap { name in
-            var status = stat()
-            guard fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
-            else { return nil }
-            return (name, Int64(status.st_size), status.lastUse)
+            self.descriptor.status(of: name).flatMap { $0.isRegular ? (name, $0) : nil }
         }
     }
 

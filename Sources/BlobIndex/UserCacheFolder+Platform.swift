@@ -34,15 +34,3 @@ struct UserCacheFolder {
         return path
     }
 }
-
-extension stat {
-    /// The time of the last read or write of the file in nanoseconds since 1970, as far as the file system records it.
-    var lastUse: Int64 {
-        #if canImport(Darwin)
-        let times = [self.st_atimespec, self.st_mtimespec]
-        #else
-        let times = [self.st_atim, self.st_mtim]
-        #endif
-        return times.reduce(.min) { max($0, Int64($1.tv_sec) * 1_000_000_000 + Int64($1.tv_nsec)) }
-    }
-}

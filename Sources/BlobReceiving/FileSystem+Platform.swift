@@ -4,23 +4,17 @@ import BlobPlatform
 /// The file system that contains a folder.
 final class FileSystem {
     private let folder: String
-    private let descriptor: CInt
+    private let descriptor: Descriptor
 
     /// Opens the folder; write errors that occur from now on are thrown by ``synchronize()``.
     init(of folder: String) throws(BlobError) {
         self.folder = folder
-        self.descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard self.descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
+        self.descriptor = try Descriptor(folder, O_RDONLY | O_DIRECTORY, doing: "Could not open \(folder)")
     }
-
-    deinit { close(self.descriptor) }
 
     /// Synchronises the folder: before this, a loss of power may undo the naming of its files.
     func synchronizeFolder() throws(BlobError) {
-        // Not every file system supports it.
-        guard uninterrupted({ fsync(self.descriptor) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT
-        else { return }
-        throw BlobError(systemError: errno, doing: "Could not store the names in \(self.folder)")
+        try self.descriptor.synchroniseFolder(doing: "Could not store the names in \(self.folder)")
     }
 
     #if canImport(Glibc)
@@ -33,7 +27,7 @@ final class FileSystem {
 
     /// Waits until all writes are on the disk, in the time that one file takes (syncfs(2)).
     func synchronize() throws(BlobError) {
-        guard let syncfs = Self.syncfs, syncfs(self.descriptor) != 0 else { return }
+        guard let syncfs = Self.syncfs, syncfs(self.descriptor.number) != 0 else { return }
         throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
     }
     #else
@@ -53,4 +47,14 @@ enum DescriptionLock {
     static let set: CInt = 37
     static let get: CInt = 36
     #endif
+
+    /// Returns the argument of these commands.
+    ///
+    /// - Parameter count: The number of bytes to lock; 0 for all that follow.
+    static func request(_ type: CInt, at byteOffset: Int64 = 0, count: Int64 = 0) -> flock {
+        var lock = flock()
+        (lock.l_type, lock.l_whence) = (numericCast(type), numericCast(SEEK_SET))
+        (lock.l_start, lock.l_len) = (off_t(byteOffset), off_t(count))
+        return lock
+    }
 }

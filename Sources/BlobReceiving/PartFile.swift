@@ -8,7 +8,7 @@ final class PartFile {
     private let folder: String
     private let name: String
     private let temporaryPath: String
-    private var descriptor: CInt
+    private let file: Descriptor
     private var committedPath: String?
     private var isDiscarded = false
 
@@ -21,28 +21,23 @@ final class PartFile {
             return number
         }
         self.temporaryPath = "\(folder)/\(PartOwner.temporaryName(for: name, number: number))"
-        self.descriptor = open(self.temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not create a file in \(folder)")
-        }
+        self.file = try Descriptor(
+            self.temporaryPath, O_WRONLY | O_CREAT | O_EXCL, permissions: 0o644,
+            doing: "Could not create a file in \(folder)")
     }
 
     deinit { self.discard() }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: self.name)
+        try writeAll(bytes, to: self.file.number, named: self.name)
     }
 
     /// Closes the file after its last byte.
     ///
     /// - Parameter synchronizing: True to wait until the bytes are on the disk.
     func finish(synchronizing: Bool) throws(BlobError) {
-        guard !synchronizing || fsync(self.descriptor) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not store \(self.name)")
-        }
-        let descriptor = self.descriptor
-        self.descriptor = -1
-        guard close(descriptor) == 0 else { throw BlobError(systemError: errno, doing: "Could not store \(self.name)") }
+        if synchronizing { try self.file.synchronise(doing: "Could not store \(self.name)") }
+        guard self.file.close() else { throw writeFailure("Could not store \(self.name)") }
     }
 
     /// Gives the file its name, or an unused one of `NAME-2`, `NAME-3` and so on.
@@ -68,8 +63,7 @@ final class PartFile {
 
     /// Removes the temporary file, and the committed one too unless it is to be kept.
     func discard(keepingCommitted: Bool = true) {
-        if self.descriptor >= 0 { _ = close(self.descriptor) }
-        self.descriptor = -1
+        self.file.close()
         if !keepingCommitted, let committedPath { _ = unlink(committedPath) }
         if !self.isDiscarded { _ = unlink(self.temporaryPath) }
         self.isDiscarded = true
@@ -100,10 +94,10 @@ package enum PartOwner {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
         // For reading, because a folder cannot be opened for writing.
-        var lock = self.lock(F_RDLCK, of: self.mark)
+        var lock = DescriptionLock.request(F_RDLCK, at: self.mark, count: 1)
         guard fcntl(descriptor, DescriptionLock.set, &lock) == 0 else { return folder }
         self.removeParts(in: folder) { owner in
-            var lock = self.lock(F_WRLCK, of: owner)
+            var lock = DescriptionLock.request(F_WRLCK, at: owner, count: 1)
             return owner != self.mark && fcntl(descriptor, DescriptionLock.get, &lock) == 0 && lock.l_type == F_UNLCK
         }
         return folder
@@ -135,16 +129,8 @@ package enum PartOwner {
         return Int64(match.output.1, radix: 36)
     }
 
-    private static func lock(_ type: CInt, of mark: Int64) -> flock {
-        var lock = flock()
-        (lock.l_type, lock.l_whence) = (numericCast(type), numericCast(SEEK_SET))
-        (lock.l_start, lock.l_len) = (off_t(mark), 1)
-        return lock
-    }
-
     private static func make(_ path: String) throws(BlobError) -> String {
-        var status = stat()
-        if stat(path, &status) != 0, errno == ENOENT {
+        if FileStatus(at: path) == nil, errno == ENOENT {
             do {
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             } catch {
@@ -155,7 +141,7 @@ package enum PartOwner {
             throw BlobError(systemError: errno, doing: "Could not open \(path)")
         }
         defer { free(real) }
-        guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+        guard FileStatus(at: real)?.isFolder == true else {
             throw BlobError(.invalidArgument, "\(path) is no folder.")
         }
         return String(cString: real)
@@ -239,8 +225,5 @@ enum FileNumbers {
 
     private static func path(_ path: String, _ number: Int) -> String { number == 1 ? path : "\(path)-\(number)" }
 
-    private static func exists(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0
-    }
+    private static func exists(_ path: String) -> Bool { FileStatus(at: path, followingLinks: false) != nil }
 }

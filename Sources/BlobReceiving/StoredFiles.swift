@@ -11,7 +11,7 @@ package final class StoredFiles: Sendable {
     /// A file, and its state when it had been stored.
     private struct StoredFile {
         let part: ReceivedPart
-        let state: FileState
+        let state: FileStatus
     }
 
     private let files = Locked<[Substring: StoredFile]>([:])
@@ -20,7 +20,7 @@ package final class StoredFiles: Sendable {
 
     /// Remembers a file, in place of an earlier one at the path of the request, whose query does not count.
     func add(_ part: ReceivedPart, at path: String) {
-        let stored = part.file.flatMap { FileState($0) }.map { StoredFile(part: part, state: $0) }
+        let stored = part.file.flatMap { Self.state($0) }.map { StoredFile(part: part, state: $0) }
         self.files.withLock { files in
             if files.count >= Self.maximumCount { files = [:] }
             files[Self.key(path)] = stored
@@ -30,7 +30,7 @@ package final class StoredFiles: Sendable {
     /// Returns the file that was stored last at a path, if it is still there and was not touched since.
     private func find(_ path: String) -> ReceivedPart? {
         guard let stored = self.files.withLock({ $0[Self.key(path)] }), let file = stored.part.file,
-            FileState(file) == stored.state
+            Self.state(file) == stored.state
         else { return nil }
         return stored.part
     }
@@ -53,23 +53,10 @@ package final class StoredFiles: Sendable {
         return Data(bytes).base64EncodedString()
     }
 
-    private static func key(_ path: String) -> Substring { path.prefix { $0 != "?" && $0 != "#" } }
-}
-
-/// The identity of a regular file, and the times that change when it is written to.
-private struct FileState: Equatable {
-    private let device: UInt64
-    private let inode: UInt64
-    private let byteCount: Int64
-    private let modificationTime: Int64
-    private let statusChangeTime: Int64
-
-    /// Nil for anything but a regular file.
-    init?(_ path: String) {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        (self.device, self.inode) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
-        (self.byteCount, self.modificationTime) = (Int64(status.st_size), status.modificationNanoseconds)
-        self.statusChangeTime = status.statusChangeNanoseconds
+    /// Returns the status of a regular file; nil for anything else.
+    private static func state(_ path: String) -> FileStatus? {
+        FileStatus(at: path, followingLinks: false).flatMap { $0.isRegular ? $0 : nil }
     }
+
+    private static func key(_ path: String) -> Substring { path.prefix { $0 != "?" && $0 != "#" } }
 }

@@ -170,7 +170,7 @@ import Testing
         let picture = Array(try self.folder.write(Pictures.picture, to: "a.jpg").utf8)
         try self.folder.write("xmp", to: "a.jpg.xmp")
         try self.folder.write("other", to: "a.xmp")
-        let time = try FileSnapshot(path: Array(self.folder.path("a.xmp").utf8)).change
+        let time = try FileStatus(ofFileAt: Array(self.folder.path("a.xmp").utf8)).statusChangeTime
         #expect(try Sidecar.beside(picture, changedAfter: time).isEmpty)
         #expect(try Sidecar.beside(picture)[.xmp] == Array("xmp".utf8))
     }

@@ -10,6 +10,8 @@ import Testing
         "RetryFailures": "a count of failures, with the rules that are public",
         "layerChain": "a loop over the bases of layers",
         "AtomicFile": "writing files is the task of their owners",
+        "Descriptor": "an owner of a descriptor", "FileStatus": "the fields of stat(2)",
+        "FileIdentity": "two fields of stat(2)", "folderEntries": "a loop over readdir(3)",
         "DeliveredBytes": "a copy of the last bytes, to compare with what is read again",
         "Fifo": "a queue, as that of swift-collections",
         "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
@@ -21,13 +23,12 @@ import Testing
         "Locked": "a mutex, as the standard library has one on newer systems",
         "OrderedPipeline": "decoders of ours share the bound of the pool; others have threads of their own",
         "PercentEncoding": "a loop over the percent signs of a text",
-        "RegularFile": "a loop over pread(2)",
         "Window": "memory that is filled and drained", "WindowPool": "memory that is reused",
         "UnlinkedFile": "a temporary file",
         "WaitSignal": "a semaphore",
         "SingleOpening": "a flag under a lock",
         "uninterrupted": "a loop over a system call",
-        "writeAll": "a loop over write(2)",
+        "writeAll": "a loop over write(2)", "writeFailure": "an error from errno",
     ]
 
     @Test(arguments: try plugins())

@@ -14,8 +14,8 @@ struct Catalogue: Sendable {
 
     let path: String
     let pool: DatabasePool
-    /// The status of the database file when it was opened, which identifies it.
-    let file: FileSnapshot
+    /// The identity of the database file when it was opened.
+    let file: FileIdentity
 
     /// Opens the database of `folder`.
     ///
@@ -34,7 +34,7 @@ struct Catalogue: Sendable {
         do {
             let path = isReadOnly ? try Self.pathForReading(self.path, in: folder) : self.path
             self.pool = try DatabasePool(path: path, configuration: configuration)
-            self.file = try FileSnapshot(path: self.path)
+            self.file = try FileStatus(ofFileAt: Array(self.path.utf8)).identity
             // A committed row must survive a loss of power, as its file does. Set after the pool, which sets NORMAL.
             guard !isReadOnly else { return }
             try self.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
@@ -58,7 +58,7 @@ struct Catalogue: Sendable {
     /// make the index of the log.
     private static func pathForReading(_ path: String, in folder: String) throws(BlobError) -> String {
         guard access(folder, W_OK) != 0, access("\(path)-shm", F_OK) != 0 else { return path }
-        guard (try? FileSnapshot(path: "\(path)-wal"))?.byteCount ?? 0 == 0 else {
+        guard FileStatus(at: "\(path)-wal")?.byteCount ?? 0 == 0 else {
             throw BlobError(
                 .permissionDenied,
                 "The catalogue has a log, '\(path)-wal', that can be read only where its folder can be written: copy the "
@@ -119,7 +119,7 @@ struct Catalogue: Sendable {
     ///   lost; errors of `body` and of the transaction, which is rolled back then.
     func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         let value = try Self.checked { try self.pool.write(body) }
-        guard (try? FileSnapshot(path: self.path))?.isSameFile(as: self.file) == true else {
+        guard FileStatus(at: self.path)?.identity == self.file else {
             throw BlobError(.changed, "The catalogue '\(self.path)' was replaced while the library was open.")
         }
         return value
@@ -232,7 +232,7 @@ struct CurrentCatalogue {
     /// - Complexity: Some 5 µs.
     mutating func lastCommit(mayReopen: Bool) throws(BlobError) -> CatalogueCommit {
         let path = self.catalogue.path
-        let isReplaced = try !FileSnapshot(path: path).isSameFile(as: self.catalogue.file)
+        let isReplaced = try FileStatus(ofFileAt: Array(path.utf8)).identity != self.catalogue.file
         if isReplaced {
             guard mayReopen else {
                 throw BlobError(.changed, "The catalogue '\(path)' was replaced while the library was open.")

@@ -9,8 +9,7 @@ import Foundation
 final class IncomingFile {
     private let folders: OriginalsFolder
     private let name: String
-    private let descriptor: CInt
-    private var isOpen = true
+    private let file: Descriptor
     private var place: Place
 
     private enum Place {
@@ -24,7 +23,7 @@ final class IncomingFile {
     init(_ folders: OriginalsFolder, _ id: UUID) throws(BlobError) {
         self.folders = folders
         self.name = Self.name(for: id)
-        self.descriptor = try folders.incoming.openFile(named: self.name, Folder.new)
+        self.file = try folders.incoming.openFile(named: self.name, Folder.new)
         self.place = .incoming
     }
 
@@ -35,7 +34,7 @@ final class IncomingFile {
     private var path: String { "\(self.folders.incoming.path)/\(self.name)" }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: self.path)
+        try writeAll(bytes, to: self.file.number, named: self.path)
     }
 
     /// Opens the file once more, for reading only: what another process is sent, it cannot change.
@@ -45,19 +44,12 @@ final class IncomingFile {
 
     /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
     func synchronise() throws(BlobError) {
-        try AssetLibrarySource.synchronise(self.descriptor, named: self.path)
-        self.isOpen = false
-        // Closed all the same after an interruption.
-        guard Foundation.close(self.descriptor) == 0 || errno == EINTR else {
-            throw BlobError(systemError: errno, doing: "Could not close \(self.path)")
-        }
+        try self.file.synchronise(doing: "Could not synchronise \(self.path)")
+        guard self.file.close() else { throw writeFailure("Could not close \(self.path)") }
     }
 
     /// Closes the descriptor. Further calls do nothing.
-    func close() {
-        if self.isOpen { _ = Foundation.close(self.descriptor) }
-        self.isOpen = false
-    }
+    func close() { self.file.close() }
 
     /// Moves the file to its place in the library.
     func move(toStored storedPath: String) throws(BlobError) {
@@ -90,7 +82,7 @@ struct LibraryMarker {
     init(_ folders: OriginalsFolder) throws(BlobError) {
         self.folder = folders.incoming
         self.name = Self.name(for: UUID())
-        Foundation.close(try self.folder.openFile(named: self.name, Folder.new))
+        _ = try self.folder.openFile(named: self.name, Folder.new)
         try self.folder.synchronise()
     }
 

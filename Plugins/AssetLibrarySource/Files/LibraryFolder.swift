@@ -96,8 +96,7 @@ struct LibraryFolder: Sendable {
     ///
     /// - Throws: Errors of `stat(2)` that leave open whether there is one.
     func exists() throws(BlobError) -> Bool {
-        var status = stat()
-        if stat(self.cataloguePath, &status) == 0 { return true }
+        if FileStatus(at: self.cataloguePath) != nil { return true }
         guard errno == ENOENT || errno == ENOTDIR else {
             throw BlobError(systemError: errno, doing: "Could not look at \(self.cataloguePath)")
         }
@@ -118,8 +117,7 @@ struct LibraryFolder: Sendable {
                 throw BlobError(systemError: errno, doing: "Could not make the folder \(missing.path)")
             }
         }
-        var status = stat()
-        guard stat(self.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+        guard FileStatus(at: self.path)?.isFolder == true else {
             throw BlobError(
                 .invalidArgument, "A library is a folder, and '\(self.path)' is a file.", operation: "write")
         }
@@ -148,13 +146,11 @@ final class LibraryLock {
     /// The time between attempts to take the lock; recovery takes milliseconds to seconds.
     private static let interval = Duration.milliseconds(20)
 
-    private let descriptor: CInt
+    private let file: Descriptor
 
     private init(_ folder: LibraryFolder) throws(BlobError) {
-        self.descriptor = uninterrupted { open(folder.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o666) }
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not open \(folder.lockPath)")
-        }
+        let path = folder.lockPath
+        self.file = try Descriptor(path, O_RDWR | O_CREAT, permissions: 0o666, doing: "Could not open \(path)")
     }
 
     /// Takes the lock for adding or removing files; waits while recovery is running.
@@ -170,15 +166,10 @@ final class LibraryLock {
         return try lock.take(LOCK_EX) ? lock : nil
     }
 
-    deinit {
-        // A process that was started meanwhile has a copy of the descriptor until it runs its program, and the lock
-        // with it.
-        _ = flock(self.descriptor, LOCK_UN)
-        close(self.descriptor)
-    }
+    deinit { self.file.unlock() }
 
     private func take(_ kind: CInt) throws(BlobError) -> Bool {
-        if uninterrupted({ flock(self.descriptor, kind | LOCK_NB) }) == 0 { return true }
+        if self.file.lock(kind) { return true }
         guard errno == EWOULDBLOCK else { throw BlobError(systemError: errno, doing: "Could not lock the library") }
         return false
     }

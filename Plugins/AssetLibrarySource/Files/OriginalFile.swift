@@ -7,10 +7,12 @@ import Foundation
 /// An original that is open for reading. Owns the descriptor.
 final class OriginalFile {
     /// The status of the file when its bytes were last known to be right.
-    private(set) var snapshot: FileSnapshot
-    let descriptor: CInt
+    private(set) var snapshot: FileStatus
     let path: String
-    private var isOpen = true
+    private let file: Descriptor
+
+    /// The descriptor for system calls and for other processes.
+    var descriptor: CInt { self.file.number }
 
     /// Opens the regular file at `path`, which must not be a link.
     convenience init(_ path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
@@ -18,36 +20,23 @@ final class OriginalFile {
     /// Opens a file as ``init(_:)`` does, by the bytes of its path.
     convenience init(path bytes: [UInt8]) throws(BlobError) {
         let path = String(decoding: bytes, as: UTF8.self)
-        let name = bytes.map { CChar(bitPattern: $0) } + [0]
-        let descriptor = uninterrupted { open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the original \(path)") }
-        try self.init(descriptor, path)
+        let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+        try self.init(Descriptor(bytes.cString, flags, doing: "Could not open the original \(path)"), path)
     }
 
     /// Takes over an open file.
-    init(_ descriptor: CInt, _ path: String) throws(BlobError) {
-        self.descriptor = descriptor
-        self.path = path
-        do {
-            self.snapshot = try FileSnapshot(descriptor, path)
-        } catch {
-            _ = Foundation.close(descriptor)
-            throw error
-        }
+    init(_ file: Descriptor, _ path: String) throws(BlobError) {
+        (self.file, self.path) = (file, path)
+        self.snapshot = try file.status(named: path)
         guard self.snapshot.isRegular else {
             throw BlobError(.unsupported, "The original \(path) is not a regular file.")
         }
     }
 
-    deinit { self.close() }
-
-    func close() {
-        if self.isOpen { _ = Foundation.close(self.descriptor) }
-        self.isOpen = false
-    }
+    func close() { self.file.close() }
 
     /// Returns the current status of the file.
-    func status() throws(BlobError) -> FileSnapshot { try FileSnapshot(self.descriptor, self.path) }
+    func status() throws(BlobError) -> FileStatus { try self.file.status(named: self.path) }
 
     /// Accepts the current status of the file as right, unless its content was written to.
     ///
@@ -61,22 +50,16 @@ final class OriginalFile {
 
     /// Calls `pread(2)`, again after interruptions; returns the number of bytes read, 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
-        try RegularFile.read(self.descriptor, into: buffer, at: byteOffset, named: self.path)
+        try self.file.read(into: buffer, at: byteOffset, named: self.path)
     }
 
     /// Fills a buffer as far as the file goes; returns the number of bytes read.
     func fill(_ buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
-        try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: self.path)
+        try self.file.fill(buffer, at: byteOffset, named: self.path)
     }
 
     /// Returns the first bytes of the file, at most `count`.
-    func prefix(_ count: Int) throws(BlobError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let found = bytes.withUnsafeMutableBytes { bytes in
-            Result { () throws(BlobError) in try self.fill(bytes, at: 0) }
-        }
-        return Array(bytes.prefix(try found.get()))
-    }
+    func prefix(_ count: Int) throws(BlobError) -> [UInt8] { try self.file.bytes(count: count, named: self.path) }
 
     /// Fills buffers one after the other, and returns the SHA-256 of their bytes; nil when the file ends before.
     func readAndHash(
@@ -147,56 +130,5 @@ final class OriginalFile {
         }
         return try self.status() == self.snapshot
     }
-}
-
-/// The relevant results of `fstat(2)`: the identity of a file, and the times that show whether it was touched.
-struct FileSnapshot: Equatable {
-    let byteCount: Int64
-    let isRegular: Bool
-    let isFolder: Bool
-    let device: UInt64
-    let inode: UInt64
-    /// The time of the last modification in nanoseconds since 1970.
-    let modification: Int64
-    /// The time of the last status change, which renaming and removing update too.
-    let change: Int64
-
-    init(_ descriptor: CInt, _ path: String) throws(BlobError) {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(path)")
-        }
-        self.init(status)
-    }
-
-    init(_ status: stat) {
-        self.byteCount = Int64(status.st_size)
-        self.isRegular = status.st_mode & S_IFMT == S_IFREG
-        self.isFolder = status.st_mode & S_IFMT == S_IFDIR
-        self.device = UInt64(status.st_dev)
-        self.inode = UInt64(status.st_ino)
-        (self.modification, self.change) = (status.modificationNanoseconds, status.statusChangeNanoseconds)
-    }
-
-    /// Takes the status of the file at `path`, following links.
-    ///
-    /// Opens nothing, because closing a descriptor of a database releases the locks of SQLite.
-    init(path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
-
-    init(path: [UInt8]) throws(BlobError) {
-        var status = stat()
-        guard stat(path.map { CChar(bitPattern: $0) } + [0], &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(String(decoding: path, as: UTF8.self))")
-        }
-        self.init(status)
-    }
-
-    /// Returns true when both are of one file that was not written to in between; it may have been renamed or removed.
-    func hasContent(of other: FileSnapshot) -> Bool {
-        self.isSameFile(as: other) && self.byteCount == other.byteCount && self.modification == other.modification
-    }
-
-    /// Returns true when both are of one file, whatever happened to it in between.
-    func isSameFile(as other: FileSnapshot) -> Bool { self.device == other.device && self.inode == other.inode }
 }
 #endif

@@ -294,7 +294,7 @@ public final class AssetImport {
             try self.describe(&file, incoming.openForReading())
         }
         if let path = source.filePath {
-            file.modificationTime = try? FileSnapshot(path: path).modification
+            file.modificationTime = try? FileStatus(ofFileAt: path).modificationTime
             if format?.mediaType.hasPrefix("image/") == true {
                 file.sidecars = try BlobError.naming("open") { try Sidecar.beside(path) }
             }
@@ -433,10 +433,9 @@ enum CloudPlaceholder {
     /// Throws ``BlobError/Code/unavailable`` for a picture or a film of a known length for which the file system has no
     /// bytes: those that it would return are zeros.
     static func check(file path: [UInt8]) throws(BlobError) {
-        var status = stat()
         let name = String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
-        guard path.withPath({ stat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG,
-            Int64(status.st_size) >= self.blockByteCount, status.st_blocks == 0,
+        guard let status = try? FileStatus(ofFileAt: path), status.isRegular, status.hasNoBlocks,
+            status.byteCount >= self.blockByteCount,
             let suffix = LibraryFolder.fileExtension(ofName: name)?.lowercased(), self.mediaExtensions.contains(suffix)
         else { return }
         throw self.isInTheCloud(name)
@@ -447,16 +446,6 @@ enum CloudPlaceholder {
 
     private static func isInTheCloud(_ name: String) -> BlobError {
         BlobError(.unavailable, "'\(name)' is in the cloud, and not on this disk: download it first.")
-    }
-}
-
-extension [UInt8] {
-    /// Calls `body` with the path as the system takes it.
-    fileprivate func withPath<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
-        (self.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { characters in
-            guard let start = characters.baseAddress else { preconditionFailure("There is one character at least.") }
-            return body(start)
-        }
     }
 }
 #endif

@@ -25,7 +25,7 @@ package struct ImportOrigin: Sendable {
     /// True when files with its adjustments and metadata are beside it.
     package var hasSidecars = false
 
-    private let status: FileSnapshot
+    private let status: FileStatus
     private let isSettled: Bool
 
     /// The least age of the last change of a file, with which a later change cannot have the same time: ten ticks of
@@ -36,8 +36,8 @@ package struct ImportOrigin: Sendable {
     package init(path: [UInt8], isReference: Bool = false) throws(BlobError) {
         self.path = path
         self.isReference = isReference
-        self.status = try FileSnapshot(path: path)
-        self.isSettled = self.status.change < Date().nanoseconds - Self.settlingTime
+        self.status = try FileStatus(ofFileAt: path)
+        self.isSettled = self.status.statusChangeTime < Date().nanoseconds - Self.settlingTime
     }
 
     /// The length of the file in bytes.
@@ -45,7 +45,7 @@ package struct ImportOrigin: Sendable {
 
     /// The file if it was not touched since it was looked at, and a later change would be seen; otherwise nil.
     var ifUnchanged: ImportOrigin? {
-        self.isSettled && (try? FileSnapshot(path: self.path)) == self.status ? self : nil
+        self.isSettled && (try? FileStatus(ofFileAt: self.path)) == self.status ? self : nil
     }
 
     /// Returns the path for the catalogue of a file that stays where it is, and the open file.
@@ -89,9 +89,9 @@ package struct ImportOrigin: Sendable {
 
     fileprivate var arguments: StatementArguments {
         [
-            Data(self.path), self.byteCount, self.status.modification,
-            self.status.change, Int64(bitPattern: self.status.device),
-            Int64(bitPattern: self.status.inode),
+            Data(self.path), self.byteCount, self.status.modificationTime,
+            self.status.statusChangeTime, Int64(bitPattern: self.status.identity.device),
+            Int64(bitPattern: self.status.identity.inode),
         ]
     }
 }
@@ -124,8 +124,8 @@ extension AssetLibrary {
     func news(
         for asset: Asset, _ origin: ImportOrigin, own: () throws -> MediaDescription
     ) throws -> ImportOrigin? {
-        guard let path = origin.documentPath, let document = try? FileSnapshot(path: path),
-            document.change > Self.importTime(of: asset)
+        guard let path = origin.documentPath, let document = try? FileStatus(ofFileAt: path),
+            document.statusChangeTime > Self.importTime(of: asset)
         else { return nil }
         var news = origin
         if news.title == asset.name { news.title = nil }

@@ -20,12 +20,12 @@ enum Sidecar {
         var found: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
         let name = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
         let folder = path[..<name]
-        let names = self.names(beside: path[name...]) { (try? FileSnapshot(path: folder + $0)) != nil }
+        let names = self.names(beside: path[name...]) { (try? FileStatus(ofFileAt: folder + $0)) != nil }
         for (kind, name) in names {
             do throws(BlobError) {
                 let file = try OriginalFile(path: folder + name)
                 defer { file.close() }
-                if file.snapshot.change > time { found[kind] = try self.content(of: file) }
+                if file.snapshot.statusChangeTime > time { found[kind] = try self.content(of: file) }
             } catch  where error.code == .notFound {}
         }
         return found

@@ -27,7 +27,7 @@ struct LibraryJournal: Sendable {
     init(_ folder: LibraryFolder) { self.folderPath = folder.path }
 
     /// The length in bytes; 0 when there is no journal.
-    var byteCount: Int64 { (try? FileSnapshot(path: self.path))?.byteCount ?? 0 }
+    var byteCount: Int64 { FileStatus(at: self.path)?.byteCount ?? 0 }
 
     /// The identity and the length; nothing and 0 when there is no journal.
     var place: JournalPlace {
@@ -56,12 +56,11 @@ struct LibraryJournal: Sendable {
 
     /// Removes what is behind a length.
     func truncate(to byteCount: Int64) throws(BlobError) {
-        let descriptor = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
-        defer { close(descriptor) }
-        guard uninterrupted({ ftruncate(descriptor, off_t(byteCount)) }) == 0 else {
+        let file = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
+        guard uninterrupted({ ftruncate(file.number, off_t(byteCount)) }) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not shorten the journal of the library")
         }
-        try synchronise(descriptor, named: LibraryFolder.journal)
+        try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
     }
 
     /// Appends lines, which survive a loss of power after the return. Ends a torn line before.
@@ -69,20 +68,15 @@ struct LibraryJournal: Sendable {
     /// - Returns: The new end.
     func append(_ entries: [JournalEntry]) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
-        let descriptor = try folder.openFile(named: LibraryFolder.journal, O_RDWR | O_APPEND | O_CREAT)
-        defer { close(descriptor) }
-        let end = Int64(lseek(descriptor, 0, SEEK_END))
-        var last: [UInt8] = [UInt8(ascii: "\n")]
-        if end > 0 {
-            try last.withUnsafeMutableBytes { buffer in
-                _ = try RegularFile.read(descriptor, into: buffer, at: end - 1, named: LibraryFolder.journal)
-            }
-        }
-        let torn: [UInt8] = last == [UInt8(ascii: "\n")] ? [] : [UInt8(ascii: "\n")]
+        let file = try folder.openFile(named: LibraryFolder.journal, O_RDWR | O_APPEND | O_CREAT)
+        let end = try file.status(named: LibraryFolder.journal).byteCount
+        let last = try end > 0 ? file.bytes(at: end - 1, count: 1, named: LibraryFolder.journal) : []
+        let newline = [UInt8(ascii: "\n")]
+        let torn = last.isEmpty || last == newline ? [] : newline
         let begun = end == 0 ? [JournalEntry.begun(UUID(), after: [])] : []
         let lines = try (begun + entries).reduce(into: torn) { $0 += try $1.line() }
-        try lines.withUnsafeBytes { try writeAll($0, to: descriptor, named: LibraryFolder.journal) }
-        try synchronise(descriptor, named: LibraryFolder.journal)
+        try lines.withUnsafeBytes { try writeAll($0, to: file.number, named: LibraryFolder.journal) }
+        try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
         if end == 0 { try folder.synchronise() }
         return JournalPlace(byteCount: end + Int64(lines.count), id: self.place.id)
     }
@@ -98,12 +92,11 @@ struct LibraryJournal: Sendable {
     ) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
         try folder.removeFile(named: Self.newName)
-        let descriptor = try folder.openFile(named: Self.newName, Folder.new)
-        defer { close(descriptor) }
+        let file = try folder.openFile(named: Self.newName, Folder.new)
         var byteCount: Int64 = 0
         let append = { (entry: JournalEntry) in
             let line = try entry.line()
-            try line.withUnsafeBytes { try writeAll($0, to: descriptor, named: Self.newName) }
+            try line.withUnsafeBytes { try writeAll($0, to: file.number, named: Self.newName) }
             byteCount += Int64(line.count)
         }
         let id = UUID()
@@ -111,7 +104,7 @@ struct LibraryJournal: Sendable {
         if !former.contains(where: { $0.id == known.id }) { former.append(known) }
         try append(.begun(id, after: former))
         try write(append)
-        try synchronise(descriptor, named: LibraryFolder.journal)
+        try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
         try folder.replaceFile(named: LibraryFolder.journal, by: Self.newName)
         return JournalPlace(byteCount: byteCount, id: id)
     }

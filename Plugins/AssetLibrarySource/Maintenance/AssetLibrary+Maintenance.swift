@@ -87,10 +87,8 @@ extension AssetLibrary {
         let temporaryPath = "\(path).\(UUID().uuidString)"
         defer { unlink(temporaryPath) }
         try self.catalogue.copy(to: temporaryPath, context)
-        let descriptor = uninterrupted { open(temporaryPath, O_RDWR | O_CLOEXEC | O_NOFOLLOW) }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(temporaryPath)") }
-        defer { close(descriptor) }
-        try synchronise(descriptor, named: temporaryPath)
+        try Descriptor(temporaryPath, O_RDWR | O_NOFOLLOW, doing: "Could not open \(temporaryPath)")
+            .synchronise(doing: "Could not synchronise \(temporaryPath)")
         guard blob_rename_new(AT_FDCWD, temporaryPath, AT_FDCWD, path) == 0 else {
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(path)") }
             throw BlobError(.invalidArgument, "Something has the name '\(path)' already.", operation: "write")

@@ -305,9 +305,7 @@ struct CatalogueRebuild {
             }
             try library.catalogue.close()
         }
-        let new = try root.openFile(named: Self.newName, O_RDWR)
-        defer { close(new) }
-        try synchronise(new, named: Self.newName)
+        try root.openFile(named: Self.newName, O_RDWR).synchronise(doing: "Could not synchronise \(Self.newName)")
         for suffix in LibraryFolder.databaseSuffixes {
             try folders.setAside(LibraryFolder.catalogue + suffix, in: root)
             if !suffix.isEmpty { try root.removeFile(named: Self.newName + suffix) }

@@ -39,7 +39,7 @@ extension AssetLibrary {
         var files: [QuarantinedFile] = []
         for name in try OriginalsFolder(self.folder).quarantine.names().sorted() where QuarantinedFile.isName(name) {
             guard let status = try? OriginalFile(self.quarantinePath(name)).snapshot else { continue }
-            let date = Date(nanoseconds: status.change)
+            let date = Date(nanoseconds: status.statusChangeTime)
             files.append(QuarantinedFile(name: name, byteCount: status.byteCount, date: date))
         }
         return files
@@ -89,7 +89,7 @@ extension AssetLibrary {
             name: former?.name, fileExtension: former?.fileExtension ?? LibraryFolder.fileExtension(ofName: name),
             byteCount: original.snapshot.byteCount, sha256: sha256, blocks: blocks,
             media: MediaDescription(original.headerBytes),
-            modificationTime: former?.modifiedAt ?? original.snapshot.modification)
+            modificationTime: former?.modifiedAt ?? original.snapshot.modificationTime)
     }
 
     /// Moves a damaged original to its place, from which a check set it aside; returns nil when there is no such place,

@@ -15,9 +15,8 @@ extension AssetLibrary: AssetCatalogue {
         let isLibrary = [LibraryFolder.catalogue, LibraryFolder.journal].contains {
             Foundation.access("\(path)/\($0)", F_OK) == 0
         }
-        var status = stat()
-        guard !isLibrary, stat(path, &status) == 0 else { return try AssetLibrary(at: url) }
-        if status.st_mode & S_IFMT == S_IFDIR {
+        guard !isLibrary, let status = FileStatus(at: path) else { return try AssetLibrary(at: url) }
+        if status.isFolder {
             let databases = self.databases.map { "\(path)/\($0)" }
             if let found = databases.first(where: { Foundation.access($0, F_OK) == 0 }) {
                 return try self.catalogue(ofDatabase: found)
@@ -92,7 +91,7 @@ extension CataloguedAsset {
 
     /// Returns true when a file is beside this one.
     private func isBeside(_ name: String) -> Bool {
-        (try? FileSnapshot(path: "\(self.folder)/\(name)"))?.isRegular == true
+        FileStatus(at: "\(self.folder)/\(name)")?.isRegular == true
     }
 
     /// The name of the other half of a live photo, when it is beside the file.
@@ -100,13 +99,13 @@ extension CataloguedAsset {
 
     /// Sets what the file itself and its neighbours tell.
     mutating func look() {
-        guard let status = try? FileSnapshot(path: self.path) else {
+        guard let status = FileStatus(at: self.path) else {
             self.isMissing = true
             return
         }
         self.isMissing = false
         self.sha256 = FileDigests.known(self.path, status)?.sha256
-        self.modificationDate = Date(nanoseconds: status.modification)
+        self.modificationDate = Date(nanoseconds: status.modificationTime)
         guard let name, self.adjustment == nil else { return }
         self.sidecarPaths = Sidecar.names(beside: name, where: self.isBeside).map { "\(self.folder)/\($0)" }
     }

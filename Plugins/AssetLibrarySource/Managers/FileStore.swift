@@ -29,7 +29,7 @@ struct FileStore: AssetStore {
     func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
         guard let found = try self.catalogue.cataloguedAsset(id) else { return nil }
         // Of a file that was touched, whatever is not the digest makes the reader look at it.
-        let sha256 = (try? FileSnapshot(path: found.path)).flatMap { FileDigests.known(found.path, $0)?.sha256 } ?? []
+        let sha256 = FileStatus(at: found.path).flatMap { FileDigests.known(found.path, $0)?.sha256 } ?? []
         return AssetRecord(
             sha256: sha256, storedPath: found.path, generation: found.adjustmentNumber, version)
     }
@@ -46,7 +46,7 @@ struct FileStore: AssetStore {
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
     ) throws(BlobError) -> BlockDigests {
-        if let known = (try? FileSnapshot(path: asset.storedPath)).flatMap({ FileDigests.known(asset.storedPath, $0) }),
+        if let known = FileStatus(at: asset.storedPath).flatMap({ FileDigests.known(asset.storedPath, $0) }),
             known.sha256 == asset.sha256
         {
             return known.blocks
@@ -109,7 +109,7 @@ extension MediaDescription {
 extension Asset {
     /// Creates the asset of a file, which may have changed since it was catalogued.
     fileprivate init(_ found: CataloguedAsset, _ file: OriginalFile, sha256: [UInt8]) {
-        let seconds = file.snapshot.modification
+        let seconds = file.snapshot.modificationTime
         self.init(
             id: UUID(bytes: Array(found.id.utf8).sha256), name: found.name, fileExtension: found.fileExtension,
             byteCount: file.snapshot.byteCount, sha256: sha256,
@@ -193,7 +193,7 @@ enum FileDigests {
     }
 
     /// Returns the digests that are kept of a file with this status; nil when there are none.
-    static func known(_ path: String, _ status: FileSnapshot) -> Digests? {
+    static func known(_ path: String, _ status: FileStatus) -> Digests? {
         let key = self.key(path, status)
         if let known = self.memory.withLock({ $0.digests[key] }) { return known }
         guard let bytes = try? self.cache?.content(of: "\(key).sha256", atMost: self.cacheByteCount), bytes.count >= 32
@@ -205,10 +205,10 @@ enum FileDigests {
         return (sha256, blocks)
     }
 
-    private static func isSettled(_ status: FileSnapshot, at now: Int64) -> Bool {
+    private static func isSettled(_ status: FileStatus, at now: Int64) -> Bool {
         // Times without fractions are those of file systems such as FAT, whose steps are two seconds.
-        let isCoarse = [status.change, status.modification].contains { $0 % 1_000_000_000 == 0 }
-        return status.change < now - (isCoarse ? self.coarseSettlingTime : self.settlingTime)
+        let isCoarse = [status.statusChangeTime, status.modificationTime].contains { $0 % 1_000_000_000 == 0 }
+        return status.statusChangeTime < now - (isCoarse ? self.coarseSettlingTime : self.settlingTime)
     }
 
     private static func remember(_ digests: Digests, _ key: String) {
@@ -219,10 +219,10 @@ enum FileDigests {
         }
     }
 
-    private static func key(_ path: String, _ status: FileSnapshot) -> String {
+    private static func key(_ path: String, _ status: FileStatus) -> String {
         let numbers: [Any] = [
-            status.device, status.inode, status.byteCount, status.modification,
-            status.change,
+            status.identity.device, status.identity.inode, status.byteCount, status.modificationTime,
+            status.statusChangeTime,
         ]
         return Array("\(numbers) \(path)".utf8).sha256.hexadecimal
     }

@@ -109,12 +109,12 @@ struct FolderCatalogue: AssetCatalogue {
     }
 
     private func asset(
-        _ name: String, _ status: FileSnapshot, in folder: Folder, prefix: [String], isThere: (String) -> Bool
+        _ name: String, _ status: FileStatus, in folder: Folder, prefix: [String], isThere: (String) -> Bool
     ) -> CataloguedAsset {
         let base = ([self.path] + prefix).joined(separator: "/")
         var asset = CataloguedAsset(
             id: Self.id(prefix + [name]), path: "\(base)/\(name)", byteCount: status.byteCount)
-        asset.modificationDate = Date(nanoseconds: status.modification)
+        asset.modificationDate = Date(nanoseconds: status.modificationTime)
         asset.media = MediaDescription(fileName: name)
         asset.pairID = LivePhotoNames.pair(of: name, where: isThere).map { Self.id(prefix + [$0]) }
         var sidecars = Sidecar.names(beside: name, where: isThere)

@@ -42,14 +42,16 @@ struct ManagerDatabase: Sendable {
     /// A number that is another one when the file or its log was touched.
     func revision() throws(BlobError) -> Int64 {
         var hasher = Hasher()
-        for status in [try FileSnapshot(path: self.path), try? FileSnapshot(path: "\(self.path)-wal")] {
-            hasher.combine(status?.inode)
+        for status in [try self.status(), FileStatus(at: "\(self.path)-wal")] {
+            hasher.combine(status?.identity.inode)
             hasher.combine(status?.byteCount)
-            hasher.combine(status?.modification)
-            hasher.combine(status?.change)
+            hasher.combine(status?.modificationTime)
+            hasher.combine(status?.statusChangeTime)
         }
         return Int64(hasher.finalize())
     }
+
+    private func status() throws(BlobError) -> FileStatus { try FileStatus(ofFileAt: Array(self.path.utf8)) }
 
     // MARK: Assets
 
@@ -132,7 +134,7 @@ struct ManagerDatabase: Sendable {
         for _ in 0..<Self.attemptLimit {
             // Beside a log that another file of this name left, SQLite would make an index of it.
             guard try self.isLogged() else { return try self.read("mode=ro&readonly_shm=1", body) }
-            let before = try FileSnapshot(path: self.path)
+            let before = try self.status()
             switch self.logState {
             // The index of the log is taken as it is, or made in memory.
             case .inUse:
@@ -147,7 +149,7 @@ struct ManagerDatabase: Sendable {
             case .empty:
                 // Opened in the usual way, SQLite would leave a log. Nobody writes into the file itself without one.
                 let result = Result { try self.read("immutable=1", body) }
-                if case .empty = self.logState, try FileSnapshot(path: self.path) == before { return try result.get() }
+                if case .empty = self.logState, try self.status() == before { return try result.get() }
             }
         }
         throw BlobError(.changed, "The database '\(self.path)' was changed again and again while it was read.")
@@ -186,7 +188,7 @@ struct ManagerDatabase: Sendable {
     private enum LogState { case empty, inUse, notIndexed }
 
     private var logState: LogState {
-        guard let log = try? FileSnapshot(path: "\(self.path)-wal") else { return .empty }
+        guard let log = FileStatus(at: "\(self.path)-wal") else { return .empty }
         guard access("\(self.path)-shm", F_OK) != 0 else { return .inUse }
         return log.byteCount == 0 ? .empty : .notIndexed
     }

@@ -126,7 +126,7 @@ final class AssetStream: BlobByteStream {
         into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
         let found: [UInt8]?
-        let now: FileSnapshot
+        let now: FileStatus
         do {
             found = try self.file.readAndHash(into: head, rest, at: byteOffset)
             now = try self.file.status()
@@ -225,7 +225,8 @@ final class AssetStream: BlobByteStream {
         } catch  where error.code == .notFound {
             return false
         }
-        if reason != .edited, found.snapshot.isSameFile(as: self.file.snapshot) { return try self.file.acceptStatus() }
+        let isSameFile = found.snapshot.identity == self.file.snapshot.identity
+        if reason != .edited, isSameFile { return try self.file.acceptStatus() }
         guard try found.hasContent(of: self.asset, self.blocks, self.context) else {
             throw BlobError(.changed, "The original was written to or replaced while it was read.")
         }

@@ -2,16 +2,15 @@ import BlobPlatform
 
 /// A file that appears under its name only when it is complete.
 package final class AtomicFile {
-    /// The folder in which names are looked up: a descriptor, or `AT_FDCWD`.
-    private let folder: CInt
+    /// The folder in which names are looked up; nil for the current one.
+    private let folder: Descriptor?
     private let name: String
-    private let descriptor: CInt
+    private let file: Descriptor
     /// The path of the incomplete file; nil once committed, when it has no name, and when the target is written to
     /// directly.
     package private(set) var temporaryPath: String?
     /// The path for a file without a name when it is to replace another; nil for a file with a name.
     private var sparePath: String?
-    private var isOpen = true
     private let context: BlobContext
 
     /// Creates the temporary file beside the target of `path`. Links are followed, even to a missing target.
@@ -20,26 +19,25 @@ package final class AtomicFile {
     ///
     /// - Parameter context: The context by which waiting ends for the other end of a pipe.
     package convenience init(path: String, _ context: BlobContext = BlobContext()) throws(BlobError) {
-        var status = stat()
-        let isThere = stat(path, &status) == 0
+        let status = FileStatus(at: path)
         // Renaming over a device or a pipe would replace it.
-        let isWrittenDirectly = isThere && status.st_mode & S_IFMT != S_IFREG
+        let isWrittenDirectly = status?.isRegular == false
         let name = isWrittenDirectly ? path : try followingLinks(path)
         try self.init(
-            name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true, context)
+            name, in: nil, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true, context)
         // Without the set-ID and sticky bits, which were given to other bytes, and perhaps by another user.
-        if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o777) }
+        if let status, !isWrittenDirectly { _ = fchmod(self.file.number, status.permissions & 0o777) }
     }
 
     /// Creates the temporary file in a folder, for this user alone. An existing file or link of this name is replaced.
     ///
-    /// - Parameter folder: The descriptor of the folder, which stays open as long as this file is.
-    package convenience init(named name: String, in folder: CInt) throws(BlobError) {
+    /// - Parameter folder: Kept open as long as this file is.
+    package convenience init(named name: String, in folder: Descriptor) throws(BlobError) {
         try self.init(name, in: folder, permissions: 0o600)
     }
 
     private init(
-        _ name: String, in folder: CInt, permissions: mode_t, isWrittenDirectly: Bool = false,
+        _ name: String, in folder: Descriptor?, permissions: mode_t, isWrittenDirectly: Bool = false,
         mayBeUnnamed: Bool = false, _ context: BlobContext = BlobContext()
     ) throws(BlobError) {
         self.folder = folder
@@ -49,29 +47,31 @@ package final class AtomicFile {
         if mayBeUnnamed, let temporaryPath, Self.canBeName(name) {
             let path = split(name).folder
             let unnamed = uninterrupted {
-                openUnnamedFile(in: folder, path.isEmpty ? "." : path, permissions: UInt32(permissions))
+                openUnnamedFile(in: AT_FDCWD, path.isEmpty ? "." : path, permissions: UInt32(permissions))
             }
-            if unnamed >= 0 {
-                (self.descriptor, self.sparePath) = (unnamed, temporaryPath)
+            if let unnamed = try? Descriptor(unnamed, doing: "") {
+                (self.file, self.sparePath) = (unnamed, temporaryPath)
                 return
             }
         }
         let flags = isWrittenDirectly ? O_NONBLOCK : O_CREAT | O_EXCL | O_NOFOLLOW
+        let folderNumber = folder?.number ?? AT_FDCWD
         var descriptor: CInt = -1
         while true {
             descriptor = uninterrupted {
-                openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
+                openat(folderNumber, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
             // A pipe that nobody reads yet: no event tells when somebody does. A socket always has the same error.
             guard descriptor < 0, errno == ENXIO, isWrittenDirectly, Self.isPipe(name) else { break }
             try context.pause(for: Self.openingInterval)
         }
-        self.descriptor = descriptor
-        guard self.descriptor >= 0 else {
-            throw writeFailure(isWrittenDirectly ? "Could not open" : "Could not create a file beside", name)
-        }
+        self.file = try Descriptor(
+            descriptor, doing: "\(isWrittenDirectly ? "Could not open" : "Could not create a file beside") \(name)",
+            operation: "write")
         self.temporaryPath = temporaryPath
     }
+
+    private var folderNumber: CInt { self.folder?.number ?? AT_FDCWD }
 
     /// The interval at which it is tried to open a pipe that nobody reads yet.
     private static let openingInterval = Duration.milliseconds(20)
@@ -80,14 +80,12 @@ package final class AtomicFile {
     private static func isPipe(_ path: String) -> Bool {
         let number = errno
         defer { errno = number }
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        return FileStatus(at: path)?.type == S_IFIFO
     }
 
     /// Returns false for a name that no file can have, which is refused before the first byte.
     private static func canBeName(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 || errno == ENOENT
+        FileStatus(at: path, followingLinks: false) != nil || errno == ENOENT
     }
 
     /// The number of scalars of the name to keep: leaves room for the mark within 255 bytes, even at four bytes for
@@ -97,23 +95,19 @@ package final class AtomicFile {
     deinit { self.discard() }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: self.name, self.context)
+        try writeAll(bytes, to: self.file.number, named: self.name, self.context)
     }
 
     /// Synchronises the bytes to the disk, renames the file to its name, and synchronises the folder.
     package func commit() throws(BlobError) {
         let isDirect = self.temporaryPath == nil && self.sparePath == nil
-        if !isDirect, uninterrupted({ fsync(self.descriptor) }) != 0 {
-            throw writeFailure("Could not synchronise", self.name)
-        }
+        if !isDirect { try self.file.synchronise(doing: "Could not synchronise \(self.name)") }
         if let sparePath { try self.giveName(or: sparePath) }
-        self.isOpen = false
-        // Closed all the same after an interruption, on Linux, and synchronised before.
-        guard close(self.descriptor) == 0 || errno == EINTR else { throw writeFailure("Could not close", self.name) }
+        guard self.file.close() else { throw writeFailure("Could not close \(self.name)") }
         guard !isDirect else { return }
         if let temporaryPath {
-            guard renameat(self.folder, temporaryPath, self.folder, self.name) == 0 else {
-                throw writeFailure("Could not name the file", self.name)
+            guard renameat(self.folderNumber, temporaryPath, self.folderNumber, self.name) == 0 else {
+                throw writeFailure("Could not name the file \(self.name)")
             }
         }
         self.temporaryPath = nil
@@ -123,34 +117,25 @@ package final class AtomicFile {
     /// Gives the file without a name its own, or another one when a file has that, which only a renaming replaces.
     private func giveName(or sparePath: String) throws(BlobError) {
         self.sparePath = nil
-        guard !nameUnnamedFile(self.descriptor, in: self.folder, self.name) else { return }
-        guard errno == EEXIST, nameUnnamedFile(self.descriptor, in: self.folder, sparePath) else {
-            throw writeFailure("Could not name the file", self.name)
+        guard !nameUnnamedFile(self.file.number, in: self.folderNumber, self.name) else { return }
+        guard errno == EEXIST, nameUnnamedFile(self.file.number, in: self.folderNumber, sparePath) else {
+            throw writeFailure("Could not name the file \(self.name)")
         }
         self.temporaryPath = sparePath
     }
 
     /// Removes the file unless it was committed. May be called twice.
     package func discard() {
-        if self.isOpen { _ = close(self.descriptor) }
-        self.isOpen = false
-        if let temporaryPath { _ = unlinkat(self.folder, temporaryPath, 0) }
+        self.file.close()
+        if let temporaryPath { _ = unlinkat(self.folderNumber, temporaryPath, 0) }
         self.temporaryPath = nil
     }
 
-    /// Synchronises the folder: before this, a loss of power may undo the renaming.
     private func synchroniseFolder() throws(BlobError) {
-        var folder = self.folder
-        if folder == AT_FDCWD {
-            let path = split(self.name).folder
-            folder = uninterrupted { open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-        }
+        let path = split(self.name).folder
+        let folder = self.folder ?? (try? Descriptor(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY, doing: ""))
         // A folder that is writable and not readable cannot be synchronised.
-        guard folder >= 0 else { return }
-        defer { if folder != self.folder { _ = close(folder) } }
-        // Not every file system supports it.
-        guard uninterrupted({ fsync(folder) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT else { return }
-        throw writeFailure("Could not synchronise the folder of", self.name)
+        try folder?.synchroniseFolder(doing: "Could not synchronise the folder of \(self.name)")
     }
 
     private static func temporaryName(for path: String) throws(BlobError) -> String {
@@ -161,13 +146,6 @@ package final class AtomicFile {
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
         return "\(folder).\(String(name.unicodeScalars.prefix(Self.maximumNamePrefix))).\(mark)"
     }
-}
-
-/// Returns the error of the last failed call, from `errno`.
-private func writeFailure(_ act: String, _ path: String) -> BlobError {
-    var error = BlobError(systemError: errno, doing: "\(act) \(path)")
-    error.operation = "write"
-    return error
 }
 
 /// Writes all bytes, continuing after short writes and interruptions.
@@ -191,7 +169,7 @@ package func writeAll(
                 try context.check()
                 continue
             }
-            throw writeFailure("Could not write to", name())
+            throw writeFailure("Could not write to \(name())")
         }
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
     }
@@ -218,5 +196,5 @@ private func followingLinks(_ path: String) throws(BlobError) -> String {
         path = link.hasPrefix("/") ? link : split(path).folder + link
     }
     errno = ELOOP
-    throw writeFailure("Could not follow the links from", path)
+    throw writeFailure("Could not follow the links from \(path)")
 }

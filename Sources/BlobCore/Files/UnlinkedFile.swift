@@ -4,7 +4,7 @@ import BlobPlatform
 ///
 /// One owner appends to it; afterwards any number of owners may read it.
 package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` changes only while there is one owner.
-    private let descriptor: CInt
+    private let file: Descriptor
 
     /// The number of bytes appended.
     package private(set) var byteCount: Int64 = 0
@@ -16,17 +16,13 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
         let folder = FileManager.default.temporaryDirectory.path
         // A child process started meanwhile must not inherit the descriptor, as it would one of mkstemp.
         let path = "\(folder)/blob-spool-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-        self.descriptor = uninterrupted { open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not make a temporary file in \(folder)")
-        }
+        self.file = try Descriptor(
+            path, O_RDWR | O_CREAT | O_EXCL, permissions: 0o600, doing: "Could not make a temporary file in \(folder)")
         unlink(path)
     }
 
-    deinit { if self.descriptor >= 0 { close(self.descriptor) } }
-
     package func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: "the temporary file")
+        try writeAll(bytes, to: self.file.number, named: "the temporary file")
         self.byteCount += Int64(bytes.count)
     }
 
@@ -36,8 +32,7 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
     package func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
         try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
             let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-            let count = try RegularFile.read(
-                self.descriptor, into: free, at: byteOffset, named: "the temporary file")
+            let count = try self.file.read(into: free, at: byteOffset, named: "the temporary file")
             guard count > 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
             initializedCount += count
         }

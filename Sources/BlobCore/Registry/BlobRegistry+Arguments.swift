@@ -70,10 +70,7 @@ private let marks = ByteSet("+:#".utf8)
 /// PATH_MAX of Linux, in bytes.
 private let maximumPathByteCount = 4096
 
-private func isFile(_ path: String) -> Bool {
-    var status = stat()
-    return lstat(path, &status) == 0
-}
+private func isFile(_ path: String) -> Bool { FileStatus(at: path, followingLinks: false) != nil }
 
 /// Returns true for a text that begins with a scheme, whose first character is a letter (RFC 3986, section 3.1), and
 /// its colon.

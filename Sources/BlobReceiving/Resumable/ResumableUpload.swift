@@ -98,7 +98,7 @@ final class ResumableUpload: Sendable {
             return
         }
         let status = try file.status()
-        let offset = min(Int64(status.st_size), record.verifiedByteCount ?? .max)
+        let offset = min(status.byteCount, record.verifiedByteCount ?? .max)
         record.verifiedByteCount = nil
         (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
         try file.truncate(to: offset)
@@ -106,7 +106,7 @@ final class ResumableUpload: Sendable {
             throw BlobError(.corrupted, "The file of an upload has more bytes than the upload.")
         }
         // Killed after it had its name, and before the hidden one was removed.
-        if record.isComplete, status.st_nlink > 1 { file.hide() }
+        if record.isComplete, status.linkCount > 1 { file.hide() }
     }
 
     /// - Parameter interrupting: True to end the right of the request that writes, so that the number of bytes does not
@@ -273,13 +273,13 @@ final class UploadFile: Sendable {
     private static let readByteCount = 1 << 18
 
     let path: String
-    let descriptor: CInt
+    private let descriptor: Descriptor
 
     /// Creates the file, or empties one that an interrupted creation left.
     init(creatingAt path: String) throws(BlobError) {
         self.path = path
-        self.descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
-        guard self.descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not create \(path)") }
+        self.descriptor = try Descriptor(
+            path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o644, doing: "Could not create \(path)")
         try self.lock()
         try self.truncate(to: 0)
     }
@@ -287,23 +287,16 @@ final class UploadFile: Sendable {
     /// Opens the file; nil if there is none.
     init?(openingAt path: String) throws(BlobError) {
         self.path = path
-        self.descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        guard self.descriptor >= 0 else {
-            guard errno == ENOENT else { throw BlobError(systemError: errno, doing: "Could not open an upload") }
+        do throws(BlobError) {
+            self.descriptor = try Descriptor(path, O_RDWR | O_NOFOLLOW, doing: "Could not open an upload")
+        } catch {
+            guard error.systemErrorNumber == ENOENT else { throw error }
             return nil
         }
         try self.lock()
     }
 
-    deinit { if self.descriptor >= 0 { close(self.descriptor) } }
-
-    func status() throws(BlobError) -> stat {
-        var status = stat()
-        guard fstat(self.descriptor, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not open an upload")
-        }
-        return status
-    }
+    func status() throws(BlobError) -> FileStatus { try self.descriptor.status(named: "an upload") }
 
     /// True while the file has its hidden name.
     var isHidden: Bool { access(self.path, F_OK) == 0 }
@@ -312,7 +305,7 @@ final class UploadFile: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: inout Int64) throws(BlobError) {
         var rest = bytes
         while !rest.isEmpty {
-            let count = pwrite(self.descriptor, rest.baseAddress, rest.count, off_t(offset))
+            let count = pwrite(self.descriptor.number, rest.baseAddress, rest.count, off_t(offset))
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw BlobError(systemError: errno, doing: "Could not store an upload") }
             offset += Int64(count)
@@ -327,7 +320,7 @@ final class UploadFile: Sendable {
         var offset: Int64 = 0
         while offset < byteCount {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: byteCount - offset)))
-            let count = try RegularFile.read(self.descriptor, into: room, at: offset, named: "an upload back")
+            let count = try self.descriptor.read(into: room, at: offset, named: "an upload back")
             guard count > 0 else { throw BlobError(.truncated, "The file of an upload ends too early.") }
             try take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += Int64(count)
@@ -335,24 +328,20 @@ final class UploadFile: Sendable {
     }
 
     func truncate(to byteCount: Int64) throws(BlobError) {
-        guard ftruncate(self.descriptor, off_t(byteCount)) == 0 else {
+        guard ftruncate(self.descriptor.number, off_t(byteCount)) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not shorten an upload")
         }
     }
 
-    func synchronize() throws(BlobError) {
-        guard uninterrupted({ fsync(self.descriptor) }) != 0 else { return }
-        throw BlobError(systemError: errno, doing: "Could not store an upload")
-    }
+    func synchronize() throws(BlobError) { try self.descriptor.synchronise(doing: "Could not store an upload") }
 
     /// Removes the hidden name.
     func hide() { _ = unlink(self.path) }
 
     /// Locks the file; a file system without locks has none.
     private func lock() throws(BlobError) {
-        var lock = flock()
-        (lock.l_type, lock.l_whence) = (numericCast(F_WRLCK), numericCast(SEEK_SET))
-        guard fcntl(self.descriptor, DescriptionLock.set, &lock) != 0, errno == EAGAIN || errno == EACCES else {
+        var lock = DescriptionLock.request(F_WRLCK)
+        guard fcntl(self.descriptor.number, DescriptionLock.set, &lock) != 0, errno == EAGAIN || errno == EACCES else {
             return
         }
         throw RequestRefusal.error(423, "Another receiver has the upload open.")
@@ -397,16 +386,11 @@ struct UploadRecord: Codable, Equatable {
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for a file that is no record.
     init?(contentsOf path: String) throws(BlobError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
+        guard let file = try? Descriptor(path, O_RDONLY, doing: "") else { return nil }
         do {
-            let byteCount = max(Int(lseek(descriptor, 0, SEEK_END)), 0)
-            var bytes = [UInt8](repeating: 0, count: min(byteCount, Self.maximumFileByteCount))
-            let count = try bytes.withUnsafeMutableBytes { buffer in
-                try RegularFile.fill(buffer, from: descriptor, at: 0, named: "the record")
-            }
-            self = try JSONDecoder().decode(Self.self, from: Data(bytes.prefix(count)))
+            let byteCount = try Int(clamping: file.status(named: "the record").byteCount)
+            let bytes = try file.bytes(count: min(byteCount, Self.maximumFileByteCount), named: "the record")
+            self = try JSONDecoder().decode(Self.self, from: Data(bytes))
         } catch {
             throw BlobError(.corrupted, "The record \(path) of an upload cannot be read: \(BlobError.text(of: error)).")
         }

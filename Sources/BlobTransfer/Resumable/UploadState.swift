@@ -49,14 +49,9 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
 
     /// Returns the state; nil if there is none, or if the file is no state.
     package func load() -> State? {
-        let descriptor = uninterrupted { open(self.path, O_RDONLY | O_CLOEXEC) }
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        let bytes = withUnsafeTemporaryAllocation(byteCount: Self.maximumByteCount, alignment: 16) { buffer in
-            let count = try? RegularFile.fill(buffer, from: descriptor, at: 0, named: self.path)
-            return Data(buffer.prefix(count ?? 0))
-        }
-        return try? JSONDecoder().decode(State.self, from: bytes)
+        let file = try? Descriptor(self.path, O_RDONLY, doing: "")
+        let bytes = try? file?.bytes(count: Self.maximumByteCount, named: self.path)
+        return bytes.flatMap { try? JSONDecoder().decode(State.self, from: Data($0)) }
     }
 
     /// Replaces the state, and waits until it is on the disk. Makes the folder if it is missing.
@@ -66,9 +61,8 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
             let folder = separator.map { self.path[..<$0] + "/" } ?? "."
             try FileManager.default.createDirectory(
                 atPath: String(folder), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            let descriptor = uninterrupted { open(String(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-            guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
-            defer { close(descriptor) }
+            let descriptor = try Descriptor(
+                String(folder), O_RDONLY | O_DIRECTORY, doing: "Could not open \(folder)")
             let name = separator.map { self.path[self.path.index(after: $0)...] } ?? self.path[...]
             let file = try AtomicFile(named: String(name), in: descriptor)
             let encoder = JSONEncoder()
@@ -95,7 +89,7 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
 /// The system releases a lock when its process ends, however it ends.
 package final class UploadStateLock {
     private let path: String
-    private let descriptor: CInt
+    private let file: Descriptor
 
     /// Takes the lock, and makes the folder if it is missing.
     init(path: String, of statePath: String) throws(BlobError) {
@@ -108,31 +102,21 @@ package final class UploadStateLock {
             throw BlobError(wrapping: error)
         }
         while true {
-            let descriptor = uninterrupted { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
-            guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
-            guard uninterrupted({ flock(descriptor, LOCK_EX | LOCK_NB) }) == 0 else {
-                close(descriptor)
+            let file = try Descriptor(
+                path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o600, doing: "Could not open \(path)")
+            guard file.lock() else {
                 throw BlobError(.unavailable, "Another process makes the upload of the state \(statePath).")
             }
             // The one that had the lock may have removed the file in between.
-            guard !Self.isFile(descriptor, at: path) else {
-                self.descriptor = descriptor
+            if try file.status(named: path).identity == FileStatus(at: path, followingLinks: false)?.identity {
+                self.file = file
                 return
             }
-            close(descriptor)
         }
     }
 
-    deinit { close(self.descriptor) }
-
     package func release() {
         _ = unlink(self.path)
-        _ = flock(self.descriptor, LOCK_UN)
-    }
-
-    private static func isFile(_ descriptor: CInt, at path: String) -> Bool {
-        var (opened, named) = (stat(), stat())
-        return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 && opened.st_ino == named.st_ino
-            && opened.st_dev == named.st_dev
+        self.file.unlock()
     }
 }

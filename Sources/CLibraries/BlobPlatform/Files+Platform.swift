@@ -19,6 +19,15 @@ extension stat {
         nanoseconds(self.st_ctim)
         #endif
     }
+
+    /// The time of the last read, in nanoseconds since 1970, as far as the file system records it.
+    package var accessNanoseconds: Int64 {
+        #if canImport(Darwin)
+        nanoseconds(self.st_atimespec)
+        #else
+        nanoseconds(self.st_atim)
+        #endif
+    }
 }
 
 private func nanoseconds(_ time: timespec) -> Int64 { Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec) }
@@ -33,6 +42,11 @@ package func openUnnamedFile(in folder: CInt, _ path: String, permissions: UInt3
 /// Gives a file of ``openUnnamedFile(in:_:permissions:)`` its name; false, with the reason in `errno`, on failure.
 package func nameUnnamedFile(_ descriptor: CInt, in folder: CInt, _ name: String) -> Bool {
     blob_name_unnamed(descriptor, folder, name) == 0
+}
+
+extension [UInt8] {
+    /// The bytes of a path without a zero byte, for system calls.
+    package var cString: [CChar] { self.map { CChar(bitPattern: $0) } + [0] }
 }
 
 extension String {

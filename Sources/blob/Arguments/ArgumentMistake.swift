@@ -95,9 +95,6 @@ extension ParsableCommand {
         return text
     }
 
-    private static func isFile(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0
-    }
+    private static func isFile(_ path: String) -> Bool { FileStatus(at: path, followingLinks: false) != nil }
 }
 #endif

@@ -22,8 +22,8 @@ func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
     var identifiers: [UUID] = []
     for argument in arguments {
         guard let id = UUID(uuidString: argument) ?? (try? BlobLocator(argument).assetID()) else {
-            let type = fileType(at: Array(argument.utf8).cString, followingLinks: true)
-            let kind = type == nil ? "no asset" : type == S_IFDIR ? "a folder" : "a file"
+            let status = FileStatus(at: argument)
+            let kind = status == nil ? "no asset" : status?.isFolder == true ? "a folder" : "a file"
             throw BlobError(
                 .invalidLocator,
                 "'\(printable(argument))' is \(kind): assets are named as 'blob library ls' prints them, or by their "

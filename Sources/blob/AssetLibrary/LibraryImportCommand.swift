@@ -1,6 +1,7 @@
 #if Command && Photos
 import ArgumentParser
 import AssetLibrarySource
+import BlobPlatform
 import BlobStreamsStandard
 import Foundation
 
@@ -78,7 +79,7 @@ struct LibraryImportCommand: ParsableCommand {
                 }
                 continue
             }
-            let folder = fileType(at: path.cString, followingLinks: true) == S_IFDIR ? ImportedFolder(path) : nil
+            let folder = FileStatus(at: path.cString)?.isFolder == true ? ImportedFolder(path) : nil
             for error in folder?.errors ?? [] { try attempt { throw error } }
             // A library may lie among the photos.
             let paths = folder.map { $0.paths.filter { !library.contains(path: $0) } } ?? [path]
@@ -105,7 +106,7 @@ struct LibraryImportCommand: ParsableCommand {
     private func absolutePath(_ argument: String, _ registry: BlobRegistry) throws -> [UInt8]? {
         if let locator = try? registry.locator(for: argument), locator.scheme == "file",
             locator.selectors.isEmpty, let path = locator.filePath, !path.contains(0),
-            self.byReference || fileType(at: path.cString, followingLinks: true) == S_IFDIR
+            self.byReference || FileStatus(at: path.cString)?.isFolder == true
         {
             return path.count > 1 && path.last == UInt8(ascii: "/") ? Array(path.dropLast()) : path
         }

@@ -34,7 +34,7 @@ enum LocatorCompletion {
             name.hasPrefix(beginning) && !name.contains("\n") && (beginning.hasPrefix(".") || !name.hasPrefix("."))
         }.prefix(self.maximumCount).map { name in
             let path = folder + name
-            return fileType(at: Array(path.utf8).cString, followingLinks: true) == S_IFDIR ? path + "/" : path
+            return FileStatus(at: path)?.isFolder == true ? path + "/" : path
         }
     }
 

@@ -84,7 +84,7 @@ extension BlobRegistry {
     func folderPath(_ argument: String) -> [UInt8]? {
         guard let locator = try? self.locator(for: argument), let path = locator.filePath,
             locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0),
-            fileType(at: path.cString, followingLinks: true) == S_IFDIR
+            FileStatus(at: path.cString)?.isFolder == true
         else { return nil }
         return path
     }

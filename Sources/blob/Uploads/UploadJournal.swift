@@ -36,7 +36,7 @@ final class UploadJournal: Sendable {
     private static let writtenCharacters = ByteSet(0x21...0x7E)
 
     private let path: String
-    private let descriptor: CInt
+    private let file: Descriptor
     private let entries: Locked<[Substring: Entry]>
 
     /// Opens the journal, or creates it for this user alone, and locks it.
@@ -44,21 +44,11 @@ final class UploadJournal: Sendable {
     /// - Throws: ``BlobError/Code/io`` and the like; ``BlobError/Code/unavailable`` when another process writes to it.
     init(path: String) throws(BlobError) {
         self.path = path
-        let descriptor = uninterrupted { open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600) }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the journal \(path)") }
-        do throws(BlobError) {
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                throw BlobError(.unavailable, "Another process uses the journal \(path).")
-            }
-            self.entries = Locked(try Self.entries(in: descriptor, path))
-        } catch {
-            close(descriptor)
-            throw error
-        }
-        self.descriptor = descriptor
+        self.file = try Descriptor(
+            path, O_RDWR | O_APPEND | O_CREAT, permissions: 0o600, doing: "Could not open the journal \(path)")
+        guard self.file.lock() else { throw BlobError(.unavailable, "Another process uses the journal \(path).") }
+        self.entries = Locked(try Self.entries(in: self.file, path))
     }
-
-    deinit { close(self.descriptor) }
 
     /// Returns the entry of a source that was uploaded, if it is unchanged; nil otherwise.
     func entry(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?) -> Entry? {
@@ -77,14 +67,12 @@ final class UploadJournal: Sendable {
         do {
             // The lock orders the writes: a line is one of them, but a full disk takes a part.
             try self.entries.withLock { _ in
-                try Array(line.utf8).withUnsafeBytes { try writeAll($0, to: self.descriptor, named: self.path) }
+                try Array(line.utf8).withUnsafeBytes { try writeAll($0, to: self.file.number, named: self.path) }
             }
         } catch {
             throw BlobError(wrapping: error)
         }
-        guard uninterrupted({ fsync(self.descriptor) }) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise the journal \(self.path)")
-        }
+        try self.file.synchronise(doing: "Could not synchronise the journal \(self.path)")
     }
 
     private static func key(_ url: String, _ locator: BlobLocator?) -> String? {
@@ -96,15 +84,13 @@ final class UploadJournal: Sendable {
     }
 
     /// Returns the entries, and ends a line that was cut off.
-    private static func entries(in descriptor: CInt, _ path: String) throws(BlobError) -> [Substring: Entry] {
-        var bytes = [UInt8](repeating: 0, count: 1 << 16)
-        var (rest, entries): ([UInt8], [Substring: Entry]) = ([], [:])
+    private static func entries(in file: Descriptor, _ path: String) throws(BlobError) -> [Substring: Entry] {
+        var (rest, entries, byteOffset): ([UInt8], [Substring: Entry], Int64) = ([], [:], 0)
         while true {
-            let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the journal \(path)") }
-            guard count > 0 else { break }
-            rest += bytes[..<count]
+            let bytes = try file.bytes(at: byteOffset, count: 1 << 16, named: "the journal \(path)")
+            if bytes.isEmpty { break }
+            byteOffset += Int64(bytes.count)
+            rest += bytes
             let lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             for line in lines.dropLast() { self.add(line, to: &entries) }
             rest = Array(lines[lines.count - 1])
@@ -113,7 +99,7 @@ final class UploadJournal: Sendable {
         guard !rest.isEmpty else { return entries }
         self.add(rest[...], to: &entries)
         do {
-            try [UInt8(ascii: "\n")].withUnsafeBytes { try writeAll($0, to: descriptor, named: path) }
+            try [UInt8(ascii: "\n")].withUnsafeBytes { try writeAll($0, to: file.number, named: path) }
         } catch {
             throw BlobError(wrapping: error)
         }
