@@ -3,25 +3,22 @@
 import BlobCore
 import Foundation
 
-/// The events of the files in a folder, by `inotify(7)`. Owns the descriptor.
+/// The events of the files in a folder, by `inotify(7)`.
 ///
 /// Network file systems report only the changes of this machine: whoever waits for events must also poll.
 final class FolderEvents: Sendable {
+    private let events: Descriptor
+
     /// Readable while events wait.
-    let descriptor: CInt
+    var descriptor: CInt { self.events.number }
 
     /// Returns nil when the system has no more of them, or the folder cannot be watched.
     init?(_ folder: String) {
-        let descriptor = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
-        guard descriptor >= 0 else { return nil }
-        guard inotify_add_watch(descriptor, folder, UInt32(IN_MODIFY | IN_CREATE | IN_MOVED_TO)) >= 0 else {
-            close(descriptor)
-            return nil
-        }
-        self.descriptor = descriptor
+        guard let events = try? Descriptor(inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)), doing: ""),
+            inotify_add_watch(events.number, folder, UInt32(IN_MODIFY | IN_CREATE | IN_MOVED_TO)) >= 0
+        else { return nil }
+        self.events = events
     }
-
-    deinit { close(self.descriptor) }
 
     /// Takes all waiting events; never waits.
     func drain() {
