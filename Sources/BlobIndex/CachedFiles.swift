@@ -20,9 +20,6 @@ package struct CachedFiles: Sendable {
             fileExtension: fileExtension)
     }
 
-    /// The path of the user's cache folder; nil when the user has none.
-    package static var userFolder: String? { UserCacheFolder()?.path }
-
     /// Returns the content of a file; nil when there is none, or it has more bytes than `maximumByteCount`.
     ///
     /// - Throws: Errors of the disk or of the process.

@@ -14,14 +14,19 @@ package struct IndexFile: Sendable {
     private let name: String
     private let origin: String
 
+    /// The length of the longest path of layers for which an index is kept, in bytes of UTF-8.
+    private static let maximumLayerByteCount = 4096
+
     /// Determines the index file of an origin.
     ///
     /// - Parameters:
     ///   - policy: The place where indexes are kept.
     ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
-    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when a folder is given and no locator, or when the
-    ///   user has no cache folder.
-    package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
+    ///   - layer: The path of the layers of an index that is kept in the file, as in ``IndexSection/Key/layer``.
+    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when a folder is given and no locator, when the user
+    ///   has no cache folder, or when the path of the layers is longer than 4096 bytes.
+    package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?, layer: String = "") {
+        guard layer.utf8.count <= Self.maximumLayerByteCount else { return nil }
         // The description, because it hides secrets, which must not be stored; the name of the file has a hash of them.
         self.origin = locator.map { String($0.origin.description.prefix(IndexSection.maximumTextByteCount / 4)) } ?? ""
         if case .file(let path) = policy.place {
@@ -42,7 +47,7 @@ package struct IndexFile: Sendable {
     /// Returns the section with a key, if it is intact and was made from exactly this content.
     ///
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified. The caller reports by
-    /// ``noteUse()`` or ``noteRefusal(_:)`` whether it is of use.
+    /// ``noteRefusal(_:)`` when it is of no use.
     ///
     /// - Parameter maximumByteCount: The length in bytes above which a section cannot be of this content: such a
     ///   section counts as damaged, and is not read.
@@ -72,7 +77,7 @@ package struct IndexFile: Sendable {
     /// - Parameter maximumByteCount: See ``section(_:for:atMost:)``.
     /// - Throws: Errors of reading the file.
     package func load<Index>(
-        _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64,
+        _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64 = .max,
         _ decode: ([UInt8]) throws -> Index?
     ) throws(BlobError) -> Index? {
         guard let section = try self.section(key, for: content, atMost: maximumByteCount) else { return nil }
@@ -80,7 +85,7 @@ package struct IndexFile: Sendable {
             self.noteRefusal(Self.isDamaged)
             return nil
         }
-        self.noteUse()
+        IndexNotice.used(path: self.path).send()
         return index
     }
 
@@ -91,9 +96,6 @@ package struct IndexFile: Sendable {
 
     /// A reason for ``noteRefusal(_:)``.
     package static let isDamaged = "it is damaged"
-
-    /// Reports that the index is used; called once its sections proved to be an index of the content.
-    package func noteUse() { IndexNotice.used(path: self.path).send() }
 
     /// Reports that the index is not used, or no longer.
     ///

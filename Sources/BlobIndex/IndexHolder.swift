@@ -13,7 +13,6 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         @Sendable (_ file: IndexFile, _ layer: String, _ content: IndexedContent) throws(BlobError) -> Index?
 
     private let base: any BlobInputStreamDataSource
-    private let policy: BlobIndexPolicy
     private let file: IndexFile?
     private let layer: String
     private let worthwhileByteCount: Int64
@@ -33,9 +32,6 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         var usableIndex: Index? { self.index?.isDisproved == true ? nil : self.index }
     }
 
-    /// The length of the longest path of layers for which an index is kept, in bytes of UTF-8.
-    private static var maximumLayerByteCount: Int { 4096 }
-
     /// - Parameters:
     ///   - base: The source of the compressed bytes.
     ///   - scheme: The scheme of the format, which names the layer of the sections.
@@ -45,12 +41,11 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         load: @escaping Load
     ) {
         self.base = base
-        self.policy = policy
         self.worthwhileByteCount = worthwhileByteCount
         self.load = load
         let locator = base.locator
         self.layer = locator?.layer(scheme) ?? scheme
-        self.file = self.layer.utf8.count > Self.maximumLayerByteCount ? nil : IndexFile(policy, for: locator)
+        self.file = IndexFile(policy, for: locator, layer: self.layer)
     }
 
     /// True when an index file is looked for.
@@ -83,14 +78,11 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     ///   worthwhile.
     package func newIndexPlace(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> NewIndexPlace? {
         guard let file, let found = try self.look(context), found.usableIndex == nil || isRequired else { return nil }
-        let content = found.content
-        let isNamed = if case .file = self.policy.place { true } else { false }
-        guard isRequired || isNamed || content.byteCount >= self.worthwhileByteCount else { return nil }
-        // A file that the user named is made when it is missing, and otherwise left as it is, whatever it contains.
-        guard isRequired || !isNamed || !file.exists else { return nil }
-        return NewIndexPlace(
-            file: file, layer: self.layer, content: content, isRequired: isRequired || isNamed,
-            isReplacing: isRequired, base: self.base, context: context, written: { [weak self] in self?.forget() })
+        let place = NewIndexPlace(
+            in: file, layer: self.layer, for: found.content, of: self.base, isRequired: isRequired, context
+        ) { [weak self] in self?.forget() }
+        guard let place, place.isRequired || found.content.byteCount >= self.worthwhileByteCount else { return nil }
+        return place
     }
 
     /// Discards the result of the search, because there is a new index.
@@ -116,19 +108,35 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
 /// The number of indexes that this process has written, with which a search that found none is out of date.
 private let indexesWritten = Locked(0)
 
-/// The place of an index that is recorded while a stream is read from its start.
+/// The place of an index that is recorded while a stream is read from its start, or an archive is listed.
 package struct NewIndexPlace: Sendable {
-    let file: IndexFile
+    private let file: IndexFile
     /// The layer of the sections of the index.
     package let layer: String
     /// The content that the index is made from.
     package let content: IndexedContent
     /// True when the index was requested, or its file was named: it is made whatever it costs, and errors are thrown.
     package let isRequired: Bool
-    let isReplacing: Bool
-    let base: any BlobInputStreamDataSource
-    let context: BlobContext
-    let written: @Sendable () -> Void
+    private let isReplacing: Bool
+    private let base: any BlobInputStreamDataSource
+    private let context: BlobContext
+    private let written: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - isRequired: True when the index was requested.
+    ///   - written: A closure that is called after the index was written.
+    /// - Returns: Nil when no index is to be made: a file that the user named is made when it is missing, and otherwise
+    ///   left as it is, whatever it contains, unless the index was requested.
+    package init?(
+        in file: IndexFile, layer: String, for content: IndexedContent, of base: any BlobInputStreamDataSource,
+        isRequired: Bool, _ context: BlobContext, written: @escaping @Sendable () -> Void = {}
+    ) {
+        let isNamed = file.folder == nil
+        guard isRequired || !isNamed || !file.exists else { return nil }
+        (self.file, self.layer, self.content) = (file, layer, content)
+        (self.isRequired, self.isReplacing) = (isRequired || isNamed, isRequired)
+        (self.base, self.context, self.written) = (base, context, written)
+    }
 
     /// Writes the index, and the section that proves the content of copies.
     ///

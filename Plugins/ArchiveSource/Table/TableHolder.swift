@@ -9,9 +9,6 @@ final class TableHolder: Sendable {
     /// The size of a compressed archive, in bytes, from which a table of any size is worth its space: 4 MiB.
     private static let minimumCompressedByteCount: Int64 = 4 << 20
 
-    /// The maximum length of a path of layers in bytes; with a longer one, the table is not kept in a file.
-    private static let maximumLayerByteCount = 4096
-
     /// The number of searches after which a table would have cost less.
     private static let patience = [ArchiveFormat.zip: 8]
     private static let usualPatience = 2
@@ -34,7 +31,7 @@ final class TableHolder: Sendable {
     private let format: ArchiveFormat
     let policy: BlobIndexPolicy
     private let file: IndexFile?
-    private let key: IndexSection.Key
+    private let layer: String
     private let state = Locked(State())
 
     init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ policy: BlobIndexPolicy) {
@@ -42,13 +39,14 @@ final class TableHolder: Sendable {
         self.format = format
         self.policy = policy
         let locator = base.locator
-        let layer = locator?.layer(format.rawValue) ?? format.rawValue
+        self.layer = locator?.layer(format.rawValue) ?? format.rawValue
         // Without locators, layers over one origin cannot be told apart.
-        let hasNoLayerPath =
-            layer.utf8.count > Self.maximumLayerByteCount || locator == nil && base is any BlobLayer
-        self.key = IndexSection.Key(layer: hasNoLayerPath ? format.rawValue : layer, kind: .members)
-        self.file = hasNoLayerPath ? nil : IndexFile(policy, for: locator)
+        let hasLayerPath = locator != nil || !(base is any BlobLayer)
+        self.file = hasLayerPath ? IndexFile(policy, for: locator, layer: self.layer) : nil
     }
+
+    /// The key of the table in the file.
+    private var key: IndexSection.Key { IndexSection.Key(layer: self.layer, kind: .members) }
 
     /// The source below all layers, for whose content a table is valid.
     private var origin: any BlobInputStreamDataSource {
@@ -87,16 +85,8 @@ final class TableHolder: Sendable {
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
         var table: MemberTable?
-        if let file, let content = try self.content(in: file, context),
-            let section = try file.section(self.key, for: content)
-        {
-            do throws(BlobError) {
-                table = try MemberTable(try section.bytes())
-                file.noteUse()
-            } catch  where error.code != .io {
-                // A damaged table is ignored; one that cannot be read may still be valid.
-                file.noteRefusal(IndexFile.isDamaged)
-            }
+        if let file, let content = try self.content(in: file, context) {
+            table = try file.load(self.key, for: content) { try MemberTable($0) }
         }
         self.state.withLock { $0 = State(validator: validator, table: table) }
         return table
@@ -121,8 +111,7 @@ final class TableHolder: Sendable {
     func discard() {
         self.state.withLock { $0 = State(validator: $0.validator, searchCount: $0.searchCount) }
         self.file?.noteRefusal("it does not fit the archive")
-        if case .file = self.policy.place { return }
-        _ = try? self.file?.remove()
+        self.file?.discard()
     }
 
     /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
@@ -158,23 +147,17 @@ final class TableHolder: Sendable {
 
     /// Returns a recording of the members during a listing; nil when no table is wanted or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
-        let origin = self.origin
-        guard let file, let content = try self.content(in: file, context) else { return nil }
-        let isNamed = if case .file = self.policy.place { true } else { false }
-        // A file that the user named is made when it is missing, and otherwise left as it is, whatever it contains.
-        guard isRequired || !isNamed || !file.exists else { return nil }
+        guard let file, let content = try self.content(in: file, context),
+            let place = NewIndexPlace(
+                in: file, layer: self.layer, for: content, of: self.origin, isRequired: isRequired, context)
+        else { return nil }
         let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
-        let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
+        let minimumCount = place.isRequired || isWorthwhile ? 0 : Self.minimumTableCount
         return TableRecording { [self] bytes, extents throws(BlobError) in
             guard let table = try self.keep(bytes, extents, context), table.count >= minimumCount, extents == nil
             else { return }
-            do throws(BlobError) {
-                let proof = try file.proof(of: content, origin, layer: self.key.layer, context)
-                try file.write(
-                    [NewIndexSection(self.key, bytes: bytes)] + proof, for: content, isReplacing: isRequired)
-                context.eventSink?(BlobEvent(.indexBuilt, Int64(bytes.count)))
-            } catch {
-                if isRequired || isNamed { throw error }
+            try place.write { () throws(BlobError) in
+                ([NewIndexSection(self.key, bytes: bytes)], Int64(bytes.count))
             }
         }
     }
