@@ -1,9 +1,14 @@
-/// The first directory of an untrusted TIFF (TIFF 6.0, section 2).
+/// A directory of an untrusted TIFF (TIFF 6.0, section 2).
 package struct TIFFDirectory {
     private struct Field {
         let type: UInt64
         let count: UInt64
         let value: ArraySlice<UInt8>
+        /// The offset of the value from the start of the TIFF.
+        let place: Int
+
+        /// The length of the value of one SHORT or LONG, in bytes; nil for any other.
+        var numberByteCount: Int? { self.count == 1 ? [3: 2, 4: 4][self.type] : nil }
     }
 
     /// The largest number of fields that are read; a directory may claim 65,535, and cameras write some dozens.
@@ -12,9 +17,13 @@ package struct TIFFDirectory {
 
     private let bytes: HeaderBytes
     private let range: Range<Int64>
-    private let isBigEndian: Bool
+    package let isBigEndian: Bool
     private var fields: [UInt64: Field] = [:]
+    /// The offset behind the fields; nil when there is no directory.
+    private var end: UInt64?
 
+    /// Reads the first directory.
+    ///
     /// - Parameter range: The range of the TIFF in the file. Offsets count from its start.
     package init?(_ bytes: HeaderBytes, in range: Range<Int64>) {
         guard range.count >= 8, let order = bytes.bytes(at: range.lowerBound, count: 4) else { return nil }
@@ -37,30 +46,48 @@ package struct TIFFDirectory {
         self.readFields(at: 14)
     }
 
+    /// Returns another directory of the same TIFF.
+    package func directory(at offset: UInt64) -> TIFFDirectory {
+        var other = self
+        (other.fields, other.end) = ([:], nil)
+        other.readFields(at: offset)
+        return other
+    }
+
     private mutating func readFields(at offset: UInt64) {
         guard let count = self.data(at: offset, count: 2).flatMap(self.number) else { return }
+        self.end = offset + 2 + 12 * count
         // A truncated directory gives the fields that it still has.
         let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
         let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
         guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return }
         var cursor = ByteCursor(table)
-        for _ in 0..<fieldCount {
+        for index in 0..<Int(fieldCount) {
             guard let tag = cursor.number(2, isBigEndian: self.isBigEndian),
                 let type = cursor.number(2, isBigEndian: self.isBigEndian),
                 let count = cursor.number(4, isBigEndian: self.isBigEndian), let value = cursor.take(4)
             else { break }
-            if self.fields[tag] == nil { self.fields[tag] = Field(type: type, count: count, value: value) }
+            guard self.fields[tag] == nil else { continue }
+            self.fields[tag] = Field(type: type, count: count, value: value, place: Int(offset) + 10 + 12 * index)
         }
     }
 
     /// Returns the number in a field of one SHORT or LONG; nil for any other field.
     package func number(_ tag: UInt64) -> UInt64? {
-        guard let field = self.fields[tag], field.count == 1 else { return nil }
-        switch field.type {
-        case 3: return self.number(Array(field.value.prefix(2)))
-        case 4: return self.number(Array(field.value))
-        default: return nil
-        }
+        guard let field = self.fields[tag], let count = field.numberByteCount else { return nil }
+        return self.number(Array(field.value.prefix(count)))
+    }
+
+    /// Returns the place of the number in a field of one SHORT or LONG; nil for any other field.
+    package func place(of tag: UInt64) -> Range<Int>? {
+        guard let field = self.fields[tag], let count = field.numberByteCount else { return nil }
+        return field.place..<(field.place + count)
+    }
+
+    /// The offset of the next directory, which is 0 behind the last one, and the place of that number.
+    package var next: (offset: UInt64, place: Range<Int>)? {
+        guard let end, let offset = self.data(at: end, count: 4).flatMap(self.number) else { return nil }
+        return (offset, Int(end)..<(Int(end) + 4))
     }
 
     /// Returns the text of an ASCII field, up to its zero byte and without the blanks around it; nil when it is empty.
