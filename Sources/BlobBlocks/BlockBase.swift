@@ -43,11 +43,6 @@ extension BlobReader {
     }
 }
 
-extension Collection<UInt8> {
-    /// The little-endian number in these bytes, at most eight.
-    var littleEndian: UInt64 { self.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
-}
-
 /// The compressed bytes that a finder has read, and not passed over yet.
 struct FinderInput {
     /// The number of bytes that the base is read at once.

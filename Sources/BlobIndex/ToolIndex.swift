@@ -26,7 +26,7 @@ package struct ToolIndex: Sendable {
             } else if beginning.starts(with: Self.gztoolBeginning) {
                 self = .gztool
             } else if beginning.count >= 8, file.byteCount % 16 == 8,
-                UInt64(file.byteCount / 16) == beginning.prefix(8).reversed().reduce(0, { $0 << 8 | UInt64($1) })
+                UInt64(file.byteCount / 16) == beginning.prefix(8).littleEndian
             {
                 self = .bgzip
             } else {

@@ -72,7 +72,7 @@ private struct RPMPayload: BlobInspector {
             (self.section, self.start) = (.signatureHeader, Self.leadByteCount)
             return
         }
-        let (tagCount, dataCount) = (Self.number(bytes[8..<12]), Self.number(bytes[12..<16]))
+        let (tagCount, dataCount) = (Int(bytes[8..<12].bigEndian), Int(bytes[12..<16].bigEndian))
         guard bytes.starts(with: [0x8E, 0xAD, 0xE8]), tagCount <= Self.maximumTagCount,
             dataCount <= Self.maximumDataByteCount
         else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: self.start) }
@@ -80,6 +80,4 @@ private struct RPMPayload: BlobInspector {
         // Only the first header is padded, to a multiple of eight bytes.
         (self.section, self.start) = self.section == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
     }
-
-    private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 }

@@ -224,26 +224,21 @@ struct FrameInspector: StreamInspector {
         }
     }
 
-    private func number(_ range: Range<Int>) -> UInt64 { CompressionFormat.number(self.collected[range]) }
-
     /// Takes the header of a frame once it is whole; returns false before.
     private mutating func takeHeader() -> Bool {
         guard self.collected.count >= 5 else { return false }
-        let magic = self.number(0..<4)
-        if magic & ~0xF == 0x184D_2A50 {
+        let magic = self.collected[..<4].littleEndian
+        if ZstdFrame.isSkippable(magic) {
             guard self.collected.count == 8 else { return false }
-            self.skippedCount = self.number(4..<8)
+            self.skippedCount = self.collected[4...].littleEndian
             return true
         }
         let flags = self.collected[4]
         switch (self.format, magic) {
-        case (.zstd, 0xFD2F_B528):
-            let isSingle = flags & 0x20 != 0
-            let sizeCount = [isSingle ? 1 : 0, 2, 4, 8][Int(flags >> 6)]
-            let count = (isSingle ? 5 : 6) + [0, 1, 2, 4][Int(flags & 3)] + sizeCount
-            guard self.collected.count >= count else { return false }
-            (self.blockSumByteCount, self.endByteCount) = (0, flags & 4 != 0 ? 4 : 0)
-            self.checks.note(flags & 4 != 0 ? "XXH64" : nil)
+        case (.zstd, ZstdFrame.magic):
+            guard let frame = ZstdFrame(self.collected[...]) else { return false }
+            (self.blockSumByteCount, self.endByteCount) = (0, frame.hasChecksum ? 4 : 0)
+            self.checks.note(frame.hasChecksum ? ZstdFrame.checksumName : nil)
         case (.lz4, 0x184D_2204):
             guard self.collected.count >= 7 + (flags & 8 != 0 ? 8 : 0) + (flags & 1 != 0 ? 4 : 0) else { return false }
             (self.blockSumByteCount, self.endByteCount) = (flags & 0x10 != 0 ? 4 : 0, flags & 4 != 0 ? 4 : 0)
@@ -261,7 +256,7 @@ struct FrameInspector: StreamInspector {
     /// Takes the header of a block once it is whole; returns false before.
     private mutating func takeBlock() -> Bool {
         guard self.collected.count == (self.format == .zstd ? 3 : 4) else { return false }
-        let header = self.number(0..<self.collected.count)
+        let header = self.collected.littleEndian
         let isLast = self.format == .zstd ? header & 1 == 1 : header == 0
         let length =
             switch self.format {

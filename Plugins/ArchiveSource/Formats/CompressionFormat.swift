@@ -1,3 +1,4 @@
+internal import BlobBlocks
 import BlobCore
 import CArchive
 
@@ -94,10 +95,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
     func begins(_ beginning: [UInt8]) -> Bool? {
         var rest = beginning[...]
-        while self == .zstd || self == .lz4, rest.count >= 8, rest.first.map({ $0 & 0xF0 == 0x50 }) ?? false,
-            rest.dropFirst().starts(with: [0x2A, 0x4D, 0x18])
-        {
-            let count = 8 + Self.number(rest.dropFirst(4).prefix(4))
+        while self == .zstd || self == .lz4, let count = ZstdFrame.skippableByteCount(rest) {
             guard count < rest.count else { return nil }
             rest = rest.dropFirst(Int(count))
         }
@@ -112,11 +110,11 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// - Parameter beginning: The first ``headerByteCount`` bytes.
     func windowByteCount(_ beginning: [UInt8]) -> UInt64? {
         switch self {
-        case .lzma: beginning.count >= 5 ? Self.number(beginning[1..<5]) : nil
+        case .lzma: beginning.count >= 5 ? beginning[1..<5].littleEndian : nil
         case .lzip: beginning.count >= 6 ? Self.lzipWindow(beginning[5]) : nil
         // A first block of length 0 is the index.
         case .xz: beginning.count > 13 && beginning[12] > 0 ? Self.xzWindow(beginning[13...]) : nil
-        case .zstd: Self.zstdFrame(beginning)?.windowByteCount
+        case .zstd: ZstdFrame(beginning[...])?.windowByteCount
         case .bzip2, .lz4, .compress: nil
         }
     }
@@ -129,7 +127,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         case .xz: beginning.count >= 8 ? beginning[7] & 0x0F != 0 : nil
         // lz4_Frame_format.md: the bits for a checksum of each block and of the content. The legacy frame has none.
         case .lz4: beginning.count >= 5 ? beginning[0] == 0x04 && beginning[4] & 0b10100 != 0 : nil
-        case .zstd: Self.zstdFrame(beginning)?.hasChecksum
+        case .zstd: ZstdFrame(beginning[...])?.hasChecksum
         case .lzma, .compress: false
         }
     }
@@ -172,28 +170,6 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     static func lzma2Window(_ coded: UInt8) -> UInt64 {
         let bits = UInt64(coded & 0x3F)
         return bits >= 40 ? UInt64(UInt32.max) : (2 | bits & 1) << (bits / 2 + 11)
-    }
-
-    /// Decodes the header of a frame (RFC 8878, section 3.1.1.1); nil for a skippable frame.
-    private static func zstdFrame(_ beginning: [UInt8]) -> (windowByteCount: UInt64?, hasChecksum: Bool)? {
-        guard beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD]), beginning.count >= 6 else { return nil }
-        let descriptor = beginning[4]
-        let hasChecksum = descriptor & 4 != 0
-        let isSingle = descriptor & 0x20 != 0
-        guard isSingle else {
-            let base = UInt64(1) << (10 + UInt64(beginning[5] >> 3))
-            return (base + base / 8 * UInt64(beginning[5] & 7), hasChecksum)
-        }
-        // The window is the content size, which follows the dictionary ID.
-        let start = 5 + [0, 1, 2, 4][Int(descriptor & 3)]
-        let count = [1, 2, 4, 8][Int(descriptor >> 6)]
-        guard start + count <= beginning.count else { return (nil, hasChecksum) }
-        return (Self.number(beginning[start..<(start + count)]) + (count == 2 ? 256 : 0), hasChecksum)
-    }
-
-    /// Decodes a little-endian number.
-    static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-        bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// Returns the name of the content of a file with this name: `a.tar` for `a.tar.xz` and `a.txz`.

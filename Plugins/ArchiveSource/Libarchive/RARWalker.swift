@@ -171,6 +171,6 @@ struct RAR5Headers {
             rest.popVarint(upTo: Self.maximumNumberByteCount) != nil
         else { return nil }
         let bytes = rest.dropFirst(flags & Self.timeFlag == 0 ? 0 : 4).prefix(4)
-        return bytes.count == 4 ? bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) } : nil
+        return bytes.count == 4 ? UInt32(bytes.littleEndian) : nil
     }
 }

@@ -10,7 +10,7 @@ struct SevenZipCoders {
         var properties: [UInt8] = []
 
         /// The identifier of the method as a number.
-        var number: UInt64 { self.method.reduce(0) { $0 << 8 | UInt64($1) } }
+        var number: UInt64 { self.method.bigEndian }
 
         /// The number of bytes that the coder takes, of those that take memory of their own.
         var memoryByteCount: UInt64 {
@@ -18,7 +18,7 @@ struct SevenZipCoders {
             case SevenZipMethod.lzma2: self.properties.first.map { CompressionFormat.lzma2Window($0) } ?? 0
             // A byte of other parameters, then the size of the window or the model.
             case SevenZipMethod.lzma, SevenZipMethod.ppmd:
-                self.properties.count < 5 ? 0 : CompressionFormat.number(self.properties[1..<5])
+                self.properties.count < 5 ? 0 : self.properties[1..<5].littleEndian
             default: 0
             }
         }
@@ -176,7 +176,7 @@ struct SevenZipCoders {
             guard (coder.inputCount, coder.outputCount) == (1, 1), [0, 4].contains(coder.properties.count),
                 !self.pairs.contains(where: { $0.output == output })
             else { return nil }
-            let start = coder.properties.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            let start = UInt32(coder.properties.littleEndian)
             if let pair = self.pairs.firstIndex(where: { $0.input == input }) {
                 self.pairs.remove(at: pair)
                 guard self.remove([index]) else { return nil }

@@ -196,11 +196,11 @@ extension ZipSearch.Found {
         var needed: UInt64?
         switch self.entry.method {
         // 5.8.8: two version numbers, the length of the properties, and the properties: a byte and the window.
-        case Self.lzma where beginning.count >= 9: needed = CompressionFormat.number(beginning[5..<9])
+        case Self.lzma where beginning.count >= 9: needed = beginning[5..<9].littleEndian
         case Self.zstd: needed = CompressionFormat.zstd.windowByteCount(beginning)
         // 5.10.2: four bits of the model order, eight bits of the memory in MiB less one.
         case Self.ppmd where beginning.count >= 2:
-            needed = ((CompressionFormat.number(beginning[0..<2]) >> 4 & 0xFF) + 1) << 20
+            needed = ((beginning[0..<2].littleEndian >> 4 & 0xFF) + 1) << 20
         default: break
         }
         try context.checkMemory(needed ?? 0, for: "The member")

@@ -105,14 +105,13 @@ extension BlockFormat {
             streamsFirst: false, table: { try BlockTable.zstd($0) }, scan: { try ZstdFinder($0, $1) }
         ) { bytes, table, index, context in
             let (detail, byteCount) = (table.points[index].detail, table.byteCount(of: index))
-            if case .data(_, let window, _, _) = ZstdFrame(bytes.prefix(ZstdFrame.maximumHeaderByteCount)) {
-                try context.checkMemory(window, for: "A frame of the Zstandard data")
-            }
+            let frame = ZstdFrame(bytes[...])
+            try context.checkMemory(frame?.windowByteCount ?? 0, for: "A frame of the Zstandard data")
             let expected = detail >> 32 == 1 ? UInt32(truncatingIfNeeded: detail) : nil
-            var check = expected.map { _ in ZstdFrame.checksumName }
-            if case .data(_, _, _, hasChecksum: true) = ZstdFrame(bytes[...]) { check = ZstdFrame.checksumName }
+            let isChecked = expected != nil || frame?.hasChecksum == true
             return Block(
-                bytes: bytes, byteCount: byteCount, check: check, memoryByteCount: bytes.count + 2 * Int(byteCount)
+                bytes: bytes, byteCount: byteCount, check: isChecked ? ZstdFrame.checksumName : nil,
+                memoryByteCount: bytes.count + 2 * Int(byteCount)
             ) { () throws(BlobError) in
                 let decoder = try ZstdDecoder()
                 return if let expected { SummedDecoder(decoder, expected: expected) } else { decoder }

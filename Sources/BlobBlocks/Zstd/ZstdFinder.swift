@@ -78,34 +78,32 @@ final class ZstdFinder: BlockFinder {
     private func frame() throws -> Frame? {
         _ = try self.input.fill(ZstdFrame.maximumHeaderByteCount)
         guard !self.input.bytes.isEmpty else { return nil }
-        switch ZstdFrame(self.input.bytes[...]) {
-        case nil:
-            throw BlobError(.corrupted, "No frame begins here.", byteOffset: self.input.byteOffset)
-        case .skippable(let byteCount):
-            let count = ZstdFrame.skippableHeaderByteCount + Int(byteCount)
+        if let byteCount = ZstdFrame.skippableByteCount(self.input.bytes[...]) {
             guard byteCount <= Self.maximumByteCount else { throw self.unsuitable }
-            return try self.whole(Frame(compressedByteCount: count))
-        case .data(let headerByteCount, let window, let byteCount, let hasChecksum):
-            guard let byteCount, byteCount <= Self.maximumByteCount, window <= self.maximumWindowByteCount else {
-                throw self.unsuitable
-            }
-            var end = headerByteCount
-            var isLast = false
-            while !isLast {
-                guard try self.input.fill(end + 3) else { throw self.unsuitable }
-                let header = self.input.bytes[end..<(end + 3)].littleEndian
-                let (kind, blockByteCount) = (header >> 1 & 3, Int(header >> 3))
-                isLast = header & 1 == 1
-                guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else { throw self.unsuitable }
-                end += 3 + (kind == 1 ? 1 : blockByteCount)
-                // Frames of many empty blocks are no blocks.
-                guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitable }
-            }
-            return try self.whole(
-                Frame(
-                    compressedByteCount: end + (hasChecksum ? 4 : 0), byteCount: byteCount, windowByteCount: window,
-                    isBlock: true, hasChecksum: hasChecksum))
+            return try self.whole(Frame(compressedByteCount: Int(byteCount)))
         }
+        guard let header = ZstdFrame(self.input.bytes[...]), !header.hasDictionary else {
+            throw BlobError(.corrupted, "No frame begins here.", byteOffset: self.input.byteOffset)
+        }
+        guard let byteCount = header.byteCount, byteCount <= Self.maximumByteCount,
+            header.windowByteCount <= self.maximumWindowByteCount
+        else { throw self.unsuitable }
+        var end = header.headerByteCount
+        var isLast = false
+        while !isLast {
+            guard try self.input.fill(end + 3) else { throw self.unsuitable }
+            let block = self.input.bytes[end..<(end + 3)].littleEndian
+            let (kind, blockByteCount) = (block >> 1 & 3, Int(block >> 3))
+            isLast = block & 1 == 1
+            guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else { throw self.unsuitable }
+            end += 3 + (kind == 1 ? 1 : blockByteCount)
+            // Frames of many empty blocks are no blocks.
+            guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitable }
+        }
+        return try self.whole(
+            Frame(
+                compressedByteCount: end + (header.hasChecksum ? 4 : 0), byteCount: byteCount,
+                windowByteCount: header.windowByteCount, isBlock: true, hasChecksum: header.hasChecksum))
     }
 
     private func whole(_ frame: Frame) throws -> Frame {

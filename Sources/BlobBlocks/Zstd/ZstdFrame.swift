@@ -1,45 +1,51 @@
 import BlobCore
 
-/// The header of a Zstandard frame (RFC 8878, sections 3.1.1 and 3.1.2).
-enum ZstdFrame {
-    /// A frame with compressed data.
-    case data(headerByteCount: Int, windowByteCount: UInt64, byteCount: UInt64?, hasChecksum: Bool)
-    /// A frame without data.
-    case skippable(byteCount: UInt64)
+/// The header of a Zstandard frame with compressed data (RFC 8878, section 3.1.1.1).
+package struct ZstdFrame {
+    let headerByteCount: Int
+    package let windowByteCount: UInt64
+    let byteCount: UInt64?
+    package let hasChecksum: Bool
+    /// True for a frame that cannot be decoded without its dictionary.
+    let hasDictionary: Bool
 
     /// The length of the longest header, and of the header of a skippable frame.
     static let (maximumHeaderByteCount, skippableHeaderByteCount) = (18, 8)
 
     /// The checksum of a frame that has one: its lowest 32 bits.
-    static let checksumName = "XXH64"
+    package static let checksumName = "XXH64"
 
     /// The largest window, in bytes: 128 MiB.
     static let maximumWindowByteCount: UInt64 = 128 << 20
 
-    /// Parses the first bytes of a frame, fewer than ``maximumHeaderByteCount`` only at the end; nil when there is
-    /// none.
-    init?(_ bytes: ArraySlice<UInt8>) {
-        guard bytes.count >= 5 else { return nil }
-        func number(_ place: Int, _ count: Int) -> UInt64 { bytes.dropFirst(place).prefix(count).littleEndian }
-        let magic = number(0, 4)
-        if magic & ~0xF == 0x184D_2A50 {
-            guard bytes.count >= Self.skippableHeaderByteCount else { return nil }
-            self = .skippable(byteCount: number(4, 4))
-            return
+    /// The first number of a frame.
+    package static let magic: UInt64 = 0xFD2F_B528
+
+    /// Returns true for the first number of a frame without data, whose length follows it, in 4 bytes (section 3.1.2).
+    package static func isSkippable(_ magic: UInt64) -> Bool { magic & ~0xF == 0x184D_2A50 }
+
+    /// Returns the length in bytes, with its header, of a frame without data; nil when there is none.
+    package static func skippableByteCount(_ bytes: ArraySlice<UInt8>) -> UInt64? {
+        guard bytes.count >= Self.skippableHeaderByteCount, Self.isSkippable(bytes.prefix(4).littleEndian) else {
+            return nil
         }
+        return UInt64(Self.skippableHeaderByteCount) + bytes.dropFirst(4).prefix(4).littleEndian
+    }
+
+    /// Parses the first bytes of a frame; nil when there is none, or its header is not whole.
+    package init?(_ bytes: ArraySlice<UInt8>) {
+        func number(_ place: Int, _ count: Int) -> UInt64 { bytes.dropFirst(place).prefix(count).littleEndian }
+        guard bytes.count >= 5, number(0, 4) == Self.magic else { return nil }
         let descriptor = Int(number(4, 1))
         let (isSingle, dictionaryByteCount) = (descriptor & 0x20 != 0, [0, 1, 2, 4][descriptor & 3])
         let sizeByteCount = [isSingle ? 1 : 0, 2, 4, 8][descriptor >> 6]
         let place = (isSingle ? 5 : 6) + dictionaryByteCount
-        // A frame with a dictionary cannot be decoded without it.
-        guard magic == 0xFD2F_B528, bytes.count >= place + sizeByteCount, dictionaryByteCount == 0 else { return nil }
-        let byteCount = sizeByteCount == 0 ? nil : number(place, sizeByteCount) + (sizeByteCount == 2 ? 256 : 0)
-        let exponent = number(5, 1) >> 3
-        let base = UInt64(1) << (10 + exponent)
-        let window = isSingle ? byteCount ?? 0 : base + base / 8 * (number(5, 1) & 7)
-        self = .data(
-            headerByteCount: place + sizeByteCount, windowByteCount: window, byteCount: byteCount,
-            hasChecksum: descriptor & 4 != 0)
+        guard bytes.count >= place + sizeByteCount else { return nil }
+        self.headerByteCount = place + sizeByteCount
+        self.byteCount = sizeByteCount == 0 ? nil : number(place, sizeByteCount) + (sizeByteCount == 2 ? 256 : 0)
+        let base = UInt64(1) << (10 + number(5, 1) >> 3)
+        self.windowByteCount = isSingle ? self.byteCount ?? 0 : base + base / 8 * (number(5, 1) & 7)
+        (self.hasChecksum, self.hasDictionary) = (descriptor & 4 != 0, dictionaryByteCount > 0)
     }
 }
 
@@ -94,8 +100,8 @@ extension BlockTable {
     private func hasRightHeaders(_ base: BlockBase) throws -> Bool {
         for index in 0..<self.count {
             let header = try base.bytes(at: self.compressed(index).lowerBound, count: ZstdFrame.maximumHeaderByteCount)
-            guard case .data(_, _, let byteCount, _) = ZstdFrame(header[...]),
-                byteCount == UInt64(self.byteCount(of: index))
+            guard let frame = ZstdFrame(header[...]), !frame.hasDictionary,
+                frame.byteCount == UInt64(self.byteCount(of: index))
             else { return false }
         }
         return true

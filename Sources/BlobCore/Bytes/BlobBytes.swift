@@ -171,3 +171,11 @@ public enum BlobReadResult: Sendable {
         return .bytes
     }
 }
+
+extension BidirectionalCollection<UInt8> {
+    /// The bytes as a number, the lowest first; at most 8 bytes.
+    package var littleEndian: UInt64 { self.reversed().bigEndian }
+
+    /// The bytes as a number, the highest first; at most 8 bytes.
+    package var bigEndian: UInt64 { self.reduce(0) { $0 << 8 | UInt64($1) } }
+}

@@ -1,3 +1,5 @@
+import BlobCore
+
 /// Random access to the bytes of a file for parsers of headers, with limits that bound the work for any file.
 ///
 /// Offsets come from files and can be anything: bytes outside of the file are nil.
@@ -75,8 +77,7 @@ package struct ByteCursor {
     /// Reads an unsigned number of 0 to 8 bytes.
     package mutating func number(_ byteCount: Int, isBigEndian: Bool = true) -> UInt64? {
         guard byteCount <= 8, let bytes = self.take(byteCount) else { return nil }
-        let ordered = isBigEndian ? Array(bytes) : bytes.reversed()
-        return ordered.reduce(0) { $0 << 8 | UInt64($1) }
+        return isBigEndian ? bytes.bigEndian : bytes.littleEndian
     }
 }
 
