@@ -163,7 +163,7 @@ public struct GzipSource: BlobLayer {
             let info = info ?? self.decoded(baseInfo, nil)
             try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
             let reached = self.reached.facts(of: baseInfo) { ReachedPoints() }
-            let start = reached?.last(before: opening.byteOffset) ?? .start
+            let start = reached.last(before: opening.byteOffset)
             guard start.byteOffset > 0 else { return try self.body(base, job, at: start, info: info, reached) }
             base.close()
             let base = try self.base.open(
@@ -174,7 +174,7 @@ public struct GzipSource: BlobLayer {
 
     /// Returns a body of the bytes from a position between members on, of which several threads decode blocked gzip.
     private func body(
-        _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo, _ reached: ReachedPoints?
+        _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo, _ reached: ReachedPoints
     ) throws -> BlobBody {
         let makeTransform = {
             BlobBody.transform(base, try GzipDecoder(job, at: start, info: info), startingAt: start.byteOffset)
@@ -182,7 +182,7 @@ public struct GzipSource: BlobLayer {
         guard self.format == .gzip, job.recorder?.isRequired != true else { return try makeTransform() }
         return .deferred(base, peeking: BlockHeader.usualByteCount) { _, beginning in
             guard beginning.withUnsafeBytes({ BlockHeader($0) }) != nil else { return try makeTransform() }
-            let stream = BlockedStream(base, job, at: start, info: info) { reached?.append($0) }
+            let stream = BlockedStream(base, job, at: start, info: info) { reached.append($0) }
             return .stream(stream, startingAt: start.byteOffset)
         }
     }

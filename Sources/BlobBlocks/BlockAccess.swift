@@ -31,7 +31,9 @@ package final class BlockAccess: Sendable {
     ///
     /// - Throws: Errors of the base.
     /// - Complexity: Reads the table, once for each content that has a validator.
-    package func table(_ base: BlockBase) throws -> BlockTable? { try self.facts(base)?.table }
+    package func table(_ base: BlockBase) throws -> BlockTable? {
+        try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
+    }
 
     /// Returns the decoded bytes from an offset on; nil when the data are not in blocks that are worth it.
     ///
@@ -46,16 +48,16 @@ package final class BlockAccess: Sendable {
         recording: BlockRecording? = nil, judge: @escaping (Int64) throws -> BlobBody
     ) throws -> BlobBody? {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
-        let facts = try self.facts(base)
+        let facts = try self.facts(base, format)
         let finder: (any BlockFinder)?
         var parked: OpenBlock?
         var expected: (BlockIndex, Int)?
         // Starts that depend on an index are not kept as those that were found.
-        let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts?.reached.append($0) } }
-        if let table = facts?.table {
+        let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reached.append($0) } }
+        if let table = facts.table {
             guard table.count > 1 else { return nil }
             let number = table.index(of: byteOffset)
-            parked = facts?.parked.take()
+            parked = facts.parked.take()
             if let rest = parked,
                 number == table.count || table.points[number].byteOffset != rest.startOffset
                     || rest.byteOffset > byteOffset
@@ -65,7 +67,7 @@ package final class BlockAccess: Sendable {
             finder = try TableFinder(
                 base, table, from: parked == nil ? number : number + 1, makeBlock: format.makeBlock)
         } else {
-            var start = facts?.reached.last(before: byteOffset) ?? .start
+            var start = facts.reached.last(before: byteOffset)
             if let index {
                 let number = index.points.index(of: byteOffset)
                 expected = (index, number)
@@ -78,20 +80,15 @@ package final class BlockAccess: Sendable {
         let start = parked?.byteOffset ?? finder.byteOffset
         let stream = BlockStream(
             // Without a table the blocks before the offset are decoded, ahead too.
-            finder, layer: self.scheme, info: info, at: start, countingFrom: facts?.table == nil ? start : byteOffset,
+            finder, layer: self.scheme, info: info, at: start, countingFrom: facts.table == nil ? start : byteOffset,
             streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
             after: parked,
-            park: { block in facts?.parked.withLock { $0 = block } }, judge: judge)
+            park: { block in facts.parked.withLock { $0 = block } }, judge: judge)
         return .stream(stream, startingAt: start)
     }
 
     /// Returns the facts known about the content of the base.
-    private func facts(_ base: BlockBase) throws -> Facts? {
-        guard let format = BlockFormat.named(self.scheme) else { return nil }
-        let makeFacts = { Facts(table: try format.table(base)) }
-        if let facts = try self.learned.facts(of: base.info, make: makeFacts) { return facts }
-        // Without a validator nothing is kept, and only a table is of use.
-        let facts = try makeFacts()
-        return facts.table == nil ? nil : facts
+    private func facts(_ base: BlockBase, _ format: BlockFormat) throws -> Facts {
+        try self.learned.facts(of: base.info) { Facts(table: try format.table(base)) }
     }
 }

@@ -26,9 +26,7 @@ package struct BlockBase: Sendable {
 
     /// Returns bytes from an offset on; fewer only at the end.
     func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
-        let reader = try self.open(at: byteOffset)
-        defer { reader.close() }
-        return try reader.bytes(atMost: count)
+        try self.source.bytes(at: byteOffset, count: count, matching: self.info.validator, self.context)
     }
 }
 
@@ -36,9 +34,7 @@ extension BlobReader {
     /// Reads up to the end, for the checks that the base makes there; returns true when all bytes are zeros.
     func drain() throws -> Bool {
         var areZeros = true
-        while case let bytes = try self.bytes(atMost: 64 * 1024), !bytes.isEmpty {
-            areZeros = areZeros && bytes.allSatisfy { $0 == 0 }
-        }
+        try self.forEachPiece { bytes in areZeros = areZeros && bytes.allSatisfy { $0 == 0 } }
         return areZeros
     }
 }

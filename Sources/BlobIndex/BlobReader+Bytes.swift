@@ -27,6 +27,17 @@ extension BlobReader {
     }
 }
 
+extension BlobInputStreamDataSource {
+    /// Returns bytes from an offset on; fewer only at the end.
+    package func bytes(
+        at byteOffset: Int64, count: Int, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws(BlobError) -> [UInt8] {
+        let reader = try self.open(at: byteOffset, matching: validator, context: context)
+        defer { reader.close() }
+        return try reader.bytes(atMost: count)
+    }
+}
+
 extension BlobError {
     /// True when the cause is the bytes, and not the access to them.
     package var isAboutContent: Bool {

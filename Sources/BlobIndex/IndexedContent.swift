@@ -48,9 +48,8 @@ package struct IndexedContent: Hashable, Sendable {
         let edge = min(byteCount, Int64(Self.edgeByteCount))
         var sum = CRC32()
         for byteOffset in [0, byteCount - edge] {
-            let reader = try base.open(at: byteOffset, matching: validator, context: context)
-            defer { reader.close() }
-            try reader.bytes(atMost: Int(edge)).withUnsafeBytes { sum.update($0) }
+            let bytes = try base.bytes(at: byteOffset, count: Int(edge), matching: validator, context)
+            bytes.withUnsafeBytes { sum.update($0) }
             // Both edges are the same bytes.
             if edge == byteCount { break }
         }
@@ -82,10 +81,13 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
 
     package init() {}
 
-    /// Returns the facts about the content that `info` describes, made if they are not known; nil when the content has
-    /// no validator.
-    package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts? {
-        guard let content = ContentIdentity(info) else { return nil }
+    /// The facts about the last content; nil when none are known.
+    package var last: Facts? { self.known.withLock { $0?.facts } }
+
+    /// Returns the facts about the content that `info` describes, made if they are not known. Those about a content
+    /// without a validator are made each time.
+    package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts {
+        guard let content = ContentIdentity(info) else { return try make() }
         if let known = self.known.withLock({ $0 }), known.content == content { return known.facts }
         let facts = try make()
         self.known.withLock { $0 = (content, facts) }
@@ -124,9 +126,8 @@ struct ContentParts: Equatable, Sendable {
         for number in 1...Self.count {
             let (places, rest) = (byteCount - partByteCount).quotientAndRemainder(dividingBy: Self.count + 1)
             let byteOffset = places * number + rest * number / (Self.count + 1)
-            let reader = try base.open(at: byteOffset, matching: validator, context: context)
-            defer { reader.close() }
-            checksums.append(CRC32(of: try reader.bytes(atMost: Int(partByteCount))).value)
+            let part = try base.bytes(at: byteOffset, count: Int(partByteCount), matching: validator, context)
+            checksums.append(CRC32(of: part).value)
         }
         self.checksums = checksums
     }

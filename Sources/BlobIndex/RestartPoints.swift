@@ -159,12 +159,7 @@ package final class ReachedPoints: Sendable {
 extension [RestartPoint] {
     /// Returns the number of places at or before a decoded byte, in an array that is in ascending order.
     fileprivate func count(upTo byteOffset: Int64) -> Int {
-        var (low, high) = (0, self.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle].byteOffset <= byteOffset { low = middle + 1 } else { high = middle }
-        }
-        return low
+        self.partitioningIndex { $0.byteOffset > byteOffset }
     }
 }
 

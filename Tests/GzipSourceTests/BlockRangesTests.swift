@@ -65,14 +65,15 @@ import Testing
         }
     }
 
-    /// Another content has other positions, and takes the place of the first; one without a validator has none.
+    /// Another content has other positions, and takes the place of the first; those of one without a validator are not kept.
     @Test func positionsAreThoseOfOneContent() {
         let learned = LearnedFacts<ReachedPoints>()
         let info = { BlobInfo(byteCount: 1, validator: .strong($0)) }
         let first = learned.facts(of: info("a")) { ReachedPoints() }
-        #expect(first != nil && learned.facts(of: info("a")) { ReachedPoints() } === first)
+        #expect(learned.facts(of: info("a")) { ReachedPoints() } === first)
         #expect(learned.facts(of: info("b")) { ReachedPoints() } !== first)
         #expect(learned.facts(of: info("a")) { ReachedPoints() } !== first)
-        #expect(learned.facts(of: BlobInfo(byteCount: 1)) { ReachedPoints() } == nil)
+        let last = learned.last
+        #expect(learned.facts(of: BlobInfo(byteCount: 1)) { ReachedPoints() } !== learned.last && learned.last === last)
     }
 }

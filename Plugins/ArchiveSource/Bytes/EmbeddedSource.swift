@@ -1,4 +1,5 @@
 import BlobCore
+internal import BlobIndex
 
 /// The archive in a source that begins with a program to unpack it, or the whole source when there is no program.
 ///
@@ -15,7 +16,7 @@ final class EmbeddedSource: BlobLayer {
 
     let underlying: any BlobInputStreamDataSource
     private let format: ArchiveFormat
-    private let known = Locked<(validator: BlobValidator, byteOffset: Int64)?>(nil)
+    private let start = LearnedFacts<Int64>()
 
     init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat) {
         (self.underlying, self.format) = (base, format)
@@ -32,21 +33,14 @@ final class EmbeddedSource: BlobLayer {
     private func archive(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
         let info = try self.underlying.info(context)
         guard info.isRandomAccess else { return self.underlying }
-        let validator = info.validator
-        var byteOffset = self.known.withLock { $0?.validator == validator ? $0?.byteOffset : nil }
-        if byteOffset == nil {
-            byteOffset = try Self.byteOffset(of: self.format, in: self.underlying, context) ?? 0
-            self.known.withLock { known in
-                guard let validator, let byteOffset else { return }
-                known = (validator, byteOffset)
-            }
+        let byteOffset = try self.start.facts(of: info) {
+            try Self.byteOffset(of: self.format, in: self.underlying, context) ?? 0
         }
-        guard let byteOffset, byteOffset > 0 else { return self.underlying }
-        return self.underlying.slice(byteOffset...)
+        return byteOffset > 0 ? self.underlying.slice(byteOffset...) : self.underlying
     }
 
     /// True when the archive, which was opened, follows a program.
-    var hasProgram: Bool { self.known.withLock { $0?.byteOffset ?? 0 > 0 } }
+    var hasProgram: Bool { self.start.last ?? 0 > 0 }
 
     /// Returns true when a source begins as a program does.
     static func isProgram(_ beginning: some Sequence<UInt8>) -> Bool {

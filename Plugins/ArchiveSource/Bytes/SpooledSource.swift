@@ -67,15 +67,11 @@ private final class Spool: Sendable {
     private let context: BlobContext?
     private let file: UnlinkedFile
 
-    private static let bufferByteCount = 256 * 1024
-
     init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws {
         let reader = try base.open(context: context)
         defer { reader.close() }
         let file = try UnlinkedFile()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+        try reader.forEachPiece { bytes in
             guard reader.byteOffset <= context.spoolLimit else {
                 throw BlobError(
                     .limitExceeded,
@@ -83,7 +79,7 @@ private final class Spool: Sendable {
                         + "random access; it is larger than the limit of \(context.spoolLimit) bytes for that "
                         + "(spool limit).", byteOffset: context.spoolLimit, remedy: .spoolLimit)
             }
-            try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            try file.append(bytes)
         }
         var info = reader.info
         self.validator = info.validator

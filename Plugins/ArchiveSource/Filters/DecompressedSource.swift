@@ -176,13 +176,8 @@ extension DecompressedSource: BlobIndexing {
         let body = try self.decodedBlocks(base, at: 0, nil, makeRecording(base), context)
         let reader = try BlobReader(body, BlobOpening(context: context))
         defer { reader.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        while try reader.readWaiting(into: buffer) > 0 {}
+        try reader.forEachPiece { _ in }
     }
-
-    /// The number of decoded bytes in one step.
-    private static let stepByteCount = 256 * 1024
 }
 
 extension DecompressedSource: IndexVerifying {

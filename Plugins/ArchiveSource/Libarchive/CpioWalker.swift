@@ -5,11 +5,11 @@ import GzipSource
 /// last one may be compressed (Documentation/driver-api/early-userspace/buffer-format.rst).
 ///
 /// The members of all archives have consecutive indices. Hard links stay within an archive.
-final class CpioWalker: MemberWalker {
+final class CpioWalker: WalkerLayer {
     /// The number of bytes that are examined for a signature.
     private static let signatureByteCount = 8
 
-    private let base: any BlobInputStreamDataSource
+    private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     /// True for archives in a compressed stream, in which no other one follows.
     private let isCompressed: Bool
@@ -17,7 +17,7 @@ final class CpioWalker: MemberWalker {
     /// The bytes of the base. With random access, only needed between two archives.
     private var scanner: ArchiveScanner?
     /// The current archive, or the ones in a compressed stream.
-    private var current: any MemberWalker
+    private(set) var base: any MemberWalker
     private var currentOffset: Int64 = 0
     /// The number of members of the archives before the current one.
     private var precedingCount = 0
@@ -28,7 +28,7 @@ final class CpioWalker: MemberWalker {
     init(
         over base: any BlobInputStreamDataSource, _ context: BlobContext, isCompressed: Bool = false
     ) throws(BlobError) {
-        self.base = base
+        self.source = base
         self.context = context
         self.isCompressed = isCompressed
         if base.traits.contains(.repeatable), case let info = try base.info(context.blocking), info.isRandomAccess,
@@ -36,36 +36,30 @@ final class CpioWalker: MemberWalker {
         {
             self.hasRandomAccess = true
             let archive = try ArchiveWalker(.cpio, over: base, context)
-            (self.current, self.baseInfo) = (archive, archive.baseInfo)
+            (self.base, self.baseInfo) = (archive, archive.baseInfo)
         } else {
             self.hasRandomAccess = false
             let scanner = try ArchiveScanner(base, context)
             (self.scanner, self.baseInfo) = (scanner, scanner.info)
-            self.current = try ArchiveWalker(.cpio, over: scanner.source(from: 0), context)
+            self.base = try ArchiveWalker(.cpio, over: scanner.source(from: 0), context)
         }
     }
 
     /// True also within a compressed archive, whose checks are made at its end.
-    var isSequential: Bool { !self.hasRandomAccess || self.current is CpioWalker }
-    var index: Int { self.current.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.current.index }
-    var check: String? { self.current.check }
-    func isNamed(_ name: [UInt8]) -> Bool { self.current.isNamed(name) }
+    var isSequential: Bool { !self.hasRandomAccess || self.base is CpioWalker }
+    var index: Int { self.base.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.base.index }
 
     var entry: ArchiveEntry {
-        var entry = self.current.entry
+        var entry = self.base.entry
         entry.member.index += self.precedingCount
         return entry
     }
 
-    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        try self.current.nextBlock()
-    }
-
     func advance() throws(BlobError) -> Bool {
         while !self.isAtEnd {
-            if try self.current.advance() { return true }
-            self.precedingCount += self.current.index + 1
-            if let next = try self.nextArchive() { self.current = next } else { self.isAtEnd = true }
+            if try self.base.advance() { return true }
+            self.precedingCount += self.base.index + 1
+            if let next = try self.nextArchive() { self.base = next } else { self.isAtEnd = true }
         }
         return false
     }
@@ -78,17 +72,17 @@ final class CpioWalker: MemberWalker {
     ///
     /// - Throws: ``BlobError/Code/trailingData`` when something else follows.
     private func nextArchive() throws(BlobError) -> (any MemberWalker)? {
-        guard let archive = self.current as? ArchiveWalker else {
+        guard let archive = self.base as? ArchiveWalker else {
             // The compressed stream ends with zeros at most, which its decoder checks.
-            try self.current.finish()
+            try self.base.finish()
             return nil
         }
-        let scanner = if let scanner { scanner } else { try ArchiveScanner(self.base, self.context) }
+        let scanner = if let scanner { scanner } else { try ArchiveScanner(self.source, self.context) }
         self.scanner = scanner
         let end = self.currentOffset + archive.consumedByteCount
         guard let start = try scanner.firstNonzero(from: end, self.context) else { return nil }
         let beginning = Array(try scanner.bytes(at: start, count: Self.signatureByteCount))
-        let rest = self.hasRandomAccess ? self.base.slice(start...) : scanner.source(from: start)
+        let rest = self.hasRandomAccess ? self.source.slice(start...) : scanner.source(from: start)
         if ArchiveFormat.cpio.signatures.contains(where: { beginning.starts(with: $0.bytes) }) {
             self.currentOffset = start
             return try ArchiveWalker(.cpio, over: rest, self.context)

@@ -260,12 +260,7 @@ final class RecordingWalker: WalkerLayer {
     }
 
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
-        do {
-            return try self.base.readDirectly(into: &output)
-        } catch {
-            self.failure = error
-            throw error
-        }
+        try self.noting { () throws(BlobError) in try self.base.readDirectly(into: &output) }
     }
 
     /// Finishes the pass, and keeps the table when all members were passed.

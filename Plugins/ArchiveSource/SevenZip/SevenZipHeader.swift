@@ -107,11 +107,7 @@ struct SevenZipHeader {
 
     /// Returns true when 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
     static func isStart(_ bytes: [UInt8]) -> Bool {
-        bytes.withUnsafeBytes { bytes in
-            var checksum = CRC32()
-            checksum.update(UnsafeRawBufferPointer(rebasing: bytes[12..<32]))
-            return checksum.value == bytes.number32(at: 8)
-        }
+        UInt64(CRC32(of: bytes[12..<32]).value) == bytes[8..<12].littleEndian
     }
 
     private mutating func need(_ count: UInt64, _ byteCount: UInt64) throws {
@@ -229,14 +225,12 @@ struct SevenZipHeader {
     static func archive(
         _ packed: [any BlobInputStreamDataSource], _ packedByteCount: Int64, _ header: [UInt8]
     ) -> some BlobInputStreamDataSource {
-        var checksum = CRC32()
-        header.withUnsafeBytes { checksum.update($0) }
         let start: [UInt8] =
             [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C, 0, 4, 0, 0, 0, 0]
             + [UInt64(packedByteCount), UInt64(header.count)].flatMap {
                 withUnsafeBytes(of: $0.littleEndian) { Array($0) }
             }
-            + withUnsafeBytes(of: checksum.value.littleEndian) { Array($0) }
+            + withUnsafeBytes(of: CRC32(of: header).value.littleEndian) { Array($0) }
         return ConcatenatedSource([MemorySource(start)] + packed + [MemorySource(header)])
     }
 

@@ -188,14 +188,7 @@ struct SevenZipLayout {
 
     /// Returns the index of the folder of a stream.
     func folder(ofStream stream: Int) -> Int {
-        var range = self.folders.indices
-        while range.count > 1 {
-            let middle = range.lowerBound + range.count / 2
-            range =
-                self.folders[middle].streams.lowerBound <= stream
-                ? middle..<range.upperBound : range.prefix(range.count / 2)
-        }
-        return range.lowerBound
+        max(self.folders.partitioningIndex { $0.streams.lowerBound > stream } - 1, 0)
     }
 
     /// Returns the coders of a folder.

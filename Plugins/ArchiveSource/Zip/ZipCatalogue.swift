@@ -225,16 +225,12 @@ struct ZipExtents: Sendable {
     ///
     /// - Complexity: O(log members).
     func bounds(at localOffset: Int64) -> ZipMemberBounds {
-        var (low, high) = (0, self.groups.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self.groups[middle].start < localOffset { low = middle + 1 } else { high = middle }
-        }
-        let isKnown = low < self.groups.count && self.groups[low].start == localOffset
-        let next = isKnown ? low + 1 : low
-        let end = low > 0 ? self.groups[low - 1].end : 0
+        let index = self.groups.partitioningIndex { $0.start >= localOffset }
+        let isKnown = index < self.groups.count && self.groups[index].start == localOffset
+        let next = isKnown ? index + 1 : index
+        let end = index > 0 ? self.groups[index - 1].end : 0
         return ZipMemberBounds(
-            precedingEnd: isKnown && self.groups[low].isShared ? .max : end,
+            precedingEnd: isKnown && self.groups[index].isShared ? .max : end,
             next: next < self.groups.count ? self.groups[next].start : self.directoryOffset)
     }
 }

@@ -78,10 +78,10 @@ struct ZipRecord {
 
     /// The name in Info-ZIP's Unicode Path field (4.6.9): a version, the CRC-32 of ``rawName``, and the name in UTF-8.
     private var unicodeName: UnsafeRawBufferPointer? {
-        guard let field = self.extraFields.field(0x7075), field.count > 5, field[0] == 1 else { return nil }
-        var checksum = CRC32()
-        checksum.update(self.rawName)
-        return checksum.value == field.number32(at: 1) ? UnsafeRawBufferPointer(rebasing: field[5...]) : nil
+        guard let field = self.extraFields.field(0x7075), field.count > 5, field[0] == 1,
+            CRC32(of: self.rawName).value == field.number32(at: 1)
+        else { return nil }
+        return UnsafeRawBufferPointer(rebasing: field[5...])
     }
 
     var extraFields: ZipExtraFields {

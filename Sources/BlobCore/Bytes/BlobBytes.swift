@@ -179,3 +179,18 @@ extension BidirectionalCollection<UInt8> {
     /// The bytes as a number, the highest first; at most 8 bytes.
     package var bigEndian: UInt64 { self.reduce(0) { $0 << 8 | UInt64($1) } }
 }
+
+extension RandomAccessCollection {
+    /// Returns the index of the first element for which `predicate` returns true, in a collection where it is false for
+    /// all elements before some index and true from there on; the end index when there is none.
+    ///
+    /// - Complexity: O(log n).
+    package func partitioningIndex(where predicate: (Element) -> Bool) -> Index {
+        var (low, high) = (self.startIndex, self.endIndex)
+        while low < high {
+            let middle = self.index(low, offsetBy: self.distance(from: low, to: high) / 2)
+            if predicate(self[middle]) { high = middle } else { low = self.index(after: middle) }
+        }
+        return low
+    }
+}

@@ -243,14 +243,10 @@ struct Audience<Member> {
     ///
     /// - Complexity: O(log n) to find it; those after it are moved.
     mutating func remove(_ key: UInt64) {
-        var (low, high) = (0, self.keys.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self.keys[middle] < key { low = middle + 1 } else { high = middle }
-        }
-        guard low < self.keys.count, self.keys[low] == key else { return }
-        self.members.remove(at: low)
-        self.keys.remove(at: low)
+        let index = self.keys.partitioningIndex { $0 >= key }
+        guard index < self.keys.count, self.keys[index] == key else { return }
+        self.members.remove(at: index)
+        self.keys.remove(at: index)
     }
 
     mutating func removeAll() { (self.members, self.keys) = ([], []) }
