@@ -58,18 +58,11 @@ package struct Inflater: ~Copyable {
     /// Returns the bytes of a window, at most the first 32 KiB, from deflate data.
     package static func window(packed: ArraySlice<UInt8>) throws(BlobError) -> [UInt8] {
         var inflater = try Inflater()
-        do {
-            return try [UInt8](unsafeUninitializedCapacity: self.windowByteCount) { buffer, count in
-                let buffer = UnsafeMutableRawBufferPointer(buffer)
-                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                try packed.withUnsafeBytes { bytes in
-                    var rest = bytes
-                    while output.freeCapacity > 0, try !inflater.decode(&rest, into: &output), !rest.isEmpty {}
-                }
-                count = output.finalize(for: buffer)
+        return try [UInt8](capacity: self.windowByteCount) { output in
+            try packed.withUnsafeBytes { bytes in
+                var rest = bytes
+                while output.freeCapacity > 0, try !inflater.decode(&rest, into: &output), !rest.isEmpty {}
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 

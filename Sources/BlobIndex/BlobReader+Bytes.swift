@@ -12,17 +12,8 @@ extension [UInt8] {
 extension BlobReader {
     /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
-        do {
-            return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                let buffer = UnsafeMutableRawBufferPointer(buffer)
-                while filled < count {
-                    let more = try self.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
-                    guard more > 0 else { break }
-                    filled += more
-                }
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        try [UInt8](capacity: count) { output in
+            while output.freeCapacity > 0, try self.readWaiting(into: &output) == .bytes {}
         }
     }
 }

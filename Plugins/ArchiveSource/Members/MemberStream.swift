@@ -115,15 +115,8 @@ extension BlobByteStream {
     ///
     /// - Parameter byteCount: The number of bytes that there are at most.
     func bytes(atMost byteCount: Int) throws(BlobError) -> [UInt8] {
-        do {
-            return try [UInt8](unsafeUninitializedCapacity: byteCount + 1) { buffer, count in
-                let buffer = UnsafeMutableRawBufferPointer(buffer)
-                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                while try self.read(at: Int64(output.byteCount), into: &output) == .bytes {}
-                count = output.finalize(for: buffer)
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        try [UInt8](capacity: byteCount + 1) { output in
+            while try self.read(at: Int64(output.byteCount), into: &output) == .bytes {}
         }
     }
 }

@@ -340,14 +340,11 @@ enum WrappedLength {
             at: found.data.lowerBound, count: Int(min(Self.sampleByteCount, Int64(found.data.count))))
         var (rest, decodedCount) = (sample, 0)
         var inflater = try Inflater()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
-        defer { buffer.deallocate() }
+        let buffer = Window(1 << 16)
         while true {
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            guard let isDone = try? inflater.decode(&rest, into: &output) else { return 1 }
-            let count = output.finalize(for: buffer)
-            decodedCount += count
-            if isDone || count == 0 { return Double(decodedCount) / Double(max(sample.count - rest.count, 1)) }
+            guard let isDone = try? buffer.fill({ try inflater.decode(&rest, into: &$0) }) else { return 1 }
+            decodedCount += buffer.count
+            if isDone || buffer.isEmpty { return Double(decodedCount) / Double(max(sample.count - rest.count, 1)) }
         }
     }
 }

@@ -85,16 +85,13 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         // A higher level would save little of a pruned window.
         if self.deflater == nil { self.deflater = try Deflater(level: 1) } else { self.deflater?.reset() }
         let room = bytes.count + bytes.count / 8 + 64
-        return try withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { buffer throws(BlobError) in
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            try bytes.withBytes { bytes throws(BlobError) in
+        return try [UInt8](capacity: room) { output in
+            try bytes.withUnsafeBytes { bytes in
                 var bytes = bytes
                 guard try self.deflater?.encode(&bytes, isLast: true, into: &output) == true else {
                     throw BlobError(.internalError, "A packed window does not fit into its buffer.")
                 }
             }
-            let count = output.finalize(for: buffer)
-            return Array(buffer[..<count])
         }
     }
 
@@ -139,21 +136,18 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         }
         input += job.input
         window.withUnsafeBytes { self.inflater?.resume(bits: bits, bitCount: bitCount, window: $0) }
-        var output = [UInt8](repeating: 0, count: job.following.count)
-        let count = output.withUnsafeMutableBytes { output in
-            var span = OutputRawSpan(buffer: output, initializedCount: 0)
+        let decoded = try [UInt8](capacity: job.following.count) { output in
             input.withUnsafeBytes { input in
                 var input = input
                 // Errors in the data are reported by the decoding for the caller.
-                while span.freeCapacity > 0 {
-                    let before = (span.byteCount, input.count)
-                    guard (try? self.inflater?.decode(&input, into: &span)) == false else { break }
-                    if before == (span.byteCount, input.count) { break }
+                while output.freeCapacity > 0 {
+                    let before = (output.byteCount, input.count)
+                    guard (try? self.inflater?.decode(&input, into: &output)) == false else { break }
+                    if before == (output.byteCount, input.count) { break }
                 }
             }
-            return span.finalize(for: output)
         }
-        return count == output.count ? output : nil
+        return decoded.count == job.following.count ? decoded : nil
     }
 }
 

@@ -88,14 +88,12 @@ final class DecodingPass {
     /// Decodes up to the end and discards the bytes, for the checks and the index that are made meanwhile; returns their
     /// number. The base must be at the start.
     func drain(_ context: BlobContext, onRead: () -> Void = {}) throws -> Int64 {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
-        defer { buffer.deallocate() }
+        let buffer = Window(256 * 1024)
         var byteCount: Int64 = 0
         while true {
             try context.checkRatio(ofDecoded: byteCount, to: self.compressedByteOffset)
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            let result = try self.decode(into: &output)
-            byteCount += Int64(output.byteCount)
+            let result = try buffer.fill { try self.decode(into: &$0) }
+            byteCount += Int64(buffer.count)
             onRead()
             if result == .end { return byteCount }
         }

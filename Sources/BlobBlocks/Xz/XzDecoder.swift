@@ -205,15 +205,12 @@ package final class BranchDecoder {
 
     private func code(_ input: [UInt8], into output: inout [UInt8]) throws(BlobError) {
         var isWhole = false
-        output += [UInt8](unsafeUninitializedCapacity: input.count + Self.heldByteCount) { buffer, count in
-            let buffer = UnsafeMutableRawBufferPointer(buffer)
-            var span = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        output += try [UInt8](capacity: input.count + Self.heldByteCount) { output in
             input.withUnsafeBytes { input in
                 var rest = input
-                let status = self.stream.code(&rest, into: &span)
+                let status = self.stream.code(&rest, into: &output)
                 isWhole = rest.isEmpty && (status == LZMA_OK || status == LZMA_STREAM_END)
             }
-            count = span.finalize(for: buffer)
         }
         guard isWhole else { throw BlobError(.internalError, "A branch filter does not take its input.") }
     }

@@ -194,3 +194,21 @@ extension RandomAccessCollection {
         return low
     }
 }
+
+extension [UInt8] {
+    /// Creates an array of the bytes that `body` appends to an output.
+    ///
+    /// - Parameter capacity: The room of the output in bytes.
+    package init(capacity: Int, _ body: (inout OutputRawSpan) throws -> Void) throws(BlobError) {
+        do {
+            self = try Self(unsafeUninitializedCapacity: capacity) { buffer, count in
+                let buffer = UnsafeMutableRawBufferPointer(buffer)
+                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                try body(&output)
+                count = output.finalize(for: buffer)
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+}
