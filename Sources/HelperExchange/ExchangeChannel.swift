@@ -74,6 +74,12 @@ package final class ExchangeChannel {
         return .success(frame)
     }
 
+    /// Answers commands until the other process closes the socket, and ends this one.
+    package func serve(_ answer: (ExchangeFrame) -> ExchangeFrame) -> Never {
+        while case .success(let command) = self.receive(idle: {}), (try? self.send(answer(command))) != nil {}
+        blob_exit(0)
+    }
+
     private func take(_ count: Int) {
         self.received.removeFirst(count)
         // Numbers are read where they are aligned.

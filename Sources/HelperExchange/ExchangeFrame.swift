@@ -79,13 +79,6 @@ package struct ExchangeFrame {
         (self.kind, self.a, self.b, self.c, self.payload) = (kind, a, b, c, payload)
     }
 
-    /// Creates the answer for a failed command.
-    ///
-    /// - Parameter text: The reason, of which at most 1000 bytes are sent.
-    package init(_ failure: Failure, _ text: String) {
-        self.init(.error, a: failure.rawValue, payload: Array(text.utf8.prefix(1000)))
-    }
-
     /// Reads a frame without its payload; nil when the length of its payload is not allowed.
     init?(_ bytes: UnsafeRawBufferPointer, payloadByteCount: inout Int) {
         guard bytes.count >= Self.byteCount else { return nil }
@@ -144,5 +137,20 @@ package struct HelperConfinement: OptionSet, Hashable, Sendable {
         ]
         let missing = parts.filter { !self.contains($0.0) }.map(\.1)
         return missing.isEmpty ? nil : "no " + missing.joined(separator: ", no ")
+    }
+}
+
+/// A command that failed in a helper.
+package struct HelperFailure: Error {
+    private let kind: ExchangeFrame.Failure
+    private let text: String
+
+    package init(_ kind: ExchangeFrame.Failure, _ text: String) { (self.kind, self.text) = (kind, text) }
+
+    package static let limit = Self(.limit, "the memory is exhausted")
+
+    /// The answer, with at most 1000 bytes of the text.
+    package var frame: ExchangeFrame {
+        ExchangeFrame(.error, a: self.kind.rawValue, payload: Array(self.text.utf8.prefix(1000)))
     }
 }

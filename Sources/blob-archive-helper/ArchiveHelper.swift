@@ -27,15 +27,8 @@ final class ArchiveHelper {
         blob_use_utf8()
         if self.format == "lha" { HelperArchive.loadConversions() }
         self.confinement = .begin(memoryByteCount: Self.memoryByteCount, hasFiles: false)
-        while case .success(let command) = self.channel.receive(idle: {}) {
-            do {
-                try self.channel.send(self.answer(command, reason))
-            } catch {
-                break
-            }
-        }
-        // The archive is not freed: that is one more call that may crash.
-        blob_exit(0)
+        // The archive is not freed at the end: that is one more call that may crash.
+        self.channel.serve { self.answer($0, reason) }
     }
 
     private func answer(_ command: ExchangeFrame, _ reason: String?) -> ExchangeFrame {
@@ -65,7 +58,7 @@ final class ArchiveHelper {
             default: blob_exit(70)
             }
         } catch {
-            return ExchangeFrame(error.kind, error.text ?? "")
+            return error.frame
         }
     }
 
@@ -75,16 +68,6 @@ final class ArchiveHelper {
     }
 
     private func fail(at moment: String) throws(HelperFailure) {
-        guard let fault, blob_fault(fault, moment) != 0 else { return }
-        throw HelperFailure(.limit, "the memory is exhausted")
+        if let fault, blob_fault(fault, moment) != 0 { throw .limit }
     }
-}
-
-/// A failed command.
-struct HelperFailure: Error {
-    let kind: ExchangeFrame.Failure
-    /// The reason; nil when libarchive has none.
-    let text: String?
-
-    init(_ kind: ExchangeFrame.Failure, _ text: String?) { (self.kind, self.text) = (kind, text) }
 }

@@ -37,7 +37,7 @@ final class HelperArchive {
     }
 
     private static func make(_ format: String) throws(HelperFailure) -> OpaquePointer {
-        guard let archive = blob_archive_read_new() else { throw HelperFailure(.limit, "the memory is exhausted") }
+        guard let archive = blob_archive_read_new() else { throw .limit }
         // A warning means that libarchive would start a program instead.
         guard enableFormat(format, in: archive) == ARCHIVE_OK else {
             throw HelperFailure(.unavailable, "libarchive was built without this format")
@@ -57,7 +57,7 @@ final class HelperArchive {
 
     private func check(_ status: CInt) throws(HelperFailure) {
         if status == ARCHIVE_OK || status == ARCHIVE_EOF { return }
-        throw HelperFailure(.library, self.message)
+        throw HelperFailure(.library, self.message ?? "")
     }
 
     private var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }

@@ -6,16 +6,16 @@ internal import HelperExchange
 /// - Throws: Errors of `body`; an error for a picture of which a part is missing or damaged, for which decoders put grey
 ///   pixels.
 func decoding(
-    _ file: CInt, _ body: (OpaquePointer) throws(MediaFailure) -> ExchangeFrame
-) throws(MediaFailure) -> ExchangeFrame {
+    _ file: CInt, _ body: (OpaquePointer) throws(HelperFailure) -> ExchangeFrame
+) throws(HelperFailure) -> ExchangeFrame {
     blob_vips_clear_warnings()
     guard let source = blob_vips_source_new_from_descriptor(file) else { throw vipsFailure() }
-    let result = Result { () throws(MediaFailure) in try body(source) }
+    let result = Result { () throws(HelperFailure) in try body(source) }
     blob_g_object_unref(UnsafeMutableRawPointer(source))
     let answer = try result.get()
     let warnings = lines(of: blob_vips_warnings())
     guard warnings.contains(where: isDamage) else { return answer }
-    throw MediaFailure(describing: warnings)
+    throw HelperFailure(describing: warnings)
 }
 
 /// Returns true for a warning about missing or damaged pixels.
@@ -29,17 +29,17 @@ private func isDamage(_ line: String) -> Bool {
 }
 
 /// The failure that libvips tells of, in one line; clears it.
-func vipsFailure() -> MediaFailure {
+func vipsFailure() -> HelperFailure {
     defer { blob_vips_error_clear() }
     // Of a PNG that is cut short, only a warning tells the reason.
-    return MediaFailure(describing: lines(of: blob_vips_error_buffer()) + lines(of: blob_vips_warnings()))
+    return HelperFailure(describing: lines(of: blob_vips_error_buffer()) + lines(of: blob_vips_warnings()))
 }
 
 private func lines(of text: UnsafePointer<CChar>) -> [String] {
     String(cString: text).split(separator: "\n").filter { !$0.hasPrefix("error in tile") }.map(String.init)
 }
 
-extension MediaFailure {
+extension HelperFailure {
     /// The texts of decoders for a file that ends too early: of JPEG twice, of PNG, HEIF, TIFF, and of WebP, which has
     /// no other for bytes behind a good header.
     private static let ends = [

@@ -5,9 +5,9 @@ internal import HelperExchange
 /// Reads the facts of a picture.
 ///
 /// - Parameter byteCount: The length of the file.
-func readFacts(of file: CInt, byteCount: Int64) throws(MediaFailure) -> ExchangeFrame {
+func readFacts(of file: CInt, byteCount: Int64) throws(HelperFailure) -> ExchangeFrame {
     guard let count = Int(exactly: byteCount), count > 0, let bytes = blob_map_file(file, count) else {
-        throw MediaFailure(.limit, "the file of \(byteCount) bytes cannot be mapped")
+        throw HelperFailure(.limit, "the file of \(byteCount) bytes cannot be mapped")
     }
     defer { blob_unmap_memory(bytes, count) }
     let start = bytes.assumingMemoryBound(to: UInt8.self)
@@ -25,7 +25,7 @@ func readFacts(of file: CInt, byteCount: Int64) throws(MediaFailure) -> Exchange
             if offset < blockCount { isRead = facts.read(block + offset, blockCount - offset) || isRead }
         }
     }
-    guard isRead else { throw MediaFailure(.library, "it has no metadata that can be read") }
+    guard isRead else { throw HelperFailure(.library, "it has no metadata that can be read") }
     return ExchangeFrame(.facts, payload: facts.encoded)
 }
 

@@ -19,17 +19,15 @@ final class MediaHelper {
         // Loaded, and the system asked for what it gives only before the confinement.
         let library = MediaLibrary(self.task)
         let confinement = HelperConfinement.begin(memoryByteCount: memoryByteCount, hasFiles: true)
-        while case .success(let command) = self.channel.receive(idle: {}) {
+        self.channel.serve { command in
             let files = self.channel.takeDescriptors()
-            let answer = command.kind == .greet ? confinement.frame : self.answer(command, files, library)
-            for file in files { blob_close(file) }
-            do { try self.channel.send(answer) } catch { break }
+            defer { for file in files { blob_close(file) } }
+            return command.kind == .greet ? confinement.frame : self.answer(command, files, library)
         }
-        blob_exit(0)
     }
 
     private func answer(_ command: ExchangeFrame, _ files: [CInt], _ library: MediaLibrary) -> ExchangeFrame {
-        do throws(MediaFailure) {
+        do throws(HelperFailure) {
             let version = try library.version.get()
             if let fault, blob_fault(fault, Self.moment(of: command)) != 0 { throw .limit }
             switch (command.kind, self.task, files.count) {
@@ -45,7 +43,7 @@ final class MediaHelper {
             default: blob_exit(70)
             }
         } catch {
-            return ExchangeFrame(error.kind, error.text)
+            return error.frame
         }
     }
 
@@ -60,23 +58,13 @@ final class MediaHelper {
     }
 }
 
-/// A failed command.
-struct MediaFailure: Error {
-    let kind: ExchangeFrame.Failure
-    let text: String
-
-    init(_ kind: ExchangeFrame.Failure, _ text: String) { (self.kind, self.text) = (kind, text) }
-
-    static let limit = Self(.limit, "the memory is exhausted")
-}
-
 /// The library of a task, loaded and started.
 struct MediaLibrary {
     /// The number of threads that decode one picture.
     private static let threadCount: CInt = 2
 
     /// The version of the library and of what else it was loaded with, or the reason why it cannot be used.
-    let version: Result<String, MediaFailure>
+    let version: Result<String, HelperFailure>
 
     init(_ task: MediaTask) {
         var reason: UnsafePointer<CChar>?
@@ -94,10 +82,7 @@ struct MediaLibrary {
             self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) + extras : "")
             return
         }
-        self.version = .failure(Self.failure(task, String(cString: reason)))
-    }
-
-    private static func failure(_ task: MediaTask, _ reason: String) -> MediaFailure {
-        MediaFailure(.unavailable, "\(task.library) cannot be loaded: \(reason)")
+        let text = "\(task.library) cannot be loaded: \(String(cString: reason))"
+        self.version = .failure(HelperFailure(.unavailable, text))
     }
 }

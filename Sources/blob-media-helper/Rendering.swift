@@ -6,19 +6,19 @@ internal import HelperExchange
 ///
 /// Rows are decoded, changed and encoded one after the other as far as the steps allow; a step that moves pixels
 /// between rows has the picture, as it was cropped before, in memory.
-func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(MediaFailure) -> ExchangeFrame {
+func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
-        throw MediaFailure(.library, "the steps of rendering make no sense")
+        throw HelperFailure(.library, "the steps of rendering make no sense")
     }
-    return try decoding(file) { source throws(MediaFailure) in try render(source, steps, command, to: pipe) }
+    return try decoding(file) { source throws(HelperFailure) in try render(source, steps, command, to: pipe) }
 }
 
 private func render(
     _ source: OpaquePointer, _ steps: [RenderStep], _ command: ExchangeFrame, to pipe: CInt
-) throws(MediaFailure) -> ExchangeFrame {
+) throws(HelperFailure) -> ExchangeFrame {
     let picture = RenderedPicture(try opened(blob_vips_open(source)))
     guard (Int64(picture.width), Int64(picture.height)) == (command.a, command.b) else {
-        throw MediaFailure(
+        throw HelperFailure(
             .library, "the picture has \(picture.width)x\(picture.height) pixels, and not \(command.a)x\(command.b)")
     }
     try picture.reduce()
@@ -29,7 +29,7 @@ private func render(
     return ExchangeFrame(.done, a: Int64(picture.width), b: Int64(picture.height))
 }
 
-private func opened(_ image: OpaquePointer?) throws(MediaFailure) -> OpaquePointer {
+private func opened(_ image: OpaquePointer?) throws(HelperFailure) -> OpaquePointer {
     guard let image else { throw vipsFailure() }
     return image
 }
@@ -46,17 +46,17 @@ private final class RenderedPicture {
     var width: CInt { blob_vips_image_get_width(self.image) }
     var height: CInt { blob_vips_image_get_height(self.image) }
 
-    private func replace(_ make: (OpaquePointer) -> OpaquePointer?) throws(MediaFailure) {
+    private func replace(_ make: (OpaquePointer) -> OpaquePointer?) throws(HelperFailure) {
         let next = try opened(make(self.image))
         blob_g_object_unref(UnsafeMutableRawPointer(self.image))
         self.image = next
     }
 
     /// Converts the samples to 8 bits of red, green and blue or grey.
-    func reduce() throws(MediaFailure) {
+    func reduce() throws(HelperFailure) {
         let space = blob_vips_image_get_interpretation(self.image)
         guard space != CInt(blob_vips_cmyk) else {
-            throw MediaFailure(.library, "pictures for print (CMYK) are not rendered")
+            throw HelperFailure(.library, "pictures for print (CMYK) are not rendered")
         }
         let isPlain =
             [blob_vips_grey, blob_vips_srgb].contains(Int(space))
@@ -64,7 +64,7 @@ private final class RenderedPicture {
         if !isPlain || blob_vips_image_hasalpha(self.image) != 0 { try self.replace { blob_vips_reduce($0) } }
     }
 
-    func perform(_ step: RenderStep) throws(MediaFailure) {
+    func perform(_ step: RenderStep) throws(HelperFailure) {
         switch step {
         case .crop(let left, let top, let width, let height):
             try self.replace { blob_vips_crop($0, CInt(left), CInt(top), CInt(width), CInt(height)) }
@@ -83,7 +83,7 @@ private final class RenderedPicture {
         }
     }
 
-    private func map(_ table: [UInt8]) throws(MediaFailure) {
+    private func map(_ table: [UInt8]) throws(HelperFailure) {
         let map = try opened(
             blob_vips_image_new_from_memory_copy(table, table.count, 256, 1, 1, CInt(blob_vips_bytes)))
         defer { blob_g_object_unref(UnsafeMutableRawPointer(map)) }
@@ -91,22 +91,22 @@ private final class RenderedPicture {
     }
 
     /// Decodes the whole picture: rows are needed in another order than that of the decoder.
-    private func keepInMemory() throws(MediaFailure) {
+    private func keepInMemory() throws(HelperFailure) {
         guard !self.isInMemory else { return }
         try self.replace { blob_vips_image_copy_memory($0) }
         self.isInMemory = true
     }
 
-    func save(to target: OpaquePointer, quality: CInt) throws(MediaFailure) {
+    func save(to target: OpaquePointer, quality: CInt) throws(HelperFailure) {
         guard blob_vips_save_rendered(self.image, target, quality) == 0 else { throw vipsFailure() }
     }
 }
 
 /// Turns and crops a JPEG without loss, if its blocks allow that, and writes it with its metadata to a pipe.
-func transform(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(MediaFailure) -> ExchangeFrame {
+func transform(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     var crop = blob_jpeg_crop(left: 0, top: 0, width: 0, height: 0)
     guard (1...8).contains(command.a), command.b > 0, let steps = RenderStep.decoded(command.payload) else {
-        throw MediaFailure(.library, "the steps of a transformation make no sense")
+        throw HelperFailure(.library, "the steps of a transformation make no sense")
     }
     if case .crop(let left, let top, let width, let height)? = steps.first {
         crop = blob_jpeg_crop(left: CInt(left), top: CInt(top), width: CInt(width), height: CInt(height))

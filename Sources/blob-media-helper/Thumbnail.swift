@@ -8,11 +8,11 @@ let thumbnailQuality: CInt = 80
 /// Decodes a picture to a small one, and writes that as JPEG to a pipe.
 ///
 /// - Parameter size: The size of the square that it fits, in pixels.
-func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(MediaFailure) -> ExchangeFrame {
+func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let size = CInt(exactly: size), size > 0 else {
-        throw MediaFailure(.library, "the size of a thumbnail makes no sense")
+        throw HelperFailure(.library, "the size of a thumbnail makes no sense")
     }
-    return try decoding(file) { source throws(MediaFailure) in
+    return try decoding(file) { source throws(HelperFailure) in
         guard let image = blob_vips_thumbnail(source, size) else { throw vipsFailure() }
         defer { blob_g_object_unref(UnsafeMutableRawPointer(image)) }
         guard let target = blob_vips_target_new_to_descriptor(pipe) else { throw vipsFailure() }
