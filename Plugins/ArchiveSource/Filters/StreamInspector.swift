@@ -270,3 +270,21 @@ struct FrameInspector: StreamInspector {
         return true
     }
 }
+
+extension CompressionFormat {
+    /// Returns an inspector of the compressed bytes, which checks the windows of later streams and notes checksums; nil
+    /// when the format needs none.
+    ///
+    /// - Parameter checks: The receiver of the checksums; nil to note none.
+    func inspector(_ checks: StreamChecks?, _ context: BlobContext) -> (any StreamInspector)? {
+        // The headers of the others name their checksum, if they have one.
+        if self == .bzip2 || self == .lzip { checks?.note("CRC-32") }
+        return switch self {
+        case .xz: XzInspector(context, checks)
+        case .lzip: LzipInspector(context)
+        // libarchive has the limits of the windows itself.
+        case .zstd, .lz4: checks.map { FrameInspector(self, $0) }
+        case .bzip2, .lzma, .compress: nil
+        }
+    }
+}

@@ -187,27 +187,4 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         guard self == .zstd || self == .lz4 else { return nil }
         return { self.begins($0) ?? (self == .zstd) }
     }
-
-    /// The checksum of every stream in the format; nil when the headers name it, or when the format has none.
-    private var fixedChecksum: String? {
-        switch self {
-        case .bzip2, .lzip: "CRC-32"
-        case .xz, .zstd, .lz4, .lzma, .compress: nil
-        }
-    }
-
-    /// Returns an inspector of the compressed bytes, which checks the windows of later streams and notes checksums; nil
-    /// when the format needs none.
-    ///
-    /// - Parameter checks: The receiver of the checksums; nil to note none.
-    func inspector(_ checks: StreamChecks?, _ context: BlobContext) -> (any StreamInspector)? {
-        if let fixedChecksum { checks?.note(fixedChecksum) }
-        return switch self {
-        case .xz: XzInspector(context, checks)
-        case .lzip: LzipInspector(context)
-        // libarchive has the limits of the windows itself.
-        case .zstd, .lz4: checks.map { FrameInspector(self, $0) }
-        case .bzip2, .lzma, .compress: nil
-        }
-    }
 }

@@ -1,4 +1,5 @@
 import BlobCore
+internal import BlobIndex
 
 /// An archive: its source, its format, the place where it is decoded, and the table of its members.
 struct Archive: Sendable {
@@ -79,8 +80,8 @@ struct FoundMember {
     /// Returns the bytes of the member from an offset on, or from its beginning where that costs no more. To be called
     /// once.
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
-    /// The member with an index of its own; nil when it has and needs none.
-    var indexed: DeflatedMember?
+    /// The decoded bytes of a member with an index of its own; nil when it has and needs none.
+    var indexed: (any BlobIndexing & IndexVerifying & RestartPointListing)?
     /// Returns a body that verifies the checksum of a stored member; nil when it has none. To be called any number of times.
     var makeCheckedBody: MakeCheckedBody?
     /// The info of the member as a source, and the member as it is found again; set by ``MemberSource``.

@@ -54,9 +54,6 @@ struct MemberSource: BlobLayer {
             return try stored.makeBody(at: byteOffset, over: self.archive.base, context)
         }
         // Without its index, the member is decoded from its beginning, which checks all of it.
-        if let indexed = member.indexed, byteOffset == 0 || member.info.isRandomAccess {
-            return try indexed.makeBody(at: byteOffset, member.info, context)
-        }
         return try member.makeBody(member.info, byteOffset)
     }
 
@@ -121,7 +118,7 @@ struct MemberSource: BlobLayer {
     private func search(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
         var found = try self.catalogue.find(query, context)
         let base = found.baseInfo
-        let hasIndex = try found.indexed?.hasIndex(context) ?? false
+        let hasIndex = try found.indexed?.info(context).isRandomAccess ?? false
         let slash = UInt8(ascii: "/")
         let path = found.member.name[...]
         let end = path.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0

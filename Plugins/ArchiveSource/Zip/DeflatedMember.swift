@@ -11,7 +11,8 @@ struct DeflatedMember: Sendable {
 
     private let entry: ZipEntry
     private let data: Range<Int64>
-    private let source: GzipSource
+    /// The decoded bytes, which only ``makeBody(at:_:_:)`` checks.
+    let source: GzipSource
 
     /// Returns nil for a member that needs no index, or can have none.
     init?(_ found: ZipSearch.Found, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
@@ -24,9 +25,6 @@ struct DeflatedMember: Sendable {
             DeflateData(underlying: base, range: found.data, index: found.entry.index), format: .deflate, index: index)
     }
 
-    /// Returns true when there is an index, so that any offset is reached at once.
-    func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool { try self.source.info(context).isRandomAccess }
-
     /// Returns the bytes of the member from an offset on.
     func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody {
         var own = context
@@ -38,17 +36,6 @@ struct DeflatedMember: Sendable {
             info: info, data: self.data, isWhole: byteOffset == 0, sum: ZipEntrySum(self.entry, at: byteOffset),
             context: context)
         return .inspected(try self.source.open(at: byteOffset, context: own), inflated, startingAt: byteOffset)
-    }
-
-    /// Returns the restart points of the index; nil without one.
-    func restartPoints(_ context: BlobContext) throws -> RestartPoints? { try self.source.restartPoints(context) }
-
-    /// Builds the index unless there is one; returns true when there is one now.
-    func buildIndex(_ context: BlobContext) throws -> Bool { try self.source.buildIndex(context) }
-
-    /// Verifies the index as ``IndexVerifying`` does.
-    func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
-        try self.source.verifyIndex(context, report: report)
     }
 }
 

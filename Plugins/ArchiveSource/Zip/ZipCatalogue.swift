@@ -64,13 +64,19 @@ struct ZipCatalogue: ArchiveCatalogue {
         let isStored =
             entry.method == ZipStream.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
             && entry.encryption == nil
+        let indexed = isWrapped ? nil : DeflatedMember(found, over: self.archive.base, self.archive.tables.policy)
         return FoundMember(
             member: entry.member, byteCount: isWrapped ? nil : entry.byteCount, baseInfo: found.scanner.info,
             storedRange: isStored ? found.data : nil,
             facts: [("compressed size in bytes", entry.compressedByteCount)]
                 + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
-            makeBody: { info, _ throws(BlobError) in try found.makeBody(info, over: self.archive.base, context) },
-            indexed: isWrapped ? nil : DeflatedMember(found, over: self.archive.base, self.archive.tables.policy),
+            makeBody: { info, byteOffset throws(BlobError) in
+                if let indexed, byteOffset == 0 || info.isRandomAccess {
+                    return try indexed.makeBody(at: byteOffset, info, context)
+                }
+                return try found.makeBody(info, over: self.archive.base, context)
+            },
+            indexed: indexed?.source,
             makeCheckedBody: { [data = found.data] info, scanner, context throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, scanner: scanner)
                 return .stream(try ZipStream(again, .stored, info: info, context), startingAt: 0)
