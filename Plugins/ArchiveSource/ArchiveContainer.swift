@@ -274,3 +274,24 @@ extension ArchiveContainer: ToolIndexImporting {
         return try base.importIndex(index, context)
     }
 }
+
+extension Archive {
+    /// Returns a walker over the members.
+    func walker(_ context: BlobContext) throws(BlobError) -> any MemberWalker {
+        switch self.format {
+        case .tar: return try TarWalker(over: self.base, context)
+        case .sevenzip: return try SevenZipWalker(over: self.base, context, isolation: self.isolation)
+        case .cpio: return try CpioWalker(over: self.base, context)
+        case .ar, .zip: return try ArchiveWalker(self.format, over: self.base, context)
+        case .iso:
+            return try ISOWalker.walker(over: self.base, context) { whole throws(BlobError) in
+                try self.isolation.walker(of: .iso, over: whole, context)
+            }
+        case .rar:
+            let walker = try self.isolation.walker(of: .rar, over: self.base, context)
+            return try RARWalker(walker, over: self.base, context)
+        case .cab, .xar, .lha, .warc:
+            return try self.isolation.walker(of: self.format, over: self.base, context)
+        }
+    }
+}

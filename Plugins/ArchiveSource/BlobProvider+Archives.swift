@@ -95,3 +95,19 @@ extension BlobProvider {
             schemes: ["udf"], signatures: [BlobSignature(Array("BEA01".utf8), at: 16 * 2048 + 1)]),
     ]
 }
+
+extension ArchiveFormat {
+    /// Returns true when 512 bytes are a header of a tar by their checksum (POSIX.1, pax, "ustar Interchange Format"),
+    /// which identifies v7 archives, as they have no signature.
+    fileprivate static func isTarHeader(_ beginning: [UInt8]) -> Bool {
+        guard beginning.count >= TarHeader.byteCount, beginning[0] != 0 else { return false }
+        return beginning.withUnsafeBytes { TarHeader($0).isChecksumRight }
+    }
+
+    /// A search for an archive behind other data; nil for formats that always begin at the first byte.
+    fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
+        if self == .zip { return ZipDirectory.isThere }
+        guard self.isEmbedded else { return nil }
+        return { base, context in try EmbeddedSource.byteOffset(of: self, in: base, context) != nil }
+    }
+}

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobDeflate
 internal import BlobIndex
 
 /// The archive in a source that begins with a program to unpack it, or the whole source when there is no program.
@@ -81,6 +82,11 @@ extension BlobInputStreamDataSource {
 }
 
 extension ArchiveFormat {
+    /// Returns true when 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
+    static func isStartOfSevenZip(_ bytes: [UInt8]) -> Bool {
+        UInt64(CRC32(of: bytes[12..<32]).value) == bytes[8..<12].littleEndian
+    }
+
     /// The number of bytes that ``isArchive(_:)`` examines.
     fileprivate static let startByteCount = 32
 
@@ -89,7 +95,7 @@ extension ArchiveFormat {
         guard start.count == Self.startByteCount else { return false }
         switch self {
         // 7zFormat.txt, SignatureHeader: the version, and a checksum of the 20 bytes that follow it.
-        case .sevenzip: return start[6] == 0 && SevenZipHeader.isStart(start)
+        case .sevenzip: return start[6] == 0 && Self.isStartOfSevenZip(start)
         // The first block of a RAR is its header, or in version 5 its encryption header, after a checksum and a length.
         case .rar where start[6] == 0: return start[9] == 0x73
         case .rar where start[6] == 1:

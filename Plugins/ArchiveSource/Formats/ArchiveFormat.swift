@@ -130,27 +130,4 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
                 fileExtensions: ["warc"])
         }
     }
-
-    /// Returns true when 512 bytes are a header of a tar by their checksum (POSIX.1, pax, "ustar Interchange Format"),
-    /// which identifies v7 archives, as they have no signature.
-    static func isTarHeader(_ beginning: [UInt8]) -> Bool {
-        guard beginning.count >= TarHeader.byteCount, beginning[0] != 0 else { return false }
-        return beginning.withUnsafeBytes { TarHeader($0).isChecksumRight }
-    }
-
-    /// A search for an archive behind other data; nil for formats that always begin at the first byte.
-    var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
-        if self == .zip { return ZipDirectory.isThere }
-        guard self.isEmbedded else { return nil }
-        return { base, context in try EmbeddedSource.byteOffset(of: self, in: base, context) != nil }
-    }
-
-    /// Returns the source from which an archive of this format is read, and true when it has random access, although its
-    /// members are to be read in order: the bytes of a xar are in any order.
-    func sourceInOrder(
-        _ base: any BlobInputStreamDataSource
-    ) -> (source: any BlobInputStreamDataSource, isInOrder: Bool) {
-        guard self == .xar, let inOrder = base as? InOrderSource else { return (base, false) }
-        return (inOrder.underlying, true)
-    }
 }

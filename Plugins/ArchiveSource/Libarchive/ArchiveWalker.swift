@@ -118,6 +118,17 @@ final class ArchiveWalker: EntryWalker {
     }
 }
 
+extension ArchiveFormat {
+    /// Returns the source from which an archive of this format is read, and true when it has random access, although its
+    /// members are to be read in order: the bytes of a xar are in any order.
+    func sourceInOrder(
+        _ base: any BlobInputStreamDataSource
+    ) -> (source: any BlobInputStreamDataSource, isInOrder: Bool) {
+        guard self == .xar, let inOrder = base as? InOrderSource else { return (base, false) }
+        return (inOrder.underlying, true)
+    }
+}
+
 extension ArchiveEntry {
     /// Creates the entry of a header that libarchive read.
     ///

@@ -10,25 +10,6 @@ struct Archive: Sendable {
 
     /// True when the source can be read again, or is copied.
     var isRepeatable: Bool { self.base.traits.contains(.repeatable) || self.format.needsRandomAccess }
-
-    /// Returns a walker over the members.
-    func walker(_ context: BlobContext) throws(BlobError) -> any MemberWalker {
-        switch self.format {
-        case .tar: return try TarWalker(over: self.base, context)
-        case .sevenzip: return try SevenZipWalker(over: self.base, context, isolation: self.isolation)
-        case .cpio: return try CpioWalker(over: self.base, context)
-        case .ar, .zip: return try ArchiveWalker(self.format, over: self.base, context)
-        case .iso:
-            return try ISOWalker.walker(over: self.base, context) { whole throws(BlobError) in
-                try self.isolation.walker(of: .iso, over: whole, context)
-            }
-        case .rar:
-            let walker = try self.isolation.walker(of: .rar, over: self.base, context)
-            return try RARWalker(walker, over: self.base, context)
-        case .cab, .xar, .lha, .warc:
-            return try self.isolation.walker(of: self.format, over: self.base, context)
-        }
-    }
 }
 
 /// The members of one archive: how they are listed, found and opened without a table of them, or with its help.

@@ -67,7 +67,7 @@ struct SevenZipHeader {
             ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))
         }
         // A writer that was interrupted leaves zeros there, of which the checksum is not zero.
-        guard start.count < self.startByteCount || count > 0 || self.isStart(start) else {
+        guard start.count < self.startByteCount || count > 0 || ArchiveFormat.isStartOfSevenZip(start) else {
             throw BlobError(
                 .corrupted,
                 "The beginning of the 7z archive names no header, and its checksum is wrong: it was not completed.",
@@ -103,11 +103,6 @@ struct SevenZipHeader {
         // libarchive decodes any folder.
         try layout.checkMemory(context)
         return nil
-    }
-
-    /// Returns true when 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
-    static func isStart(_ bytes: [UInt8]) -> Bool {
-        UInt64(CRC32(of: bytes[12..<32]).value) == bytes[8..<12].littleEndian
     }
 
     private mutating func need(_ count: UInt64, _ byteCount: UInt64) throws {

@@ -6,7 +6,6 @@ import BlobPlatform
 ///
 /// Names, kinds and permissions come out as from libarchive.
 struct SevenZipMembers {
-    private typealias Kind = BlobMember.Kind
 
     private static let slash: [UInt8] = [UInt8(ascii: "/"), 0]
     /// 1970 in the time of Windows: units of 100 nanoseconds since 1601.
@@ -52,14 +51,14 @@ struct SevenZipMembers {
         for (index, attributes) in attributes.enumerated() {
             var mode = attributes >> 16
             if hasBytes?[index] ?? true {
-                if mode == 0 { mode = Kind.regular | 0o666 }
+                if mode == 0 { mode = BlobMember.Kind.regular | 0o666 }
             } else {
                 let isFile = areEmptyFiles?[emptyCount] ?? false
                 emptyCount += 1
                 if mode == 0 {
-                    mode = isFile ? Kind.regular | 0o666 : Kind.directoryType | 0o777
+                    mode = isFile ? BlobMember.Kind.regular | 0o666 : BlobMember.Kind.directoryType | 0o777
                 } else if !isFile {
-                    mode = mode & ~Kind.typeMask | Kind.directoryType
+                    mode = mode & ~BlobMember.Kind.typeMask | BlobMember.Kind.directoryType
                 }
             }
             // FILE_ATTRIBUTE_READONLY.
@@ -94,9 +93,9 @@ struct SevenZipMembers {
     }
 
     /// True when a member is a symbolic link.
-    var haveLinks: Bool { self.modes.contains { Kind(mode: $0) == .symbolicLink } }
+    var haveLinks: Bool { self.modes.contains { BlobMember.Kind(mode: $0) == .symbolicLink } }
 
-    private func isDirectory(_ index: Int) -> Bool { Kind(mode: self.modes[index]) == .directory }
+    private func isDirectory(_ index: Int) -> Bool { BlobMember.Kind(mode: self.modes[index]) == .directory }
 
     /// Returns the indices of the members with a name, in ascending order.
     ///
@@ -137,8 +136,8 @@ struct SevenZipMembers {
             return Array(String(decoding: units, as: UTF16.self).utf8)
         }
         if self.isDirectory(index), !name.isEmpty, name.last != Self.slash[0] { name.append(Self.slash[0]) }
-        let kind: Kind =
-            switch Kind(mode: self.modes[index]) {
+        let kind: BlobMember.Kind =
+            switch BlobMember.Kind(mode: self.modes[index]) {
             // A link without a target is a file to libarchive.
             case .symbolicLink where byteCount == 0: .file
             case let kind: kind
