@@ -40,9 +40,4 @@ package enum InflateLibrary: String, Sendable, CaseIterable {
 
     /// The libraries that are found, the fastest first.
     package static let available: [InflateLibrary] = ISALEngine.isLoaded ? [.isal, .zlib] : [.zlib]
-
-    /// Creates an engine of the library, or of zlib when the library is not found.
-    func makeEngine() throws(BlobError) -> any InflateEngine {
-        self == .isal && ISALEngine.isLoaded ? ISALEngine() : try ZlibEngine()
-    }
 }

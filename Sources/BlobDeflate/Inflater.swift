@@ -52,7 +52,7 @@ package struct Inflater: ~Copyable {
     /// - Parameter library: The library that decodes; by default the fastest. zlib replaces one that cannot be loaded.
     /// - Throws: ``BlobError/Code/unavailable`` when there is no memory for the window.
     package init(_ library: InflateLibrary = .isal) throws(BlobError) {
-        self.engine = try library.makeEngine()
+        self.engine = library == .isal && ISALEngine.isLoaded ? ISALEngine() : try ZlibEngine()
     }
 
     /// Returns the bytes of a window, at most the first 32 KiB, from deflate data.

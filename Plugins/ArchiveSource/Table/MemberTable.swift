@@ -102,7 +102,7 @@ struct MemberTable: Sendable {
     func record(at index: Int) throws(BlobError) -> Record? {
         guard (0..<self.count).contains(index) else { return nil }
         var block = try self.block(index / Self.recordsPerBlock)
-        for _ in 0..<(index % Self.recordsPerBlock) { try block.skip() }
+        for _ in 0..<(index % Self.recordsPerBlock) { _ = try block.next() }
         return try block.next()
     }
 
@@ -299,8 +299,6 @@ struct MemberRecordReader {
         self.input = input
         self.index = index
     }
-
-    mutating func skip() throws(BlobError) { _ = try self.next() }
 
     mutating func next() throws(BlobError) -> MemberTable.Record {
         let fields = RecordFields(rawValue: try self.input.fixed())

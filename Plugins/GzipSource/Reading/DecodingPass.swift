@@ -47,12 +47,10 @@ final class DecodingPass {
     func resume(at point: RestartPoint, window: [UInt8], beginning: FrameSum? = nil) throws {
         var firstByte: UInt8 = 0
         if point.bitOffset % 8 != 0 {
-            try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
-                guard try self.base.readWaiting(into: buffer) == 1 else {
-                    throw BlobError(.truncated, "The compressed data end before a restart point of their index.")
-                }
-                firstByte = buffer[0]
+            guard let byte = try self.base.bytes(atMost: 1).first else {
+                throw BlobError(.truncated, "The compressed data end before a restart point of their index.")
             }
+            firstByte = byte
         }
         window.withUnsafeBytes {
             self.decoder.resume(at: point, firstByte: firstByte, window: $0, beginning: beginning)
