@@ -1,4 +1,5 @@
 import BlobCore
+import BlobDeflate
 
 extension BlobError {
     /// True when the archive is at fault, not the access to it.
@@ -31,16 +32,6 @@ extension BlobError {
         BlobError(.truncated, "The archive ends within the member.", byteOffset: byteOffset)
     }
 
-    /// Returns the error for a wrong CRC-32.
-    ///
-    /// - Parameter witness: The place of the expected one, such as "its header".
-    static func wrongChecksum(_ found: UInt32, _ witness: String, says expected: UInt32) -> BlobError {
-        BlobError(
-            .checksumMismatch,
-            "The CRC-32 of the member is \(String(found, radix: 16)), and \(witness) says "
-                + "\(String(expected, radix: 16)).")
-    }
-
     static func withoutPassword(_ what: String) -> BlobError {
         BlobError(.encrypted, "\(what) is encrypted, and no password is given.", remedy: .password)
     }
@@ -64,5 +55,19 @@ extension BlobContext {
         do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
         guard let password else { throw .withoutPassword(what) }
         return password
+    }
+}
+
+extension CRC32 {
+    /// Compares the CRC-32 of a member with the expected one; nil when there is none.
+    ///
+    /// - Parameter witness: The place of the expected one, such as "its header".
+    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    func check(_ expected: UInt32?, in witness: String) throws(BlobError) {
+        guard let expected, expected != self.value else { return }
+        throw BlobError(
+            .checksumMismatch,
+            "The CRC-32 of the member is \(String(self.value, radix: 16)), and \(witness) says "
+                + "\(String(expected, radix: 16)).")
     }
 }

@@ -80,9 +80,7 @@ final class RARWalker: WalkerLayer {
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         let block = try self.base.nextBlock()
         self.checksum?.value.update(block.bytes)
-        if block.bytes.isEmpty, let (value, expected) = self.checksum, value.value != expected {
-            throw .wrongChecksum(value.value, "its header", says: expected)
-        }
+        if block.bytes.isEmpty { try self.checksum?.value.check(self.checksum?.expected, in: "its header") }
         return block
     }
 }

@@ -68,12 +68,9 @@ struct MemberSearch {
     private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
         if !walker.isSequential { return walker }
         guard self.archive.format.endsWithData else { return nil }
-        guard self.archive.base.traits.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported,
-                "Of a \(self.archive.format.rawValue) that can be read only once, a member is read by its index, as in '@0'."
-            )
-        }
+        try self.checkRepeatable(
+            "Of a \(self.archive.format.rawValue) that can be read only once, a member is read by its index, as in '@0'."
+        )
         return try self.makeWalker()
     }
 
@@ -91,6 +88,11 @@ struct MemberSearch {
 
     private func makeRecordingWalker() throws(BlobError) -> any MemberWalker {
         try RecordingWalker(self.makeWalker(), self.archive.tables, self.context)
+    }
+
+    /// Throws an error with this message when the archive can be read only once.
+    private func checkRepeatable(_ message: String) throws(BlobError) {
+        guard self.archive.base.traits.contains(.repeatable) else { throw BlobError(.unsupported, message) }
     }
 
     /// Advances to the member with this index, or to the first one with the selected name when `index` is nil.
@@ -135,10 +137,7 @@ struct MemberSearch {
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
-        guard self.archive.base.traits.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
-        }
+        try self.checkRepeatable("This member is a hard link to an earlier one, and the archive can be read only once.")
         if let table {
             // The table has shown, too, that the name is unique.
             let earlier = try table.records(named: link.member.linkTarget ?? [])
@@ -185,10 +184,7 @@ struct MemberSearch {
                 return (walker, later)
             }
         }
-        guard self.archive.base.traits.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported, "This member has several names and no bytes, and the archive can be read only once.")
-        }
+        try self.checkRepeatable("This member has several names and no bytes, and the archive can be read only once.")
         let again = try self.makeWalker()
         guard let same = try self.advance(again, to: entry.member.index) else {
             throw .archiveHasChanged

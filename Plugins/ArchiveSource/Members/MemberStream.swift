@@ -85,9 +85,7 @@ final class MemberStream: BlobByteStream {
 
     /// Makes the checks that are possible only after the member, and gives the walker back.
     private func end(_ found: MemberSearch.Found, _ byteCount: Int64) throws(BlobError) {
-        if let expected = found.checksum, expected != self.checksum.value {
-            throw .wrongChecksum(self.checksum.value, "the directory of the archive", says: expected)
-        }
+        try self.checksum.check(found.checksum, in: "the directory of the archive")
         // A pass makes the other checks, for all its members.
         if found.lease?.pass == nil { try self.checkRest(found) }
         self.context.reportEnd(

@@ -177,9 +177,7 @@ final class BranchWalker: WalkerLayer {
         let start = Int64(clamping: self.byteOffset)
         let rest = self.byteCounts[self.index] - self.byteOffset
         guard rest > 0 else {
-            if let expected = self.checksums[self.index], expected != self.sum.value {
-                throw .wrongChecksum(self.sum.value, "the header of the archive", says: expected)
-            }
+            try self.sum.check(self.checksums[self.index], in: "the header of the archive")
             return self.end(at: start)
         }
         while self.used == self.decoded.count {

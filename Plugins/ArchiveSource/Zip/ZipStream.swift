@@ -163,9 +163,7 @@ struct ZipEntrySum {
             )
         }
         guard hasAllBytes else { return }
-        guard !self.entry.hasChecksum || self.checksum.value == self.entry.checksum else {
-            throw .wrongChecksum(self.checksum.value, "the archive", says: self.entry.checksum)
-        }
+        try self.checksum.check(self.entry.hasChecksum ? self.entry.checksum : nil, in: "the archive")
         context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: self.byteOffset, check: self.entry.check)
     }
 }
