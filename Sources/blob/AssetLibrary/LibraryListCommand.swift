@@ -35,17 +35,13 @@ struct LibraryListCommand: ParsableCommand {
 
     func run() throws {
         Verbosity.isJSON = self.json
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .iso8601
         let context = try self.source.makeContext()
         let catalogue = try self.source.openCatalogue()
         let output = LineOutput()
         let print = { (asset: CataloguedAsset, own: Asset?) in
             try context.check()
             if self.json {
-                let row = Row(asset: asset, own: own, version: try catalogue.currentVersion(of: asset))
-                try output.print(String(decoding: encoder.encode(row), as: UTF8.self))
+                try output.print(jsonLine(asset.fields(own, catalogue.currentVersion(of: asset))))
             } else if self.long {
                 try output.print(asset.longLine(catalogue.currentVersion(of: asset)))
             } else {
@@ -96,58 +92,25 @@ extension MediaDescription {
     }
 }
 
-/// The JSON object of an asset.
-private struct Row: Encodable {
-    let asset: CataloguedAsset
-    /// The asset of our own catalogue; nil in another one.
-    let own: Asset?
-    let version: CurrentVersion
-
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var row = encoder.container(keyedBy: Name.self)
-        func put(_ name: String, _ value: (some Encodable)?) throws {
-            try row.encodeIfPresent(value, forKey: Name(stringValue: name))
-        }
-        let media = self.asset.media.shown(self.version)
-        let isAdjusted = self.version != .original
-        try put("locator", self.asset.locator.text)
-        try put("id", self.asset.id)
-        try put("name", self.asset.name)
-        try put("adjusted", isAdjusted)
-        try put(isAdjusted ? "original_byte_count" : "byte_count", self.asset.byteCount)
-        try put(isAdjusted ? "original_sha256" : "sha256", self.asset.sha256?.hexadecimal)
-        if case .unrenderable(let names) = self.version { try put("unrenderable_adjustments", names) }
-        try put("media_type", media.mediaType)
-        try put("pixel_width", media.pixelWidth)
-        try put("pixel_height", media.pixelHeight)
-        try put("orientation", media.orientation)
-        try put("capture_date", media.captureTime)
-        try put("camera_make", media.cameraMake)
-        try put("camera_model", media.cameraModel)
-        try put("lens_model", media.lensModel)
-        try put("latitude", media.latitude)
-        try put("longitude", media.longitude)
-        try put("city", media.city)
-        try put("country", media.country)
-        try put("duration_milliseconds", media.duration)
-        try put("codec", media.codec)
-        try put("live_photo_id", media.livePhotoID)
-        try put("generation", self.own?.generation)
-        try put("is_missing", self.asset.isMissing)
-        try put("import_date", self.own?.importDate)
-        try put("modification_date", self.asset.modificationDate)
-        try put("pair", self.asset.pairID)
-        guard self.own == nil else { return }
-        try put("path", self.asset.path)
-        if !self.asset.sidecarPaths.isEmpty { try put("sidecars", self.asset.sidecarPaths) }
+extension CataloguedAsset {
+    /// The JSON object of the asset; `own` is the asset of our own catalogue, nil in another one.
+    fileprivate func fields(_ own: Asset?, _ version: CurrentVersion) -> JSONObject {
+        let media = self.media.shown(version)
+        let isAdjusted = version != .original
+        let unrenderable: [String]? = if case .unrenderable(let names) = version { names } else { nil }
+        return [
+            "locator": self.locator.text, "id": self.id, "name": self.name, "adjusted": isAdjusted,
+            isAdjusted ? "original_byte_count" : "byte_count": self.byteCount,
+            isAdjusted ? "original_sha256" : "sha256": self.sha256?.hexadecimal,
+            "unrenderable_adjustments": unrenderable, "media_type": media.mediaType, "pixel_width": media.pixelWidth,
+            "pixel_height": media.pixelHeight, "orientation": media.orientation, "capture_date": media.captureTime,
+            "camera_make": media.cameraMake, "camera_model": media.cameraModel, "lens_model": media.lensModel,
+            "latitude": media.latitude, "longitude": media.longitude, "city": media.city, "country": media.country,
+            "duration_milliseconds": media.duration, "codec": media.codec, "live_photo_id": media.livePhotoID,
+            "generation": own?.generation, "is_missing": self.isMissing, "import_date": own?.importDate,
+            "modification_date": self.modificationDate, "pair": self.pairID, "path": own == nil ? self.path : nil,
+            "sidecars": own == nil && !self.sidecarPaths.isEmpty ? self.sidecarPaths : nil,
+        ]
     }
 }
 #endif

@@ -21,6 +21,14 @@ struct TestOutcome {
 
     /// True when bytes were read that no checksum of this member covers.
     var isBare: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
+
+    fileprivate var fields: JSONObject {
+        [
+            "byte_count": self.byteCount, "checks": self.checks.all,
+            "error": self.error.map { ErrorText($0).fields }, "index": self.index, "locator": self.name,
+            "status": self.error == nil ? "ok" : self.isUntested ? "not tested" : "failed",
+        ]
+    }
 }
 
 /// The outcome of the test of an archive.
@@ -77,6 +85,16 @@ struct ArchiveOutcome {
         if self.failedCount + self.untestedCount == 0 { parts.append("after \(members)") }
         return "FAILED, \(parts.joined(separator: ", "))"
     }
+
+    fileprivate var fields: JSONObject {
+        [
+            "byte_count": self.byteCount, "checks": self.allChecks.all,
+            "error": self.error.map { ErrorText($0).fields }, "failed_count": self.failedCount, "locator": self.name,
+            "member_count": self.memberCount, "not_tested_count": self.untestedCount,
+            "status": self.isOK ? "ok" : "failed",
+            "without_checksum_count": self.layerChecks.coverBytes ? 0 : self.bareCount,
+        ]
+    }
 }
 
 /// The lines of results on standard output.
@@ -93,7 +111,7 @@ struct TestOutput {
     }
 
     func print(_ outcome: TestOutcome, missing: String = "no checksum") throws {
-        guard !self.isJSON else { return try printLine(jsonLine(OutcomeReport(outcome))) }
+        guard !self.isJSON else { return try printLine(jsonLine(outcome.fields)) }
         guard outcome.error != nil || !self.isQuiet else { return }
         let text: String
         if let error = outcome.error {
@@ -108,7 +126,7 @@ struct TestOutput {
     }
 
     func print(_ outcome: ArchiveOutcome) throws {
-        guard !self.isJSON else { return try printLine(jsonLine(OutcomeReport(outcome))) }
+        guard !self.isJSON else { return try printLine(jsonLine(outcome.fields)) }
         guard !outcome.isOK || !self.isQuiet else { return }
         try printLine("\(outcome.name): \(outcome.text)")
     }
@@ -118,35 +136,6 @@ extension BlobError {
     /// The code, and the byte if it is known.
     fileprivate var testText: String {
         self.byteOffset.map { $0 > 0 ? "\(self.code) at byte \($0)" : "\(self.code)" } ?? "\(self.code)"
-    }
-}
-
-/// The JSON object of an outcome; an archive also has the numbers of its members.
-private struct OutcomeReport: Encodable {
-    let byteCount: Int64?
-    let checks: [PassedChecks.Check]
-    let error: ErrorText.Fields?
-    var failedCount: Int?
-    var index: Int?
-    let locator: String
-    var memberCount: Int?
-    var notTestedCount: Int?
-    let status: String
-    var withoutChecksumCount: Int?
-
-    init(_ outcome: TestOutcome) {
-        (self.byteCount, self.checks, self.index) = (outcome.byteCount, outcome.checks.all, outcome.index)
-        (self.error, self.locator) = (outcome.error.map { ErrorText($0).fields }, outcome.name)
-        self.status = outcome.error == nil ? "ok" : outcome.isUntested ? "not tested" : "failed"
-    }
-
-    init(_ outcome: ArchiveOutcome) {
-        (self.byteCount, self.checks) = (outcome.byteCount, outcome.allChecks.all)
-        (self.error, self.locator) = (outcome.error.map { ErrorText($0).fields }, outcome.name)
-        (self.memberCount, self.failedCount) = (outcome.memberCount, outcome.failedCount)
-        self.notTestedCount = outcome.untestedCount
-        self.withoutChecksumCount = outcome.layerChecks.coverBytes ? 0 : outcome.bareCount
-        self.status = outcome.isOK ? "ok" : "failed"
     }
 }
 

@@ -68,7 +68,7 @@ struct ListCommand: ParsableCommand {
 
     private func line(_ member: BlobMember, of argument: String) throws -> String {
         guard self.json else { return self.long ? member.longLine(isHuman: self.human) : member.printableName }
-        return try jsonLine(MemberReport(member, of: self.locators.count > 1 ? argument : nil))
+        return try jsonLine(member.fields(archive: self.locators.count > 1 ? argument : nil))
     }
 
     /// Calls `body` with the members that match the pattern of an argument, or with all.
@@ -98,41 +98,22 @@ struct ListCommand: ParsableCommand {
     }
 }
 
-/// The JSON object of a member.
-private struct MemberReport: Encodable {
-    /// The argument; nil when there is one.
-    let archive: String?
-    /// The number of the member from 0, as in `@0`.
-    let memberIndex: Int
-    let name: String
-    let kind: String
-    let byteCount: Int64?
-    let modificationTime: Date?
-    /// The time in seconds from 1970 when it is outside of the calendar.
-    let modificationSeconds: Double?
-    let permissions: String?
-    let checksum: String?
-    let linkTarget: String?
-    let isEncrypted: Bool?
-
-    init(_ member: BlobMember, of archive: String?) {
-        self.archive = archive
-        self.memberIndex = member.index
-        self.name = member.printableName
-        self.kind = "\(member.kind)"
-        self.byteCount = member.byteCount
-        let time = member.modificationTime
-        let isInCalendar = time?.isInCalendar ?? true
-        self.modificationTime = isInCalendar ? time : nil
-        self.modificationSeconds = isInCalendar ? nil : time?.timeIntervalSince1970
-        self.permissions = member.permissions.map { String($0, radix: 8) }
-        self.checksum = member.checksum
-        self.linkTarget = member.linkTarget.map { BlobMember(index: 0, name: $0).printableName }
-        self.isEncrypted = member.isEncrypted ? true : nil
-    }
-}
-
 extension BlobMember {
+    /// The JSON object of the member, with the number from 0 as in `@0`; of a time outside of the calendar, it has the
+    /// seconds from 1970.
+    fileprivate func fields(archive: String?) -> JSONObject {
+        let time = self.modificationTime
+        let isInCalendar = time?.isInCalendar ?? true
+        return [
+            "archive": archive, "member_index": self.index, "name": self.printableName, "kind": "\(self.kind)",
+            "byte_count": self.byteCount, "modification_time": isInCalendar ? time : nil,
+            "modification_seconds": isInCalendar ? nil : time?.timeIntervalSince1970,
+            "permissions": self.permissions.map { String($0, radix: 8) }, "checksum": self.checksum,
+            "link_target": self.linkTarget.map { BlobMember(index: 0, name: $0).printableName },
+            "is_encrypted": self.isEncrypted ? true : nil,
+        ]
+    }
+
     /// The columns of `ls -l`, with the index in the place of the owner.
     fileprivate func longLine(isHuman: Bool) -> String {
         let size = self.byteCount.map { isHuman ? byteCountText($0) : String($0) } ?? "-"

@@ -35,15 +35,13 @@ struct IndexShowCommand: ParsableCommand {
                     : "There is no index \(printable(file.path)): 'blob index build' makes one.",
                 locator: locator.description)
         }
-        let report = Report(
-            path: printable(file.path),
-            sections: sections.map { Report.Section($0, contents) } + (other.map { [Report.Section($0)] } ?? []))
-        guard self.json else {
-            try printLine(report.path)
-            for section in report.sections { try printLine(section.line) }
-            return
+        let path = printable(file.path)
+        let rows = sections.map { ShownSection($0, contents) } + (other.map { [ShownSection($0)] } ?? [])
+        guard !self.json else {
+            return try printLine(jsonLine(["path": path, "sections": rows.map(\.fields)] as JSONObject))
         }
-        try printLine(jsonLine(report))
+        try printLine(path)
+        for row in rows { try printLine("\(row.layer) \(row.kind) \(row.byteCount) \(row.state)") }
     }
 
     /// Returns the identities of the content that sections may be bound to: of the origin, and of each layer over it.
@@ -62,36 +60,34 @@ struct IndexShowCommand: ParsableCommand {
     }
 }
 
-/// The output of `show`.
-private struct Report: Encodable {
-    struct Section: Encodable {
-        let layer: String
-        let kind: String
-        let byteCount: Int64
-        let isValid: Bool
-        /// True for the index of another tool; nil otherwise.
-        let isForeign: Bool?
-
-        init(_ index: ToolIndex) {
-            (self.layer, self.kind, self.byteCount) = ("gzip", index.format.rawValue, index.fileByteCount)
-            (self.isValid, self.isForeign) = (false, true)
-        }
-
-        init(_ summary: IndexSection.Entry, _ contents: Set<IndexedContent>) {
-            self.layer = printable(summary.key.layer)
-            self.kind = printable(summary.key.kind.description)
-            self.byteCount = summary.byteCount
-            (self.isValid, self.isForeign) = (contents.contains(summary.content), nil)
-        }
-
-        var line: String {
-            let state = self.isForeign == true ? "foreign" : self.isValid ? "valid" : "stale"
-            return "\(self.layer) \(self.kind) \(self.byteCount) \(state)"
-        }
+/// A section as `show` prints it.
+private struct ShownSection {
+    enum State {
+        case valid, stale
+        /// The index of another tool.
+        case foreign
     }
 
-    let path: String
-    let sections: [Section]
+    let (layer, kind): (String, String)
+    let byteCount: Int64
+    let state: State
+
+    init(_ index: ToolIndex) {
+        (self.layer, self.kind) = ("gzip", index.format.rawValue)
+        (self.byteCount, self.state) = (index.fileByteCount, .foreign)
+    }
+
+    init(_ summary: IndexSection.Entry, _ contents: Set<IndexedContent>) {
+        (self.layer, self.kind) = (printable(summary.key.layer), printable(summary.key.kind.description))
+        (self.byteCount, self.state) = (summary.byteCount, contents.contains(summary.content) ? .valid : .stale)
+    }
+
+    var fields: JSONObject {
+        [
+            "layer": self.layer, "kind": self.kind, "byte_count": self.byteCount, "is_valid": self.state == .valid,
+            "is_foreign": self.state == .foreign ? true : nil,
+        ]
+    }
 }
 
 struct IndexListCommand: ParsableCommand {
@@ -108,25 +104,13 @@ struct IndexListCommand: ParsableCommand {
     func run() throws {
         Verbosity.isJSON = self.json
         for index in try CachedIndex.all(in: .automatic) {
-            let row = IndexRow(index)
-            try printLine(
-                self.json ? jsonLine(row) : "\(row.lastUse) \(row.byteCount) \(row.locator ?? "-")")
+            let locator = index.origin.map(printable)
+            let lastUse = factText(Date(timeIntervalSince1970: TimeInterval(index.lastUse)))
+            let row: JSONObject = [
+                "path": printable(index.path), "locator": locator, "byte_count": index.byteCount, "last_use": lastUse,
+            ]
+            try printLine(self.json ? jsonLine(row) : "\(lastUse) \(index.byteCount) \(locator ?? "-")")
         }
-    }
-}
-
-/// One index of the output of `ls`.
-private struct IndexRow: Encodable {
-    let path: String
-    let locator: String?
-    let byteCount: Int64
-    let lastUse: String
-
-    init(_ index: CachedIndex) {
-        self.path = printable(index.path)
-        self.locator = index.origin.map(printable)
-        self.byteCount = index.byteCount
-        self.lastUse = factText(Date(timeIntervalSince1970: TimeInterval(index.lastUse)))
     }
 }
 #endif

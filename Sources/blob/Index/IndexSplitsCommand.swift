@@ -41,14 +41,6 @@ struct IndexSplitsCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Cut for records, which 'blob cat --records' reads.", valueName: "lines"))
     var records: Records?
 
-    private struct Split: Encodable {
-        let locator: String
-        let offset: Int64
-        let length: Int64
-        let compressedOffset: Int64?
-        let records: String?
-    }
-
     func validate() throws {
         guard self.count == nil || self.bytes == nil else { throw ValidationError("--count goes without --bytes.") }
         guard (1...Self.maximumCount).contains(Int64(self.count ?? 1)) else {
@@ -67,9 +59,10 @@ struct IndexSplitsCommand: ParsableCommand {
         let shift: Int64 = self.records == nil ? 0 : 1
         let offsets = cuts.map { $0.byteOffset == 0 ? 0 : $0.byteOffset + shift } + [byteCount]
         for (cut, (start, end)) in zip(cuts, zip(offsets, offsets.dropFirst())) {
-            let split = Split(
-                locator: locator, offset: start, length: end - start, compressedOffset: cut.compressedByteOffset,
-                records: self.records?.rawValue)
+            let split: JSONObject = [
+                "locator": locator, "offset": start, "length": end - start,
+                "compressed_offset": cut.compressedByteOffset, "records": self.records?.rawValue,
+            ]
             try printLine(jsonLine(split))
         }
     }

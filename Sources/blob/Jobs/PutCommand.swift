@@ -223,7 +223,7 @@ private struct PutLine: Encodable {
     var bytes: Int64?
     var sha256: String?
     var etag: String?
-    var error: ErrorText.Fields?
+    var error: JSONObject?
 
     mutating func take(_ object: JobObject) {
         (self.state, self.bytes) = (object.isNew ? .stored : .exists, object.byteCount)

@@ -46,22 +46,12 @@ struct ErrorText {
     }
 
     /// The error as the field of a JSON object.
-    struct Fields: Encodable {
-        let byteOffset: Int64?
-        let causes: [String]
-        let code: String
-        let isTransient: Bool
-        let layers: [String]
-        let locator: String?
-        let message: String
-        let operation: String?
-    }
-
-    var fields: Fields {
-        Fields(
-            byteOffset: self.error.byteOffset, causes: self.causes, code: "\(self.error.code)",
-            isTransient: self.error.isTransient, layers: self.error.layers, locator: self.error.locator,
-            message: self.error.message, operation: self.error.operation)
+    var fields: JSONObject {
+        [
+            "byte_offset": self.error.byteOffset, "causes": self.causes, "code": "\(self.error.code)",
+            "is_transient": self.error.isTransient, "layers": self.error.layers, "locator": self.error.locator,
+            "message": self.error.message, "operation": self.error.operation,
+        ]
     }
 
     /// The fields of the error as one line of JSON, for programs that read the JSON of results.

@@ -79,17 +79,4 @@ func printLine(_ line: [UInt8], isZero: Bool = false) throws(BlobError) {
         throw BlobError(wrapping: error)
     }
 }
-
-/// Returns a value as one line of JSON, with names in snake case.
-func jsonLine(_ value: some Encodable) throws -> String {
-    printableJSON(String(decoding: try lineEncoder.encode(value), as: UTF8.self))
-}
-
-private let lineEncoder = {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    encoder.dateEncodingStrategy = .iso8601
-    return encoder
-}()
 #endif
