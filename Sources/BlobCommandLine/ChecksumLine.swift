@@ -1,3 +1,5 @@
+import BlobCore
+
 /// A line of a list of checksums, as sha256sum(1) and its relatives write it.
 ///
 /// The GNU form is `HEX  NAME` or `HEX *NAME`, with a `\` in front when `\n`, `\r` and `\\` stand for characters of the
@@ -19,8 +21,8 @@ package struct ChecksumLine: Equatable, Sendable {
         if mayEscape, line.last == UInt8(ascii: "\r") { line = line.dropLast() }
         let isEscaped = mayEscape && line.first == UInt8(ascii: "\\")
         if isEscaped { line = line.dropFirst() }
-        guard let parts = Self.gnu(line) ?? Self.bsd(line), let digest = Self.bytes(parts.digest),
-            let name = isEscaped ? Self.unescaped(parts.name) : Array(parts.name), !name.isEmpty
+        guard let parts = Self.gnu(line) ?? Self.bsd(line), let digest = [UInt8](hexadecimal: parts.digest),
+            let name = isEscaped ? Self.unescaped(parts.name) : Array(parts.name), !name.isEmpty, !digest.isEmpty
         else { return nil }
         (self.algorithm, self.digest, self.name) = (parts.algorithm, digest, name)
     }
@@ -45,18 +47,6 @@ package struct ChecksumLine: Equatable, Sendable {
         let rest = line[close...].dropFirst().drop { $0 == UInt8(ascii: " ") }
         guard !algorithm.isEmpty, rest.first == UInt8(ascii: "=") else { return nil }
         return (algorithm, rest.dropFirst().drop { $0 == UInt8(ascii: " ") }, line[open..<close].dropFirst())
-    }
-
-    /// Returns the bytes of pairs of hexadecimal digits; nil for anything else.
-    private static func bytes(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
-        guard !digits.isEmpty, digits.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: digits.startIndex, to: digits.endIndex, by: 2) {
-            let pair = digits[index...].prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-            guard pair.count == 2, digits[index] < 0x80, digits[index + 1] < 0x80 else { return nil }
-            bytes.append(UInt8(pair[0] << 4 | pair[1]))
-        }
-        return bytes
     }
 
     /// Returns a line without its end, which ``init(_:mayEscape:)`` reads.

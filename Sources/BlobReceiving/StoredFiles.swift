@@ -40,17 +40,9 @@ package final class StoredFiles: Sendable {
     package func headReceiver(_ path: String) -> any BodyReceiver {
         guard let part = self.find(path) else { return AnsweredRequest(404) }
         let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
+        let digest = Data(hexadecimal: part.sha256.utf8)?.base64EncodedString() ?? ""
         return AnsweredRequest(
-            200,
-            type + [
-                ("Content-Length", String(part.byteCount)), ("Repr-Digest", "sha-256=:\(Self.base64(part.sha256)):"),
-            ])
-    }
-
-    private static func base64(_ digits: String) -> String {
-        let values = digits.compactMap(\.hexDigitValue)
-        let bytes = stride(from: 0, to: values.count - 1, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
-        return Data(bytes).base64EncodedString()
+            200, type + [("Content-Length", String(part.byteCount)), ("Repr-Digest", "sha-256=:\(digest):")])
     }
 
     /// Returns the status of a regular file; nil for anything else.

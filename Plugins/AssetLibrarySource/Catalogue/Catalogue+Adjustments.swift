@@ -105,7 +105,7 @@ extension Catalogue {
                     ON CONFLICT DO UPDATE SET content = excluded.content WHERE length(excluded.content) > 0
                     """, arguments: [kind, content, adjustment.id.uuidString])
         }
-        if let render = adjustment.render, let digest = Data(hexadecimal: render.adjustment) {
+        if let render = adjustment.render, let digest = Data(hexadecimal: render.adjustment.utf8) {
             _ = try self.setRender(render.id, of: adjustment.id, adjustment: Array(digest), db)
         }
     }

@@ -119,7 +119,7 @@ extension Catalogue {
                 """,
             arguments: [
                 item.importedAt, item.id.uuidString, item.name, item.fileExtension, name,
-                Data(hexadecimal: item.sha256),
+                Data(hexadecimal: item.sha256.utf8),
             ])
     }
 

@@ -79,7 +79,7 @@ extension Catalogue {
     /// original.
     static func insertAsset(_ asset: JournalAsset, _ db: Database) throws {
         if let album = asset.album { return try self.insertItem(asset, inAlbum: album, db) }
-        let sha256 = Data(hexadecimal: asset.sha256) ?? Data()
+        let sha256 = Data(hexadecimal: asset.sha256.utf8) ?? Data()
         try db.execute(
             sql: """
                 INSERT INTO asset (uuid, original_id, generation, original_filename, file_extension, modified_at,

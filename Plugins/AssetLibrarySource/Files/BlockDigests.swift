@@ -79,10 +79,6 @@ struct BlockHasher {
 
 extension [UInt8] {
     /// The SHA-256 of these bytes.
-    var sha256: [UInt8] {
-        var hasher = CryptoDigest.sha256.makeHasher()
-        self.withUnsafeBytes { hasher.update($0) }
-        return hasher.finalize()
-    }
+    var sha256: [UInt8] { CryptoDigest.sha256.digest(of: self) }
 }
 #endif

@@ -102,7 +102,7 @@ extension AssetLibrary {
     @discardableResult
     func replayAssets(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
         for (sha256, path) in state.paths {
-            guard let digest = Data(hexadecimal: sha256) else { continue }
+            guard let digest = Data(hexadecimal: sha256.utf8) else { continue }
             let old = try Row.fetchOne(
                 db, sql: "SELECT path, byte_size FROM original WHERE sha256 = ?", arguments: [digest])
             guard let old, let byteCount = Int64.fromDatabaseValue(old["byte_size"] ?? .null),
@@ -116,7 +116,7 @@ extension AssetLibrary {
         // The line of a removal may be damaged. Identifiers are never used again.
         let removed = Set(try Catalogue.removedAssets(db))
         for asset in state.assets where try !removed.contains(asset.id) && !Catalogue.names(asset.id, db) {
-            guard let digest = Data(hexadecimal: asset.sha256) else { continue }
+            guard let digest = Data(hexadecimal: asset.sha256.utf8) else { continue }
             let isThere = self.hasFile(at: asset.path, byteCount: asset.byteCount)
             if try !Catalogue.hasOriginal(digest, db) {
                 guard isThere || keepsMissing, (try? self.folder.path(ofStored: asset.path)) != nil else {
@@ -152,20 +152,6 @@ extension AssetLibrary {
     }
 }
 
-extension Data {
-    /// Creates the bytes of hexadecimal digits; nil for any other text.
-    init?(hexadecimal text: String) {
-        let digits = Array(text.utf8)
-        guard digits.count.isMultiple(of: 2) else { return nil }
-        self.init(capacity: digits.count / 2)
-        for start in stride(from: 0, to: digits.count, by: 2) {
-            let pair = String(decoding: digits[start..<start + 2], as: UTF8.self)
-            guard pair.allSatisfy(\.isHexDigit), let byte = UInt8(pair, radix: 16) else { return nil }
-            self.append(byte)
-        }
-    }
-}
-
 /// The statements by which the catalogue and the journal are kept equal.
 extension Catalogue {
     /// Returns the end of the journal as of the last commit.
@@ -187,7 +173,7 @@ extension Catalogue {
     static func insertOriginal(
         of asset: JournalAsset, _ media: MediaDescription, isMissing: Bool, _ db: Database
     ) throws {
-        guard let sha256 = Data(hexadecimal: asset.sha256) else { return }
+        guard let sha256 = Data(hexadecimal: asset.sha256.utf8) else { return }
         let file = ImportedFile(byteCount: asset.byteCount, sha256: Array(sha256), media: media)
         try self.insertOriginal(file, path: asset.path, db)
         guard isMissing else { return }

@@ -135,16 +135,12 @@ enum EntityTag {
     static func text(_ tag: String) -> String { tag.filter { $0 != "\"" } }
 
     /// Returns true for 32 hexadecimal digits, which are the MD5 of a part that is not encrypted.
-    static func isMD5(_ tag: String) -> Bool {
-        let text = self.text(tag)
-        return text.utf8.count == 32 && text.allSatisfy(\.isHexDigit)
-    }
+    static func isMD5(_ tag: String) -> Bool { self.md5(tag) != nil }
 
     /// Returns the bytes of a tag of 32 hexadecimal digits; nil for any other.
     static func md5(_ tag: String) -> [UInt8]? {
-        guard self.isMD5(tag) else { return nil }
-        let digits = self.text(tag).compactMap(\.hexDigitValue)
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
+        let bytes = [UInt8](hexadecimal: self.text(tag).utf8)
+        return bytes?.count == 16 ? bytes : nil
     }
 
     /// Returns the tag of an object of parts with these MD5s: the MD5 of all of them, and their number.

@@ -45,6 +45,15 @@ extension BlobHasher {
     public mutating func finalizeHexadecimal() -> String { self.finalize().hexadecimal }
 }
 
+extension RangeReplaceableCollection<UInt8> {
+    /// Creates the bytes of pairs of hexadecimal digits; nil for any other text.
+    package init?(hexadecimal digits: some Collection<UInt8>) {
+        let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
+        self.init(stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) })
+    }
+}
+
 extension [UInt8] {
     /// The bytes as text, with two lower-case hexadecimal digits for each.
     package var hexadecimal: String {

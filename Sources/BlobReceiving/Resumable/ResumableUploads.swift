@@ -98,9 +98,8 @@ package final class ResumableUploads: Sendable {
     func concatenate(
         _ parts: [ResumableUpload], as record: UploadRecord, words: [String]
     ) throws(BlobError) -> ResumableUpload {
-        var hasher = CryptoDigest.sha256.makeHasher()
-        Array(words.joined(separator: "\0").utf8).withUnsafeBytes { hasher.update($0) }
-        let identifier = String(hasher.finalizeHexadecimal().prefix(Self.identifierLength))
+        let digest = CryptoDigest.sha256.digest(of: Array(words.joined(separator: "\0").utf8)).hexadecimal
+        let identifier = String(digest.prefix(Self.identifierLength))
         do throws(BlobError) {
             return try self.find(identifier)
         } catch {

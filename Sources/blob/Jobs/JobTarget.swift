@@ -18,9 +18,7 @@ protocol JobTarget: Sendable {
 extension JobTarget {
     /// Returns the URL of the object of a source.
     func url(of locator: String) -> String {
-        var hasher = CryptoDigest.sha256.makeHasher()
-        Array(locator.utf8).withUnsafeBytes { hasher.update($0) }
-        let key = hasher.finalizeHexadecimal()
+        let key = CryptoDigest.sha256.digest(of: Array(locator.utf8)).hexadecimal
         return UploadFolder(self.url)?.url(appending: key) ?? self.url + key
     }
 }

@@ -85,9 +85,7 @@ extension ResponseHead {
     private static func md5(entityTag tag: String) -> [UInt8]? {
         let text = tag.split(separator: "\"", omittingEmptySubsequences: false)
         guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32 else { return nil }
-        let digits = text[1].compactMap(\.hexDigitValue)
-        guard digits.count == 32 else { return nil }
-        return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
+        return [UInt8](hexadecimal: text[1].utf8)
     }
 }
 #endif

@@ -77,9 +77,8 @@ struct ResumableOptions: ParsableArguments {
         // The XDG Base Directory Specification ignores relative paths.
         let folders = [environment["XDG_STATE_HOME"], environment["HOME"].map { "\($0)/.local/state" }]
         guard let folder = folders.compactMap(\.self).first(where: { $0.hasPrefix("/") }) else { return nil }
-        var hasher = CryptoDigest.sha256.makeHasher()
-        Array(words.joined(separator: "\0").utf8).withUnsafeBytes { hasher.update($0) }
-        return "\(folder)/blob/\(hasher.finalizeHexadecimal().prefix(32)).upload"
+        let digest = CryptoDigest.sha256.digest(of: Array(words.joined(separator: "\0").utf8)).hexadecimal
+        return "\(folder)/blob/\(digest.prefix(32)).upload"
     }
 
     /// Uploads a source, and returns the URL of the upload. Blocks this thread.

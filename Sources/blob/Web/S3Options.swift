@@ -22,13 +22,7 @@ struct S3Options: ParsableArguments {
         guard
             self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != BlobTransferSettings()
         else { return registry }
-        var registry = registry
-        do {
-            try registry.register(S3Source.provider(self.options(settings)), replacing: true)
-        } catch {
-            preconditionFailure("Registered schemes can be replaced: \(error)")
-        }
-        return registry
+        return registry.replacing([S3Source.provider(self.options(settings))])
     }
 
     /// Returns the settings of a store.

@@ -77,7 +77,7 @@ struct WebOptions: ParsableArguments {
         to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: S3Options
     ) -> BlobRegistry {
         let settings = connection.settings
-        var registry = store.applied(to: registry, settings)
+        let registry = store.applied(to: registry, settings)
         guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings()
         else {
             return registry
@@ -89,12 +89,7 @@ struct WebOptions: ParsableArguments {
                 let options = try made.withLock { try $0 ?? self.make(&$0, connection, context) }
                 return try HTTPSource(locator, options: options)
             }, schemes: HTTPSource.provider.schemes, reachesNetwork: true)
-        do {
-            try registry.register(provider, replacing: true)
-        } catch {
-            preconditionFailure("Registered schemes can be replaced: \(error)")
-        }
-        return registry
+        return registry.replacing([provider])
     }
 
     private func make(
