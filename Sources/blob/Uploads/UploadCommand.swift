@@ -52,21 +52,8 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError(
                 "The last argument is the URL, and '\(printableURL(self.url))' is none: http://, https:// or s3://.")
         }
-        guard !self.isStore else { return try self.validateStore() }
-        guard self.resumable.resumption != .s3 else {
-            throw ValidationError("--resumable s3 is for a URL that begins with s3://.")
-        }
-        try self.validateResumable()
-        guard self.form.parts.isEmpty else {
-            guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
-            guard self.request.contentEncoding == .identity else {
-                throw ValidationError("--content-encoding is for raw bodies: it goes without -F.")
-            }
-            guard !self.list.isAsked else {
-                throw ValidationError("-F goes without --recursive, --from-file, --skip-existing and --journal.")
-            }
-            return
-        }
+        if self.isStore { try self.validateStore() } else { try self.validateWeb() }
+        guard self.form.parts.isEmpty else { return try self.validateForm() }
         guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
             throw ValidationError("Name at least one source, then the URL.")
         }
@@ -74,12 +61,29 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError("--skip-existing goes without --offset and --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
-        guard isSingle || self.resumable.isOn || UploadFolder(self.url) != nil else {
+        guard isSingle || UploadFolder(self.url) != nil || self.resumable.isOn && !self.isStore else {
             throw ValidationError("Several sources need a URL that ends with '/'.")
+        }
+        guard isSingle || self.resumable.stateFile == nil else { throw ValidationError("--state is for one source.") }
+    }
+
+    private func validateForm() throws {
+        guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
+        guard self.request.contentEncoding == .identity else {
+            throw ValidationError("--content-encoding is for raw bodies: it goes without -F.")
+        }
+        guard !self.list.isAsked else {
+            throw ValidationError("-F goes without --recursive, --from-file, --skip-existing and --journal.")
+        }
+        guard !self.isStore || !self.resumable.isOn || self.form.boundary != nil else {
+            throw ValidationError("To continue, a form needs the same --boundary.")
         }
     }
 
-    private func validateResumable() throws {
+    private func validateWeb() throws {
+        guard self.resumable.resumption != .s3 else {
+            throw ValidationError("--resumable s3 is for a URL that begins with s3://.")
+        }
         guard self.resumable.isOn else { return }
         guard self.startOffset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
             throw ValidationError("--resumable goes without --offset, -X and --content-encoding.")
@@ -87,9 +91,6 @@ struct UploadCommand: ParsableCommand {
         guard !self.list.isAsked, !self.request.followsRedirections, !self.answers.isAsked else {
             throw ValidationError(
                 "--resumable goes without --recursive, --from-file, --skip-existing, --journal, -L, -o and -w.")
-        }
-        guard self.arguments.count <= 2 || self.resumable.stateFile == nil else {
-            throw ValidationError("--state is for one source.")
         }
     }
 
@@ -103,23 +104,6 @@ struct UploadCommand: ParsableCommand {
         guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wire == nil else {
             throw ValidationError("s3:// goes without --skip-existing, --journal and --resumable tus or draft.")
         }
-        guard self.form.parts.isEmpty else {
-            guard self.arguments.count == 1, !self.list.isAsked else {
-                throw ValidationError("-F goes with the URL alone.")
-            }
-            guard !self.resumable.isOn || self.form.boundary != nil else {
-                throw ValidationError("To continue, a form needs the same --boundary.")
-            }
-            return
-        }
-        let isList = self.arguments.count > 2 || self.list.isAsked
-        guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
-            throw ValidationError("Name at least one source, then the URL.")
-        }
-        guard !isList || UploadFolder(self.url) != nil else {
-            throw ValidationError("Several sources need a URL that ends with '/'.")
-        }
-        guard !isList || self.resumable.stateFile == nil else { throw ValidationError("--state is for one source.") }
     }
 
     private func sendToStore(_ context: BlobContext) throws {
