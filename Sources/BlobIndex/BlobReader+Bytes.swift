@@ -1,14 +1,5 @@
 package import BlobCore
 
-extension [UInt8] {
-    /// Calls `withUnsafeBytes(_:)` with a body that throws a ``BlobError``.
-    package func withBytes<Result>(
-        _ body: (UnsafeRawBufferPointer) throws(BlobError) -> Result
-    ) throws(BlobError) -> Result {
-        do { return try self.withUnsafeBytes(body) } catch { throw BlobError(wrapping: error) }
-    }
-}
-
 extension BlobReader {
     /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {

@@ -89,7 +89,7 @@ final class LinePrinter: Sendable {
     }
 
     private static func write(_ text: String, to descriptor: CInt, named name: String) throws {
-        try Array("\(text)\n".utf8).withUnsafeBytes { try writeAll($0, to: descriptor, named: name) }
+        try writeAll(Array("\(text)\n".utf8), to: descriptor, named: name)
     }
 }
 #endif

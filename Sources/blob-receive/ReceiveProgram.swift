@@ -126,9 +126,7 @@ let programName = CommandLine.arguments.first == "blob receive" ? "blob" : "blob
 private func end(with error: BlobError) -> Never {
     PartOwner.discardAll()
     if error.systemErrorNumber != EPIPE {
-        try? Array("\(programName): \(error)\n".utf8).withUnsafeBytes {
-            try writeAll($0, to: STDERR_FILENO, named: "standard error")
-        }
+        try? writeAll(Array("\(programName): \(error)\n".utf8), to: STDERR_FILENO, named: "standard error")
     }
     exit(error.code.exitStatus)
 }

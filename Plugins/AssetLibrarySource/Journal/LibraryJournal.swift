@@ -75,7 +75,7 @@ struct LibraryJournal: Sendable {
         let torn = last.isEmpty || last == newline ? [] : newline
         let begun = end == 0 ? [JournalEntry.begun(UUID(), after: [])] : []
         let lines = try (begun + entries).reduce(into: torn) { $0 += try $1.line() }
-        try lines.withUnsafeBytes { try writeAll($0, to: file.number, named: LibraryFolder.journal) }
+        try writeAll(lines, to: file.number, named: LibraryFolder.journal)
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
         if end == 0 { try folder.synchronise() }
         return JournalPlace(byteCount: end + Int64(lines.count), id: self.place.id)
@@ -96,7 +96,7 @@ struct LibraryJournal: Sendable {
         var byteCount: Int64 = 0
         let append = { (entry: JournalEntry) in
             let line = try entry.line()
-            try line.withUnsafeBytes { try writeAll($0, to: file.number, named: Self.newName) }
+            try writeAll(line, to: file.number, named: Self.newName)
             byteCount += Int64(line.count)
         }
         let id = UUID()

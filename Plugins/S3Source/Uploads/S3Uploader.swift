@@ -134,15 +134,8 @@ public struct S3Uploader: Sendable {
     ) async throws(BlobError) -> StoredObject {
         let address = try Self.address(locator)
         try self.validate()
-        let context = context.makeChild()
-        do {
-            return try await withTaskCancellationHandler {
-                try await S3UploadJob(self, source, address, context).run()
-            } onCancel: {
-                context.cancellation.cancel()
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        return try await context.cancelledWithTask { (context) async throws(BlobError) in
+            try await S3UploadJob(self, source, address, context).run()
         }
     }
 

@@ -175,6 +175,13 @@ package func writeAll(
     }
 }
 
+/// Writes all bytes of an array, as ``writeAll(_:to:named:_:)`` does.
+package func writeAll(
+    _ bytes: [UInt8], to descriptor: CInt, named name: @autoclosure () -> String
+) throws(BlobError) {
+    try bytes.withBytes { (bytes) throws(BlobError) in try writeAll(bytes, to: descriptor, named: name()) }
+}
+
 /// Splits the path of a file into its folder, with the slash, and its name after the last slash.
 ///
 /// Does not use `NSString`: on Linux a path of one letter ends the process there (Swift 6.3).

@@ -45,31 +45,6 @@ extension BlobHasher {
     public mutating func finalizeHexadecimal() -> String { self.finalize().hexadecimal }
 }
 
-extension RangeReplaceableCollection<UInt8> {
-    /// Creates the bytes of pairs of hexadecimal digits; nil for any other text.
-    package init?(hexadecimal digits: some Collection<UInt8>) {
-        let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
-        self.init(stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) })
-    }
-}
-
-extension [UInt8] {
-    /// The bytes as text, with two lower-case hexadecimal digits for each.
-    package var hexadecimal: String {
-        let digits = Self.digits.utf8Start
-        return String(unsafeUninitializedCapacity: self.count * 2) { text in
-            for (index, byte) in self.enumerated() {
-                text[index * 2] = digits[Int(byte >> 4)]
-                text[index * 2 + 1] = digits[Int(byte & 0xF)]
-            }
-            return self.count * 2
-        }
-    }
-
-    private static var digits: StaticString { "0123456789abcdef" }
-}
-
 extension BlobInputStreamDataSource {
     /// Returns this source with a layer that computes the digest of the bytes that pass, and checks it before the end
     /// is reported.

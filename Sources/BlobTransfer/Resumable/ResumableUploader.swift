@@ -71,15 +71,8 @@ public struct ResumableUploader: Sendable {
     public func upload(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> String {
-        let context = context.makeChild()
-        do {
-            return try await withTaskCancellationHandler {
-                try await self.repeatingUpload(source, context)
-            } onCancel: {
-                context.cancellation.cancel()
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        try await context.cancelledWithTask { (context) async throws(BlobError) in
+            try await self.repeatingUpload(source, context)
         }
     }
 

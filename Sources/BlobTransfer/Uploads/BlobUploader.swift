@@ -55,15 +55,8 @@ public struct BlobUploader: Sendable {
         _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
         matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> BlobUploadResponse {
-        let context = context.makeChild()
-        do {
-            return try await withTaskCancellationHandler {
-                try await self.repeatingUpload(source, request, validator, context)
-            } onCancel: {
-                context.cancellation.cancel()
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        try await context.cancelledWithTask { (context) async throws(BlobError) in
+            try await self.repeatingUpload(source, request, validator, context)
         }
     }
 

@@ -66,6 +66,22 @@ extension BlobContext {
         }
     }
 
+    /// Calls a closure with a child of this context, which is cancelled with the task.
+    package nonisolated(nonsending) func cancelledWithTask<Value>(
+        _ body: nonisolated(nonsending) (_ context: BlobContext) async throws(BlobError) -> Value
+    ) async throws(BlobError) -> Value {
+        let context = self.makeChild()
+        do {
+            return try await withTaskCancellationHandler {
+                try await body(context)
+            } onCancel: {
+                context.cancellation.cancel()
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
     /// Suspends the task for the duration; throws when the job is cancelled or times out before.
     package nonisolated(nonsending) func sleep(for duration: Duration) async throws(BlobError) {
         let end = ContinuousClock.now + duration

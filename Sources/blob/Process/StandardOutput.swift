@@ -56,14 +56,14 @@ final class LineOutput {
     func flush() throws {
         // The progress line may be on the same terminal.
         self.progress?.clear()
-        try self.buffer.withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
+        try writeAll(self.buffer, to: STDOUT_FILENO, named: "standard output")
         self.buffer.removeAll(keepingCapacity: true)
     }
 }
 
 /// Prints to standard error; a failure is ignored, since it cannot be reported.
 func printToStandardError(_ text: String) {
-    try? Array(text.utf8).withUnsafeBytes { try writeAll($0, to: STDERR_FILENO, named: "standard error") }
+    try? writeAll(Array(text.utf8), to: STDERR_FILENO, named: "standard error")
 }
 
 /// Prints a line of results; unlike `print`, throws when it cannot be written.
@@ -71,12 +71,6 @@ func printLine(_ line: String) throws(BlobError) { try printLine(Array(line.utf8
 
 /// Prints a line of bytes as ``printLine(_:)`` does, with a zero byte at its end if `isZero` is true.
 func printLine(_ line: [UInt8], isZero: Bool = false) throws(BlobError) {
-    do {
-        try (line + [isZero ? 0 : UInt8(ascii: "\n")]).withUnsafeBytes {
-            try writeAll($0, to: STDOUT_FILENO, named: "standard output")
-        }
-    } catch {
-        throw BlobError(wrapping: error)
-    }
+    try writeAll(line + [isZero ? 0 : UInt8(ascii: "\n")], to: STDOUT_FILENO, named: "standard output")
 }
 #endif

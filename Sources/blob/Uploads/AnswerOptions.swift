@@ -94,18 +94,13 @@ final class AnswerOutput: Sendable {
     /// Ends an upload: prints its line, and its facts as the user wants them.
     func end(_ number: Int, line: String? = nil, _ facts: RequestFacts? = nil, answer: Data? = nil) throws(BlobError) {
         let text = (line.map { "\($0)\n" } ?? "") + (facts.flatMap { self.writeOut?.text($0) } ?? "")
-        do {
-            try self.state.withLock { state in
-                state.finishedByteCount += state.sentByteCounts.removeValue(forKey: number) ?? 0
-                state.finishedCount += 1
-                self.line.clear()
-                if let answer { try answer.withUnsafeBytes { try state.file?.write($0) } }
-                try Array(text.utf8).withUnsafeBytes {
-                    try writeAll($0, to: STDOUT_FILENO, named: "standard output")
-                }
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        try self.state.withLock { state throws(BlobError) in
+            state.finishedByteCount += state.sentByteCounts.removeValue(forKey: number) ?? 0
+            state.finishedCount += 1
+            self.line.clear()
+            let file = state.file
+            if let answer { try Array(answer).withBytes { (bytes) throws(BlobError) in try file?.write(bytes) } }
+            try writeAll(Array(text.utf8), to: STDOUT_FILENO, named: "standard output")
         }
     }
 

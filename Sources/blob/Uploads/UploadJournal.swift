@@ -64,13 +64,9 @@ final class UploadJournal: Sendable {
         guard let key = Self.key(url, locator), let validator = info.validator else { return }
         let tag = tag.map { " \(Self.written($0))" } ?? ""
         let line = "\(key) \(Self.written(validator.text)) \(digest)\(tag)\n"
-        do {
-            // The lock orders the writes: a line is one of them, but a full disk takes a part.
-            try self.entries.withLock { _ in
-                try Array(line.utf8).withUnsafeBytes { try writeAll($0, to: self.file.number, named: self.path) }
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        // The lock orders the writes: a line is one of them, but a full disk takes a part.
+        try self.entries.withLock { _ throws(BlobError) in
+            try writeAll(Array(line.utf8), to: self.file.number, named: self.path)
         }
         try self.file.synchronise(doing: "Could not synchronise the journal \(self.path)")
     }
@@ -98,11 +94,7 @@ final class UploadJournal: Sendable {
         }
         guard !rest.isEmpty else { return entries }
         self.add(rest[...], to: &entries)
-        do {
-            try [UInt8(ascii: "\n")].withUnsafeBytes { try writeAll($0, to: file.number, named: path) }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        try writeAll([UInt8(ascii: "\n")], to: file.number, named: path)
         return entries
     }
 
