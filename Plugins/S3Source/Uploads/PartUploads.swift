@@ -11,8 +11,7 @@ struct ConcurrentPartUpload: Sendable {
 
     /// Stores all parts, and makes the object of them.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
-        let upload: MultipartUpload
-        if let known { upload = known } else { upload = try await self.job.begin(self.plan, self.info) }
+        let upload = if let known { known } else { try await self.job.begin(self.plan, self.info) }
         return try await self.job.aborting(upload) { () throws(BlobError) in
             let isLimited = self.job.settings.rateLimit != nil || self.job.settings.allowance != nil
             let parts = try await concurrently(
@@ -26,7 +25,7 @@ struct ConcurrentPartUpload: Sendable {
     /// Stores a part, unless the store has it.
     func store(_ number: Int, of upload: MultipartUpload) async throws(BlobError) -> FinishedPart {
         let (body, validator) = self.part(number)
-        let digests = try await self.digests(of: number)
+        let digests = try await self.job.digests(of: body, matching: validator)
         return try await self.job.store(number, of: upload, body, matching: validator, digests, self.stored[number])
     }
 
@@ -35,14 +34,6 @@ struct ConcurrentPartUpload: Sendable {
         // As a slice identifies itself.
         let recipe = "slice-\(range.lowerBound)-\(range.upperBound)"
         return (self.job.source.slice(range), self.info.validator.map { .combined(recipe, [$0]) })
-    }
-
-    private func digests(of number: Int) async throws(BlobError) -> PartDigests {
-        let (body, validator) = self.part(number)
-        let context = self.job.context.blocking
-        return try await self.job.reading { () throws(BlobError) in
-            try PartDigests(of: body, matching: validator, context)
-        }
     }
 }
 
@@ -63,8 +54,7 @@ struct SequentialPartUpload: Sendable {
             return try await self.job.storeWhole(
                 MemorySource(first.bytes), matching: nil, PartDigests(of: first.bytes), self.info)
         }
-        let upload: MultipartUpload
-        if let known { upload = known } else { upload = try await self.job.begin(self.plan, self.info) }
+        let upload = if let known { known } else { try await self.job.begin(self.plan, self.info) }
         return try await self.job.aborting(upload) { () async throws(BlobError) in
             var (parts, next): ([FinishedPart], _) = ([], first)
             while true {
@@ -96,7 +86,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
 
     /// Returns the next bytes, and whether the source has ended.
     func next(_ byteCount: Int64) async throws(BlobError) -> (bytes: Data, isLast: Bool) {
-        try await self.job.reading { () throws(BlobError) in
+        try await BlockingPool.reads.value { () throws(BlobError) in
             do {
                 return try self.read(Int(clamping: byteCount))
             } catch {

@@ -25,7 +25,7 @@ struct S3UploadJob: Sendable {
     func run() async throws(BlobError) -> S3Uploader.StoredObject {
         let lock = try self.stateFile?.lock()
         defer { lock?.release() }
-        let info = try await self.reading { () throws(BlobError) in try self.source.info(self.context) }
+        let info = try await BlockingPool.reads.value { () throws(BlobError) in try self.source.info(self.context) }
         self.progress.begin(info.byteCount)
         let plan = try PartPlan(
             partByteCount: self.settings.partByteCount, byteCount: info.byteCount, limits: self.settings.limits)
@@ -33,7 +33,8 @@ struct S3UploadJob: Sendable {
         let hasParts = self.source.traits.isSuperset(of: [.repeatable, .concurrentReaders]) && info.isRandomAccess
         let state = try await self.state(plan, info)
         if isSingle, self.source.traits.contains(.repeatable) {
-            let object = try await self.storeWhole(info)
+            let digests = try await self.digests(of: self.source, matching: info.validator)
+            let object = try await self.storeWhole(self.source, matching: info.validator, digests, info)
             if let state { try? await MultipartUpload(client: self.client, identifier: state.identifier).abort() }
             self.stateFile?.remove()
             return object
@@ -64,11 +65,14 @@ struct S3UploadJob: Sendable {
         return try await ConcurrentPartUpload(job: self, plan: plan, info: info, stored: stored).store(upload)
     }
 
-    /// Makes a call that may block, while no thread of tasks waits.
-    func reading<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(BlobError) -> Value
-    ) async throws(BlobError) -> Value {
-        try await BlockingPool.reads.value(body)
+    /// Reads a body, while no thread of tasks waits.
+    func digests(
+        of body: any BlobInputStreamDataSource, matching validator: BlobValidator?
+    ) async throws(BlobError) -> PartDigests {
+        let context = self.context.blocking
+        return try await BlockingPool.reads.value { () throws(BlobError) in
+            try PartDigests(of: body, matching: validator, context)
+        }
     }
 
     /// The fields of the object.
@@ -80,14 +84,6 @@ struct S3UploadJob: Sendable {
     }
 
     // MARK: One request
-
-    private func storeWhole(_ info: BlobInfo) async throws(BlobError) -> S3Uploader.StoredObject {
-        let context = self.context.blocking
-        let digests = try await self.reading { () throws(BlobError) in
-            try PartDigests(of: self.source, matching: info.validator, context)
-        }
-        return try await self.storeWhole(self.source, matching: info.validator, digests, info)
-    }
 
     /// Stores the object by one request.
     func storeWhole(
@@ -112,7 +108,7 @@ struct S3UploadJob: Sendable {
             object: self.address.text, identifier: upload.identifier, partByteCount: plan.partByteCount,
             byteCount: plan.byteCount, isStrong: validator.isStrong, validator: validator.token)
         do throws(BlobError) {
-            try await self.reading { () throws(BlobError) in try stateFile.store(state) }
+            try await BlockingPool.reads.value { () throws(BlobError) in try stateFile.store(state) }
         } catch {
             try? await upload.abort()
             throw error
@@ -168,7 +164,7 @@ struct S3UploadJob: Sendable {
                 .unsupported, "An upload that continues later needs a source that can be read and compared again.",
                 locator: self.source.locator?.description)
         }
-        let found = try await self.reading { () throws(BlobError) in stateFile.load() }
+        let found = try await BlockingPool.reads.value { () throws(BlobError) in stateFile.load() }
         guard let found else { return nil }
         let isSameObject = found.object == self.address.text
         if isSameObject, found.identity == validator, found.byteCount == plan.byteCount,
@@ -193,13 +189,10 @@ struct S3UploadJob: Sendable {
         guard object.byteCount == info.byteCount else { return false }
         let (tag, context) = (object.entityTag.lowercased(), self.context.blocking)
         if EntityTag.isMD5(tag) {
-            let digests = try await self.reading { () throws(BlobError) in
-                try PartDigests(of: self.source, matching: info.validator, context)
-            }
-            return tag == digests.md5.hexadecimal
+            return try await self.digests(of: self.source, matching: info.validator).md5.hexadecimal == tag
         }
         guard EntityTag.isCombined(tag), tag.hasSuffix("-\(plan.count ?? 0)") else { return false }
-        let digests = try await self.reading { () throws(BlobError) in
+        let digests = try await BlockingPool.reads.value { () throws(BlobError) in
             try PartDigests.md5s(of: self.source, plan, matching: info.validator, context)
         }
         return tag == EntityTag.combined(digests)
@@ -209,7 +202,7 @@ struct S3UploadJob: Sendable {
     func isSourceRead(_ object: S3Uploader.StoredObject, _ info: BlobInfo) async throws(BlobError) -> Bool {
         guard object.byteCount == info.byteCount else { return false }
         let context = self.context.blocking
-        return try await self.reading { () throws(BlobError) in
+        return try await BlockingPool.reads.value { () throws(BlobError) in
             let stored = S3Source(try BlobLocator(self.address.text), self.address, self.settings.store)
             let validator = try stored.info(context).validator
             guard validator?.token.filter({ $0 != "\"" }) == object.entityTag else { return false }

@@ -191,7 +191,7 @@ public struct S3Uploader: Sendable {
         guard source.traits.contains(.repeatable),
             let found = try? await MultipartCompletion(client: job.client).stored()
         else { return nil }
-        let info = try await job.reading { () throws(BlobError) in try source.info(context) }
+        let info = try await BlockingPool.reads.value { () throws(BlobError) in try source.info(context) }
         let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: info.byteCount, limits: self.limits)
         return try await job.isSource(found, plan, info) ? found : nil
     }
@@ -209,7 +209,7 @@ public struct S3Uploader: Sendable {
     ) async throws(BlobError) -> (upload: SharedMultipartUpload, parts: [Range<Int64>])? {
         try self.validate()
         let job = try S3UploadJob(self, source, Self.address(locator), context)
-        let info = try await job.reading { () throws(BlobError) in try source.info(context) }
+        let info = try await BlockingPool.reads.value { () throws(BlobError) in try source.info(context) }
         guard let byteCount = info.byteCount, let validator = info.validator, validator.isStrong, info.isRandomAccess,
             source.traits.contains(.repeatable)
         else { return nil }
