@@ -155,10 +155,15 @@ public struct BlobRegistry: Sendable {
         (try? self.split(locator.scheme).reachesNetwork) ?? false
     }
 
-    /// Returns true when the last selector of a locator names the member that the locator stands for, undecoded.
-    package func endsWithMember(_ locator: BlobLocator) -> Bool {
-        guard !locator.selectors.isEmpty, let wrappers = try? self.split(locator.scheme).wrappers else { return false }
-        return wrappers.first.map(isContainer) ?? true
+    /// Returns the member that a locator stands for, undecoded: its container and its selector there; nil when the
+    /// locator stands for anything else.
+    package func member(
+        at locator: BlobLocator
+    ) -> (container: BlobLocator, selector: BlobLocator.Selector)? {
+        guard let selector = locator.selectors.last, let container = locator.container,
+            let wrappers = try? self.split(locator.scheme).wrappers, wrappers.first.map(isContainer) ?? true
+        else { return nil }
+        return (container, selector)
     }
 
     /// Splits a scheme into its wrappers, outermost first (nil is the one by signature), and the factory of its base.

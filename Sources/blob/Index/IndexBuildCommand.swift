@@ -21,9 +21,8 @@ struct IndexBuildCommand: ParsableCommand {
     var progress = ProgressMode.auto
 
     func run() throws {
-        var context = try self.options.makeContext()
-        let locator = try self.options.parsedLocator()
-        let file = try self.options.file(for: locator)
+        let (locator, file, plain) = try self.options.resolved()
+        var context = plain
         let registry = self.options.source.makeRegistry()
         let indexable = try registry.indexable(for: locator, context: context)
         let origin = try registry.source(for: locator.origin, context: context).info(context)

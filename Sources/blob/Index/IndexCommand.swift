@@ -56,14 +56,12 @@ struct IndexOptions: ParsableArguments {
 
     var source: SourceOptions { self.place.source }
 
-    func makeContext() throws(BlobError) -> BlobContext { try self.place.makeContext() }
-
-    func parsedLocator() throws(BlobError) -> BlobLocator {
-        try self.source.makeRegistry().locator(for: self.locator)
+    /// Returns the locator, and the file of its index, with a context for both.
+    func resolved() throws(BlobError) -> (locator: BlobLocator, file: IndexFile, context: BlobContext) {
+        let context = try self.place.makeContext()
+        let locator = try self.source.makeRegistry().locator(for: self.locator)
+        return (locator, try self.place.file(for: locator), context)
     }
-
-    /// Returns the file of the index, which need not exist.
-    func file(for locator: BlobLocator) throws(BlobError) -> IndexFile { try self.place.file(for: locator) }
 }
 
 struct IndexDropCommand: ParsableCommand {
@@ -113,9 +111,7 @@ struct IndexVerifyCommand: ParsableCommand {
     @OptionGroup var options: IndexOptions
 
     func run() throws {
-        let context = try self.options.makeContext()
-        let locator = try self.options.parsedLocator()
-        let file = try self.options.file(for: locator)
+        let (locator, file, context) = try self.options.resolved()
         let indexable = try self.options.source.makeRegistry().indexable(for: locator, context: context)
         guard file.exists else {
             throw BlobError(.notFound, "There is no index \(file.path).", locator: locator.description)

@@ -21,9 +21,7 @@ struct IndexShowCommand: ParsableCommand {
 
     func run() throws {
         Verbosity.isJSON = self.json
-        let context = try self.options.makeContext()
-        let locator = try self.options.parsedLocator()
-        let file = try self.options.file(for: locator)
+        let (locator, file, context) = try self.options.resolved()
         let sections = file.sections()
         let contents = sections.isEmpty ? [] : try self.contents(of: locator, in: file, context)
         let other = sections.isEmpty ? try file.toolIndex() : nil

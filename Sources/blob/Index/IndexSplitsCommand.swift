@@ -50,7 +50,7 @@ struct IndexSplitsCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = try self.options.makeContext()
+        let context = try self.options.place.makeContext()
         let sources = ArgumentSources(registry: self.options.source.makeRegistry(), decodes: true)
         let source = try sources.source(self.options.locator, context)
         let locator = printable(source.locator?.text ?? self.options.locator)

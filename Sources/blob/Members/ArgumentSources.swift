@@ -10,9 +10,7 @@ struct ArgumentSources: Sendable {
     /// Returns the source of an argument.
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
         let locator = try self.registry.locator(for: argument)
-        guard let selector = locator.selectors.last, let container = locator.container,
-            self.registry.endsWithMember(locator)
-        else {
+        guard let (container, selector) = self.registry.member(at: locator) else {
             return try self.decoded(self.registry.source(for: locator, context: context), context)
         }
         return try self.member(selector, of: self.registry.openContainer(for: container, context), context)

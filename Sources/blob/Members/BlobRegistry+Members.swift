@@ -128,8 +128,8 @@ extension BlobRegistry {
     /// Returns the pattern for members with which an argument ends; nil for any other argument.
     func memberSelection(_ argument: String) -> MemberSelection? {
         guard argument.utf8.contains(UInt8(ascii: "#")), argument.utf8.contains(where: "*?[".utf8.contains),
-            let locator = try? self.locator(for: argument), let container = locator.container,
-            case .name(let name) = locator.selectors.last, self.endsWithMember(locator)
+            let locator = try? self.locator(for: argument),
+            case (let container, .name(let name))? = self.member(at: locator)
         else { return nil }
         // The text of the last selector is the longest end of the argument that has its name.
         for index in argument.indices where argument[index] == "#" || argument[index] == "/" {

@@ -22,9 +22,7 @@ final class SharedContainers {
     /// Returns the source that an argument names, as a member of a container that is already open if possible.
     func source(_ argument: String) throws -> any BlobInputStreamDataSource {
         let locator = try self.sources.registry.locator(for: argument)
-        guard let selector = locator.selectors.last, let parent = locator.container,
-            self.sources.registry.endsWithMember(locator)
-        else {
+        guard let (parent, selector) = self.sources.registry.member(at: locator) else {
             return try self.sources.source(argument, self.context)
         }
         if let container = self.containers[parent.text] {
@@ -101,8 +99,7 @@ struct ArchiveGroups {
         for (position, argument) in arguments.enumerated() {
             // Errors in an argument are reported when its turn comes.
             guard argument.utf8.contains(UInt8(ascii: "#")), let locator = try? registry.locator(for: argument),
-                let selector = locator.selectors.last,
-                let archive = locator.container, registry.endsWithMember(locator)
+                let (archive, selector) = registry.member(at: locator)
             else { continue }
             self.groups[archive.text, default: Group(archive: archive)].members.append((position, selector))
             self.groupOfPosition[position] = archive.text
