@@ -116,18 +116,6 @@ package struct ReceivedPart: Codable, Equatable, Sendable {
     /// The path of the file; nil if the part was not stored.
     package var file: String?
 
-    package init(
-        name: String, filename: String? = nil, mediaType: String? = nil, byteCount: Int64, sha256: String,
-        file: String? = nil
-    ) {
-        self.name = name
-        self.filename = filename
-        self.mediaType = mediaType
-        self.byteCount = byteCount
-        self.sha256 = sha256
-        self.file = file
-    }
-
     private enum CodingKeys: String, CodingKey {
         case name, filename, sha256, file
         case mediaType = "media_type"

@@ -34,7 +34,7 @@ struct LibraryImportCommand: ParsableCommand {
         let (library, context) = try self.source.openLibrary(for: .writing)
         let sources = self.source.makeSources()
         let line = ProgressLine(self.progress)
-        var firstError: BlobError?
+        let failures = SourceFailures(isFailFast: false)
         // Printed once it is certain that the asset persists.
         let assets = try library.makeImport(
             duplicates: self.duplicates ? .addAsset : .reuseAsset, context: context
@@ -60,15 +60,14 @@ struct LibraryImportCommand: ParsableCommand {
                 try body()
                 done.withLock { $0.items += 1 }
             } catch {
-                let error = BlobError(wrapping: error)
-                // The others can still be imported, unless the job is cancelled, the disk full, or the output closed.
-                guard error.code != .cancelled, error.operation != "write" else {
+                line.clear()
+                do throws(BlobError) {
+                    // The others can still be imported, unless the job is cancelled, the disk full, or the output closed.
+                    try failures.note(error, mayContinueAtLimit: true)
+                } catch {
                     try? assets.finish()
                     throw error
                 }
-                line.clear()
-                report(error)
-                firstError = firstError ?? error
             }
         }
         for argument in try sources.registry.expanding(self.files, context) {
@@ -99,7 +98,7 @@ struct LibraryImportCommand: ParsableCommand {
         }
         try assets.finish()
         line.clear()
-        if let firstError { throw ExitCode(firstError.code.exitStatus) }
+        try failures.end()
     }
 
     /// Returns the path of a folder, or of a file to which the catalogue is to refer; nil for anything else.

@@ -47,8 +47,7 @@ struct TestCommand: NameListCommand {
         context.index = .none
         let sources = self.pass.makeSources(self.source)
         let list = try self.pass.makeList(self.locators, sources.registry, context)
-        let output = TestOutput(
-            isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose, isQuiet: Verbosity.isQuiet)
+        let output = TestOutput(isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose)
         let tester = SourceTester(
             sources, output, context, limit: self.maxBytes?.value, progress: self.pass.progress,
             isFailFast: self.pass.failFast)

@@ -102,7 +102,6 @@ struct TestOutput {
     let isJSON: Bool
     /// True to print a line for each member, and not only for those that fail.
     let listsMembers: Bool
-    let isQuiet: Bool
 
     /// Prints the outcome of a member, if that is to be seen.
     func print(member: TestOutcome) throws {
@@ -112,7 +111,7 @@ struct TestOutput {
 
     func print(_ outcome: TestOutcome, missing: String = "no checksum") throws {
         guard !self.isJSON else { return try printLine(jsonLine(outcome.fields)) }
-        guard outcome.error != nil || !self.isQuiet else { return }
+        guard outcome.error != nil || !Verbosity.isQuiet else { return }
         let text: String
         if let error = outcome.error {
             text = "\(outcome.isUntested ? "not tested" : "FAILED"), \(error.testText)"
@@ -127,7 +126,7 @@ struct TestOutput {
 
     func print(_ outcome: ArchiveOutcome) throws {
         guard !self.isJSON else { return try printLine(jsonLine(outcome.fields)) }
-        guard !outcome.isOK || !self.isQuiet else { return }
+        guard !outcome.isOK || !Verbosity.isQuiet else { return }
         try printLine("\(outcome.name): \(outcome.text)")
     }
 }

@@ -111,7 +111,7 @@ struct S3JobTarget: JobTarget {
     let url: String
     private let uploader: S3Uploader
     private let options: S3Source.Options
-    private let fields: [BlobHTTPField]
+    private let request: BlobUploadRequest
 
     init(
         _ url: String, _ options: SourceOptions, retry: BlobRetry, rate: ByteAllowance?, partByteCount: Int64?,
@@ -124,7 +124,7 @@ struct S3JobTarget: JobTarget {
         (uploader.retry, uploader.allowance) = (retry, rate)
         if let partByteCount { uploader.partByteCount = partByteCount }
         if let idleLimit = request.idleLimit { uploader.idleLimit = idleLimit }
-        (self.uploader, self.fields) = (uploader, request.fields)
+        (self.uploader, self.request) = (uploader, request)
     }
 
     func put(
@@ -187,9 +187,7 @@ struct S3JobTarget: JobTarget {
     private func uploader(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> S3Uploader {
-        var uploader = self.uploader
-        var typed = BlobUploadRequest(.put, self.url)
-        typed.fields = self.fields
+        var (uploader, typed) = (self.uploader, self.request)
         try typed.setMediaType(of: source, nil, context)
         uploader.fields = typed.fields
         return uploader
