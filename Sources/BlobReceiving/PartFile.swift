@@ -131,10 +131,8 @@ package enum PartOwner {
 
     private static func make(_ path: String) throws(BlobError) -> String {
         if FileStatus(at: path) == nil, errno == ENOENT {
-            do {
+            try BlobError.wrapping {
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-            } catch {
-                throw BlobError(wrapping: error)
             }
         }
         guard let real = realpath(path, nil) else {

@@ -64,7 +64,7 @@ package final class RequestReceiver: BodyReceiver {
         guard self.byteCount <= self.maximumByteCount else {
             throw BlobError(.limitExceeded, "The body has more bytes than the limit of \(self.maximumByteCount).")
         }
-        do {
+        try BlobError.wrapping {
             guard self.parser != nil else { return try self.add(bytes) }
             try self.parser?.take(bytes) { event in
                 switch event {
@@ -73,8 +73,6 @@ package final class RequestReceiver: BodyReceiver {
                 case .end: try self.end()
                 }
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 

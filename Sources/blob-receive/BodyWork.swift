@@ -41,11 +41,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
             self.endPiece()
         }
         self.run(end) { () throws(BlobError) in
-            do {
-                try bytes.withUnsafeReadableBytes { try self.receiver?.take($0) }
-            } catch {
-                throw BlobError(wrapping: error)
-            }
+            try BlobError.wrapping { try bytes.withUnsafeReadableBytes { try self.receiver?.take($0) } }
         }
     }
 

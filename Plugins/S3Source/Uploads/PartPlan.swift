@@ -88,7 +88,7 @@ struct PartDigests: Equatable, Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
         var (sha256, md5, byteCount) = (CryptoDigest.sha256.makeHasher(), CryptoDigest.md5.makeHasher(), Int64(0))
-        do {
+        try BlobError.wrapping {
             while byteCount < maximumByteCount {
                 let room = buffer.prefix(Int(clamping: maximumByteCount - byteCount))
                 let count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: room))
@@ -98,8 +98,6 @@ struct PartDigests: Equatable, Sendable {
                 md5.update(bytes)
                 byteCount += Int64(count)
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
         (self.sha256, self.md5) = (sha256.finalizeHexadecimal(), md5.finalize())
         self.byteCount = byteCount

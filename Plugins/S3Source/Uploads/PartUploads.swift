@@ -87,11 +87,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
     /// Returns the next bytes, and whether the source has ended.
     func next(_ byteCount: Int64) async throws(BlobError) -> (bytes: Data, isLast: Bool) {
         try await BlockingPool.reads.value { () throws(BlobError) in
-            do {
-                return try self.read(Int(clamping: byteCount))
-            } catch {
-                throw BlobError(wrapping: error)
-            }
+            try BlobError.wrapping { try self.read(Int(clamping: byteCount)) }
         }
     }
 

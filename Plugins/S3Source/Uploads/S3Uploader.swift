@@ -107,11 +107,7 @@ public struct S3Uploader: Sendable {
     ///
     /// - Throws: The errors of ``S3Source/init(_:options:)`` about settings.
     public init(_ options: S3Source.Options = S3Source.Options()) throws(BlobError) {
-        do {
-            self.init(try S3Store(options, .process))
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        self.init(try BlobError.wrapping { try S3Store(options, .process) })
     }
 
     init(_ store: S3Store) { self.store = store }
@@ -292,13 +288,7 @@ public struct S3Uploader: Sendable {
         of upload: SharedMultipartUpload, _ plan: PartPlan, _ context: BlobContext
     ) async throws(BlobError) -> Bool {
         guard object.byteCount == upload.byteCount else { return false }
-        let source = try await BlockingPool.reads.value { () throws(BlobError) in
-            do {
-                return try source()
-            } catch {
-                throw BlobError(wrapping: error)
-            }
-        }
+        let source = try await BlockingPool.reads.value { () throws(BlobError) in try BlobError.wrapping(source) }
         let job = try S3UploadJob(self, source, Self.address(upload.object), context)
         let info = BlobInfo(byteCount: upload.byteCount, validator: .strong(upload.validator))
         if try await job.isSource(object, plan, info) { return true }

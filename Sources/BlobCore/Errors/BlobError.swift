@@ -211,6 +211,11 @@ public struct BlobError: Error, Equatable, Sendable {
         }
     }
 
+    /// Calls a closure, and throws its errors as ``init(wrapping:)`` makes them.
+    package static func wrapping<Value>(_ body: () throws -> Value) throws(BlobError) -> Value {
+        do { return try body() } catch { throw BlobError(wrapping: error) }
+    }
+
     private init(foreign error: any Error) {
         // Every error has a domain and a number; an `NSError` has its own. The type of an error is asked, as one of
         // another domain can be cast to a `CocoaError`.

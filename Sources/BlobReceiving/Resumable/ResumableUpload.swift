@@ -421,13 +421,11 @@ struct UploadRecord: Codable, Equatable {
 
     /// Replaces the file, and waits until it is on the disk.
     func store(at path: String) throws(BlobError) {
-        do {
+        try BlobError.wrapping {
             let bytes = try JSONEncoder().encode(self)
             let file = try AtomicFile(path: path)
             try bytes.withUnsafeBytes { try file.write($0) }
             try file.commit()
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 }

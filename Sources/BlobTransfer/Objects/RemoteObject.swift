@@ -35,11 +35,7 @@ package final class RemoteObject: Sendable {
         defer { stream.close() }
         let signal = WaitSignal()
         while true {
-            do {
-                if let info = try stream.info { return info }
-            } catch {
-                throw BlobError(wrapping: error)
-            }
+            if let info = try BlobError.wrapping({ try stream.info }) { return info }
             let isReady = Locked(false)
             stream.readiness?.store(
                 BlobWaker {

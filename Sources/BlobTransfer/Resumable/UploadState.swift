@@ -56,7 +56,7 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
 
     /// Replaces the state, and waits until it is on the disk. Makes the folder if it is missing.
     package func store(_ state: State) throws(BlobError) {
-        do {
+        try BlobError.wrapping {
             let separator = self.path.lastIndex(of: "/")
             let folder = separator.map { self.path[..<$0] + "/" } ?? "."
             try FileManager.default.createDirectory(
@@ -69,8 +69,6 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             try encoder.encode(state).withUnsafeBytes { try file.write($0) }
             try file.commit()
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 
@@ -94,12 +92,10 @@ package final class UploadStateLock {
     /// Takes the lock, and makes the folder if it is missing.
     init(path: String, of statePath: String) throws(BlobError) {
         self.path = path
-        do {
+        try BlobError.wrapping {
             try FileManager.default.createDirectory(
                 atPath: URL(fileURLWithPath: path).deletingLastPathComponent().path,
                 withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch {
-            throw BlobError(wrapping: error)
         }
         while true {
             let file = try Descriptor(

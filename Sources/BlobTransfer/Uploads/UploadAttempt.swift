@@ -93,11 +93,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         if events.ending != nil { _ = self.begun.take() }
         if let sent = events.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
         if !events.answer.isEmpty {
-            do {
-                try events.answer.withUnsafeBytes { try self.request.onAnswer?($0) }
-            } catch {
-                throw BlobError(wrapping: error)
-            }
+            try BlobError.wrapping { try events.answer.withUnsafeBytes { try self.request.onAnswer?($0) } }
             self.transfer?.continueAnswer()
         }
         return events.ending

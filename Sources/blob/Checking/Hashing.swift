@@ -17,11 +17,7 @@ final class Hashing {
     /// Returns the digests of a source, in the order of the algorithms.
     func digests(of source: any BlobInputStreamDataSource) throws(BlobError) -> [[UInt8]] {
         self.hashers.all = self.algorithms.map { $0.makeHasher() }
-        do {
-            try self.copier.copy(source)
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        _ = try BlobError.wrapping { try self.copier.copy(source) }
         return self.hashers.all.indices.map { self.hashers.all[$0].finalize() }
     }
 

@@ -95,14 +95,10 @@ struct WebJobTarget: JobTarget {
         options.headers = asking.privateFields.map { ($0.name, $0.value) }
         options.transfers = asking.settings
         guard let object = try? HTTPSource(upload.url, options: options) else { return nil }
-        do {
-            let digests = try [object, source].map { source in
-                try Hashing([.sha256], itemCount: nil, progress: .never, context).digests(of: source)[0]
-            }
-            return digests[0] == digests[1] ? digests[1].hexadecimal : nil
-        } catch {
-            throw BlobError(wrapping: error)
+        let digests = try [object, source].map { (source) throws(BlobError) in
+            try Hashing([.sha256], itemCount: nil, progress: .never, context).digests(of: source)[0]
         }
+        return digests[0] == digests[1] ? digests[1].hexadecimal : nil
     }
 }
 

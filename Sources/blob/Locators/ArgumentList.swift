@@ -106,12 +106,7 @@ final class LineReader {
             }
             if self.rest.startIndex > 0 { self.rest = Array(self.rest)[...] }
             searched = self.rest.endIndex
-            let count: Int
-            do {
-                count = try self.reader.readWaiting(into: self.buffer)
-            } catch {
-                throw BlobError(wrapping: error)
-            }
+            let count = try BlobError.wrapping { try self.reader.readWaiting(into: self.buffer) }
             guard count > 0 else { break }
             self.rest += self.buffer[..<count]
         }

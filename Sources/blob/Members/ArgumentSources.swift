@@ -20,11 +20,8 @@ struct ArgumentSources: Sendable {
     func member(
         _ selector: BlobLocator.Selector, of container: any BlobContainer, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
-        do {
-            return try self.member(selector, container.member(selector, context: context), context) { _ in container }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        let member = try BlobError.wrapping { try container.member(selector, context: context) }
+        return try self.member(selector, member, context) { _ in container }
     }
 
     /// Returns the source of a member as the options have it.
@@ -67,7 +64,7 @@ struct SourceContent {
         looking: ((any BlobInputStreamDataSource) -> BlobContext)? = nil
     ) throws(BlobError) {
         self.source = source
-        do {
+        try BlobError.wrapping {
             while true {
                 let found = try registry.identify(self.source, context: looking?(self.source) ?? context)
                 self.source = found.source
@@ -88,8 +85,6 @@ struct SourceContent {
                     self.source = try decode(self.source, context)
                 }
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 
