@@ -295,7 +295,7 @@ public final class AssetLibrary: Sendable {
         try self.checkCanWrite()
         let facts = FactReader(path: helper, context)
         var count = 0
-        do {
+        try BlobError.wrapping {
             try self.catalogue.forEachOriginal(where: Catalogue.lacksFacts) { original in
                 try context.check()
                 guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else { return }
@@ -305,8 +305,6 @@ public final class AssetLibrary: Sendable {
                 }
                 if isWhole { count += 1 }
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
         if let missing = facts.missing { throw missing }
         return count

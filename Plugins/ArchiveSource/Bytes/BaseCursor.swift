@@ -101,10 +101,6 @@ extension BlobInputStreamDataSource {
 extension BlobReader {
     /// Returns the next bytes, fewer only at the end, without moving past them.
     func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
-        do {
-            return try self.peekWaiting(byteCount).withUnsafeBytes { Array($0) }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        try BlobError.wrapping { try self.peekWaiting(byteCount).withUnsafeBytes { Array($0) } }
     }
 }

@@ -61,7 +61,7 @@ extension AssetLibrary {
 
     private func markMissing() throws(BlobError) -> Int {
         var missing = 0
-        do {
+        try BlobError.wrapping {
             try self.catalogue.forEachOriginal { original in
                 let path = try self.folder.path(ofStored: original.path)
                 let isThere = FileManager.default.fileExists(atPath: path)
@@ -69,8 +69,6 @@ extension AssetLibrary {
                 guard isThere == original.isMissing else { return }
                 try self.catalogue.setState(isThere ? "present" : "missing", ofOriginal: original.id)
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
         return missing
     }

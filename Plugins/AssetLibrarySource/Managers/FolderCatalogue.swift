@@ -48,7 +48,7 @@ struct FolderCatalogue: AssetCatalogue {
     /// Returns the folders with assets in them, by their paths; the assets of the folder itself are in none.
     func collections() throws(BlobError) -> [AssetCollection] {
         var found: [AssetCollection] = []
-        do {
+        try BlobError.wrapping {
             try self.visit { parts, assets in
                 guard !parts.isEmpty, !assets.isEmpty else { return }
                 found.append(
@@ -56,8 +56,6 @@ struct FolderCatalogue: AssetCatalogue {
                         id: Self.id(parts), name: parts.joined(separator: "/"), kind: .folder,
                         itemCount: assets.count))
             }
-        } catch {
-            throw BlobError(wrapping: error)
         }
         return found
     }

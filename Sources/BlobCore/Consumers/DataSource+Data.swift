@@ -12,13 +12,11 @@ extension BlobInputStreamDataSource {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
-        do {
+        return try BlobError.wrapping {
             // Reads up to one byte more than allowed, to tell a blob of the limit's size from a larger one.
             let data = try reader.data(upTo: maximumByteCount < .max ? maximumByteCount + 1 : .max)
             guard data.count <= maximumByteCount else { throw self.tooLong(maximumByteCount) }
             return data
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 
@@ -56,11 +54,7 @@ extension BlobInputStreamDataSource {
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path, context)
-        do {
-            try reader.forEachPiece { try file.write($0) }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        try BlobError.wrapping { try reader.forEachPiece { try file.write($0) } }
         try file.commit()
         return reader.byteOffset
     }

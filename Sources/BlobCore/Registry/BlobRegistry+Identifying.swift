@@ -17,7 +17,7 @@ extension BlobRegistry {
     ) throws(BlobError) -> (provider: BlobProvider?, source: any BlobInputStreamDataSource) {
         let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
-        do {
+        return try BlobError.wrapping {
             let peeked = try self.peek(source, max(extents.max() ?? 0, recognizers), context)
             if let provider = self.providerBySignature(of: peeked.beginning)
                 ?? self.providerByContent(of: peeked.beginning)
@@ -30,8 +30,6 @@ extension BlobRegistry {
                 ?? peeked.info.name.flatMap(self.provider(forFileName:))
                 ?? (peeked.info.isRandomAccess ? self.providerByLookingInto(source, context) : nil)
             return (provider, peeked.source)
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 

@@ -54,11 +54,7 @@ public final class BlobPipe: Sendable {
 
     /// Writes all of `data`, blocking while the pipe is full; see ``write(_:context:)-(UnsafeRawBufferPointer,_)``.
     public func write(_ data: Data, context: BlobContext = BlobContext()) throws(BlobError) {
-        do {
-            try data.withUnsafeBytes { try self.buffer.write($0, context) }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        try BlobError.wrapping { try data.withUnsafeBytes { try self.buffer.write($0, context) } }
     }
 
     /// Writes all of `data`, suspending while the pipe is full.
