@@ -147,6 +147,11 @@ struct PassedChecks {
         let check: String?
         let layer: String
 
+        private enum CodingKeys: String, CodingKey {
+            case byteCount = "byte_count"
+            case check, layer
+        }
+
         var text: String? { self.check.map { "\(self.layer) \($0)" } }
     }
 

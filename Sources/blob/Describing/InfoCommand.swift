@@ -133,7 +133,7 @@ struct LayerFacts {
 
     /// The object `{"layer": "gzip", "members": 3}`, with `_` for spaces and hyphens in names.
     var fields: JSONObject {
-        let facts = self.facts.map { fact -> (name: String, value: (any Encodable)?) in
+        let facts = self.facts.map { fact -> (String, (any Encodable)?) in
             let name = String(fact.name.map { $0 == " " || $0 == "-" ? "_" : $0 })
             return (name, fact.value is Date ? factText(fact.value) : fact.value)
         }

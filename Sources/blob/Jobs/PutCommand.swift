@@ -250,6 +250,11 @@ struct PutPart: Codable {
     /// The token of the source's validator.
     let validator: String
 
+    private enum CodingKeys: String, CodingKey {
+        case locator, upload, part, length, bytes, validator
+        case partSize = "part_size"
+    }
+
     init(_ locator: String, _ upload: SharedMultipartUpload, part: Int, length: Int) {
         (self.locator, self.upload, self.part, self.length) = (locator, upload.identifier, part, Int64(length))
         (self.bytes, self.partSize, self.validator) = (upload.byteCount, upload.partByteCount, upload.validator)
@@ -257,10 +262,9 @@ struct PutPart: Codable {
 
     /// Creates a part from its line; nil for another line, which is a locator.
     init?(line: String) {
-        guard line.hasPrefix("{") else { return nil }
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        guard let part = try? decoder.decode(PutPart.self, from: Data(line.utf8)) else { return nil }
+        guard line.hasPrefix("{"), let part = try? JSONDecoder().decode(PutPart.self, from: Data(line.utf8)) else {
+            return nil
+        }
         self = part
     }
 

@@ -15,11 +15,11 @@ struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
         init?(intValue: Int) { nil }
     }
 
-    private let fields: [(name: String, value: (any Encodable)?)]
+    private let fields: [(String, (any Encodable)?)]
 
-    init(_ fields: [(name: String, value: (any Encodable)?)]) { self.fields = fields }
+    init(_ fields: [(String, (any Encodable)?)]) { self.fields = fields }
 
-    init(dictionaryLiteral elements: (String, (any Encodable)?)...) { self.init(elements.map { ($0, $1) }) }
+    init(dictionaryLiteral elements: (String, (any Encodable)?)...) { self.init(elements) }
 
     func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: Name.self)
@@ -27,7 +27,7 @@ struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// Returns a value as one line of JSON, with names in snake case.
+/// Returns a value as one line of JSON.
 func jsonLine(_ value: some Encodable) throws -> String {
     printableJSON(String(decoding: try lineEncoder.encode(value), as: UTF8.self))
 }
@@ -35,7 +35,6 @@ func jsonLine(_ value: some Encodable) throws -> String {
 private let lineEncoder = {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.dateEncodingStrategy = .iso8601
     return encoder
 }()
