@@ -34,23 +34,23 @@ import Testing
             }
 
             // The first FAIL_OPENS openings of the file at FAIL_PATH.
-            static int opened(const char *path, int flags, va_list more) {
+            static int opened(int folder, const char *path, int flags, va_list more) {
                 static int calls;
                 if (getenv("FAIL_PATH") && strcmp(path, getenv("FAIL_PATH")) == 0 && calls++ < number("FAIL_OPENS")) {
                     errno = EMFILE;
                     return -1;
                 }
-                return syscall(SYS_openat, AT_FDCWD, path, flags, va_arg(more, int));
+                return syscall(SYS_openat, folder, path, flags, va_arg(more, int));
             }
-            int open64(const char *path, int flags, ...) {
+            int openat64(int folder, const char *path, int flags, ...) {
                 va_list more;
                 va_start(more, flags);
-                return opened(path, flags, more);
+                return opened(folder, path, flags, more);
             }
-            int open(const char *path, int flags, ...) {
+            int openat(int folder, const char *path, int flags, ...) {
                 va_list more;
                 va_start(more, flags);
-                return opened(path, flags, more);
+                return opened(folder, path, flags, more);
             }
             """#
         try folder.write(code, to: "shim.c")
