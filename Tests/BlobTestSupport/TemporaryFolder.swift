@@ -102,6 +102,27 @@ package final class TemporaryFolder: Sendable {
         return self.path(name)
     }
 
+    /// Makes a folder, and those that it is in.
+    package func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: self.path(name), withIntermediateDirectories: true)
+    }
+
+    /// Runs a program in the folder to its end; blocks.
+    ///
+    /// - Throws: ``BlobError``, when its exit status is not 0.
+    @discardableResult package func run(_ program: String, _ arguments: [String]) throws -> FinishedProcess {
+        let process = try FinishedProcess(program, arguments, in: self.url)
+        guard process.status == 0 else { throw BlobError(.internalError, "\(program) failed: \(process.errors)") }
+        return process
+    }
+
+    @discardableResult package func run(_ program: String, _ arguments: String...) throws -> FinishedProcess {
+        try self.run(program, arguments)
+    }
+
+    /// The content of a file.
+    package func bytes(_ name: String) throws -> [UInt8] { try readFile(self.path(name)) }
+
     /// The content of a file as text; nil when there is none.
     package func read(_ name: String) -> String? {
         FileManager.default.contents(atPath: self.path(name)).map { String(decoding: $0, as: UTF8.self) }
