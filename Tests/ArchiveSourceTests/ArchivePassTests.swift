@@ -67,8 +67,8 @@ import Testing
         for name in 0..<20 {
             try folder.write((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &numbers) }, to: "\(name)")
         }
-        _ = try FinishedProcess("tar", ["-cf", "x.tar"] + (0..<20).map(String.init), in: folder.url)
-        _ = try FinishedProcess("xz", ["--block-size=100000", "x.tar"], in: folder.url)
+        try folder.run("tar", ["-cf", "x.tar"] + (0..<20).map(String.init))
+        try folder.run("xz", "--block-size=100000", "x.tar")
         let compressed = CountedSource(FileSource(path: folder.url("x.tar.xz").path))
         let names = [13, 2, 19, 7, 0, 11]
         try await onThread { () throws in

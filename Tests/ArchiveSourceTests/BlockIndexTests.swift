@@ -88,17 +88,9 @@ import Testing
         #expect(try BlockIndex(decoding: encoded(16, 18)).points.places == places)
     }
 
-    /// The bytes from an offset on, and the code of the error that ends them.
-    private func outcome(_ source: DecompressedSource, at offset: Int) -> (bytes: [UInt8], code: BlobError.Code?) {
-        var bytes: [UInt8] = []
-        do {
-            let reader = try source.open(at: Int64(offset))
-            defer { reader.close() }
-            while case let piece = try read(reader), !piece.isEmpty { bytes += piece }
-            return (bytes, nil)
-        } catch {
-            return (bytes, BlobError(wrapping: error).code)
-        }
+    /// The bytes from an offset on, and the error that ends them.
+    private func outcome(_ source: DecompressedSource, at offset: Int) -> ReadingOutcome {
+        ReadingOutcome(source, at: Int64(offset))
     }
 
     @Test(arguments: Sample.many)
@@ -155,8 +147,7 @@ import Testing
             #expect(try files.source().buildIndex(BlobContext()))
             let index = try files.index()
             for place in index.indices {
-                var damaged = index
-                damaged[place] ^= 1 << UInt8(place % 8)
+                let damaged = index.flipping(1 << UInt8(place % 8), at: place)
                 for bytes in [damaged, index.prefix(place)] {
                     try files.setIndex(bytes)
                     let outcome = self.outcome(files.source(), at: offset)
@@ -254,8 +245,7 @@ import Testing
         for count in bytes.indices {
             #expect(throws: BlobError.self) { try BlockIndex(decoding: Array(bytes.prefix(count))) }
             for bit in 0..<8 {
-                var changed = bytes
-                changed[count] ^= 1 << UInt8(bit)
+                let changed = bytes.flipping(1 << UInt8(bit), at: count)
                 guard let index = try? BlockIndex(decoding: changed) else { continue }
                 #expect(index.encoded == changed)
             }

@@ -12,13 +12,8 @@ import Testing
         let error = try await onThread {
             var context = BlobContext()
             context.eventSink = { event in events.withLock { $0.append(event) } }
-            let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc, isolation: isolation)
-            do {
-                try archive.forEachMember(context) { _ in true }
-                return nil as BlobError?
-            } catch {
-                return BlobError(wrapping: error)
-            }
+            return ArchiveContainer(MemorySource(WARCTests.archive), format: .warc, isolation: isolation)
+                .listing(context).error
         }
         return (error, events.withLock { $0 })
     }

@@ -78,12 +78,9 @@ import Testing
             let right = BlobContext(password: "outer")
             let container = try Self.container("\(Self.locked)#many.tar", right)
             try Self.expectLocked(right) { context in
-                var names: [[UInt8]] = []
-                try container.forEachMember(context) {
-                    names.append($0.name)
-                    return true
-                }
-                return names
+                let (members, error) = container.listing(context)
+                if let error { throw error }
+                return members
             }
             try Self.expectLocked(right) {
                 try container.member(.name("two"), context: $0).data(upTo: 9, context: $0)

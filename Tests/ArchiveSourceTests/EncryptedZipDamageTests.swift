@@ -25,8 +25,7 @@ import Testing
         let range = Self.data(bytes)
         try await onThread {
             for place in range {
-                var damaged = bytes
-                damaged[place] ^= 1 << UInt8(place % 8)
+                let damaged = bytes.flipping(1 << UInt8(place % 8), at: place)
                 let error = zip(damaged).failure(.index(0), BlobContext(password: "secret"))
                 // The authentication code is over all bytes, and libarchive is given the check in two of them.
                 #expect(error != nil, "\(place)")
@@ -42,8 +41,7 @@ import Testing
         // 7-Zip leaves out the checksum here.
         let bytes = try Fixture.bytes("7zip-aes256-stored.zip")
         let place = try #require(bytes.range(of: Data("short".utf8))).upperBound + 11 + 18 + 100
-        var damaged = bytes
-        damaged[place] ^= 1
+        let damaged = bytes.flipping(at: place)
         let error = zip(damaged).failure(.name("short"), BlobContext(password: "secret"))
         #expect(error?.code == .checksumMismatch)
         #expect(error?.message.contains("authentication code") == true, "\(String(describing: error))")
@@ -56,8 +54,7 @@ import Testing
         try await onThread {
             for place in bytes.indices {
                 for flip in [UInt8(1) << UInt8(place % 8), 0xFF] {
-                    var damaged = bytes
-                    damaged[place] ^= flip
+                    let damaged = bytes.flipping(flip, at: place)
                     let data = try? zip(damaged).data(.name("short"), password: password)
                     #expect(data == nil || data == Fixture.short, "\(file) \(place)")
                 }

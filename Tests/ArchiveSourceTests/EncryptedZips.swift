@@ -6,9 +6,7 @@ import Foundation
 
 /// The encrypted zips that are stored with these tests; see Fixtures/README.md.
 enum Fixture {
-    static func url(_ name: String) -> URL {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures/\(name)")
-    }
+    static func url(_ name: String) -> URL { fixture(name, of: "ArchiveSourceTests") }
 
     static func bytes(_ name: String) throws -> Data { try Data(contentsOf: self.url(name)) }
 

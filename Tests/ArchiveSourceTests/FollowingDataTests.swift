@@ -12,14 +12,8 @@ import Testing
         _ source: any BlobInputStreamDataSource, _ format: ArchiveFormat
     ) async throws -> (names: [String], code: BlobError.Code?) {
         try await onThread {
-            var names: [String] = []
-            let code = codeThrown {
-                try ArchiveContainer(source, format: format).forEachMember(BlobContext()) {
-                    names.append($0.printableName)
-                    return true
-                }
-            }
-            return (names, code)
+            let (members, error) = ArchiveContainer(source, format: format).listing()
+            return (members.map(\.printableName), error?.code)
         }
     }
 

@@ -135,7 +135,7 @@ enum Made {
         open('streamed.zip', 'wb').write(once.bytes)
         with zipfile.ZipFile('zip64.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
             with archive.open('one', 'w', force_zip64=True) as member: member.write(text)
-            for i in range(69999): archive.writestr('%d' % i, b'')
+            for i in range(69999): archive.writestr('%d' % i, b'%d' % i, zipfile.ZIP_STORED)
             archive.writestr('last', b'the last')
         with zipfile.ZipFile('kinds.zip', 'w') as archive:
             def special(name, mode, content, time):

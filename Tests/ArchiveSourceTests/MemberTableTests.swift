@@ -65,8 +65,7 @@ import Testing
         let bytes = try Self.table(records).bytes
         for count in 0..<bytes.count { #expect(throws: BlobError.self) { try MemberTable(Array(bytes.prefix(count))) } }
         for bit in 0..<(8 * bytes.count) {
-            var damaged = bytes
-            damaged[bit / 8] ^= 1 << (bit % 8)
+            let damaged = bytes.flipping(bit: bit)
             // Checksums of the index file tell; here it is only not to trap or go on for ever.
             guard let table = try? MemberTable(damaged) else { continue }
             for record in [records[0], records[69]] { _ = try? table.records(named: record.member.name) }
@@ -261,8 +260,7 @@ import Testing
     }
 
     private static func fixture(_ name: String) throws -> Data {
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
-        return try GzipSource(FileSource(path: fixtures.appendingPathComponent(name).path)).data(upTo: 1 << 22)
+        try GzipSource(FileSource(path: Fixture.url(name).path)).data(upTo: 1 << 22)
     }
 
     private static func table(_ records: [MemberTable.Record]) throws -> MemberTable {

@@ -44,10 +44,7 @@ import Testing
         try await onThread {
             for place in places {
                 for bit in 0..<8 {
-                    var damaged = bytes
-                    damaged[place] ^= 1 << bit
-                    let changed = damaged
-                    let source = DecompressedSource(MemorySource(changed), format: .xz)
+                    let source = DecompressedSource(MemorySource(bytes.flipping(1 << bit, at: place)), format: .xz)
                     let error = #expect(throws: BlobError.self) { try source.data(upTo: 1 << 20) }
                     #expect(error?.code != .misbehavingPlugin)
                 }

@@ -31,10 +31,8 @@ import Testing
             command -v 7z >/dev/null && 7z a -bso0 lzma.7z zeros && 7z a -bso0 -m0=ppmd ppmd.7z zeros
             exit 0
             """
-        for (program, arguments) in [("python3", ["-c", script]), ("sh", ["-c", tools])] {
-            let process = try FinishedProcess(program, arguments, in: folder.url)
-            guard process.status == 0 else { throw BlobError(.internalError, process.errors) }
-        }
+        try folder.run("python3", "-c", script)
+        try folder.run("sh", "-c", tools)
         return folder
     }
 

@@ -51,14 +51,25 @@ extension ArchiveContainer {
 
     func data(_ name: String) async throws -> Data { try await self.data(.name(name)) }
 
-    /// All of its members.
-    func members() async throws -> [BlobMember] {
-        try await onThread {
-            var members: [BlobMember] = []
-            try self.forEachMember(BlobContext()) {
+    /// The members up to an error, and that error; blocks.
+    func listing(_ context: BlobContext = BlobContext()) -> (members: [BlobMember], error: BlobError?) {
+        var members: [BlobMember] = []
+        do {
+            try self.forEachMember(context) {
                 members.append($0)
                 return true
             }
+            return (members, nil)
+        } catch {
+            return (members, BlobError(wrapping: error))
+        }
+    }
+
+    /// All of its members.
+    func members() async throws -> [BlobMember] {
+        try await onThread {
+            let (members, error) = self.listing()
+            if let error { throw error }
             return members
         }
     }

@@ -8,7 +8,7 @@ import Testing
 /// What several reads of one 7z cost, and the members that are found without libarchive.
 @Suite struct SevenZipFolderReuseTests {
     private static func solid() throws -> CountedSource {
-        CountedSource(MemorySource(try EncryptedSevenZipTests.fixture("solid.7z")))
+        CountedSource(MemorySource(try Fixture.bytes("solid.7z")))
     }
 
     private static func read(_ archive: BlobArchive, _ name: String) throws -> Data {
@@ -75,7 +75,7 @@ import Testing
 
     @Test func aDecoderThatIsKeptHoldsNoBaseOpen() async throws {
         try await onThread { () throws in
-            let bytes = try EncryptedSevenZipTests.fixture("solid.7z")
+            let bytes = try Fixture.bytes("solid.7z")
             let source = ObservedSource(MemorySource(bytes))
             let archive = BlobArchive(source, format: .sevenzip)
             #expect(try Self.read(archive, "a.txt") == EncryptedSevenZipTests.first)

@@ -9,7 +9,7 @@ import Testing
 /// Coders of 7z that libarchive does not know, and windows over the default limit. Fixtures/README.md has the commands.
 @Suite struct SevenZipMethodTests {
     private static func fixture(_ name: String) throws -> MemorySource {
-        MemorySource(try EncryptedSevenZipTests.fixture(name), validator: .strong(name))
+        MemorySource(try Fixture.bytes(name), validator: .strong(name))
     }
 
     private static let numbers = Data((1...5000).map { "\($0)\n" }.joined().utf8)
@@ -17,7 +17,7 @@ import Testing
     @Test(arguments: ["arm64.7z", "arm64-copy.7z", "arm64-secret.7z"])
     func membersBehindTheFilterOfARM64AreRead(file: String) async throws {
         guard BranchDecoder.isAvailable(0x0A) else { return }
-        let context = EncryptedSevenZipTests.context("secret")
+        let context = BlobContext(password: "secret")
         try await onThread {
             let archive = ArchiveContainer(try Self.fixture(file), format: .sevenzip)
             func read(_ name: String) throws -> Data {
@@ -27,7 +27,7 @@ import Testing
             for _ in 0..<2 {
                 #expect(try read("numbers") == Self.numbers)
                 #expect(try read("a.txt") == Self.text)
-                #expect(try read("code") == EncryptedSevenZipTests.fixture("arm64.code"))
+                #expect(try read("code") == Fixture.bytes("arm64.code"))
                 #expect(try read("empty").isEmpty)
             }
             let part = try archive.member(.name(Array("numbers".utf8)), context: context).slice(20_000...)
@@ -37,7 +37,7 @@ import Testing
 
     @Test func aDamagedMemberBehindAFilterIsAnError() async throws {
         guard BranchDecoder.isAvailable(0x0A) else { return }
-        var bytes = try EncryptedSevenZipTests.fixture("arm64-copy.7z")
+        var bytes = try Fixture.bytes("arm64-copy.7z")
         bytes[100] ^= 1
         let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
         let names = ["a.txt", "code", "numbers"]
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func aZstandardStreamWithALargeWindowIsCheckedToItsEnd() async throws {
-        let bytes = try EncryptedSevenZipTests.fixture("window.zst")
+        let bytes = try Fixture.bytes("window.zst")
         try await onThread {
             var context = BlobContext()
             context.memoryLimit = 256 << 20

@@ -37,43 +37,24 @@ import Testing
         for (index, count) in counts.enumerated() {
             try folder.write(Array(makeContent(count + index).suffix(count)), to: "\(index)")
         }
-        let names = counts.indices.map(String.init)
-        let made = try FinishedProcess("tar", ["-C", folder.path, "-cf", folder.path("a.tar")] + names)
-        try #require(made.status == 0, "\(made.errors)")
-        let bytes = try Data(contentsOf: folder.url("a.tar"))
+        try folder.run("tar", ["-cf", "a.tar"] + counts.indices.map(String.init))
+        let bytes = try folder.bytes("a.tar")
         try await onThread {
             let archive = BlobArchive(MemorySource(bytes), format: .tar)
-            var found: [Data] = []
+            var found: [[UInt8]] = []
             try archive.forEachSource(isWhole: true, BlobContext()) { _, source in
-                let (content, error) = try Self.read(source, capacity)
-                #expect(error == nil)
-                found.append(content)
+                let outcome = ReadingOutcome(source, inPiecesOf: capacity)
+                #expect(outcome.error == nil)
+                found.append(outcome.bytes)
             }
-            #expect(found == counts.enumerated().map { Data(makeContent($1 + $0).suffix($1)) })
+            #expect(found == counts.enumerated().map { Array(makeContent($1 + $0).suffix($1)) })
             // The last member, cut off within the bytes that are not in the buffer.
             let place = try #require(try archive.members().last).index
             let cut = BlobArchive(MemorySource(bytes.prefix(bytes.count - 100_000)), format: .tar)
-            let (content, error) = try Self.read(cut.source(.index(place)), capacity)
-            #expect(error?.code == .truncated)
-            #expect(found[place].starts(with: content) && content.count > 190_000)
+            let outcome = ReadingOutcome(try cut.source(.index(place)), inPiecesOf: capacity)
+            #expect(outcome.code == .truncated)
+            #expect(found[place].starts(with: outcome.bytes) && outcome.bytes.count > 190_000)
         }
-    }
-
-    /// Reads the bytes of a source with a buffer of `capacity` bytes, up to an error.
-    private static func read(
-        _ source: any BlobInputStreamDataSource, _ capacity: Int
-    ) throws -> (content: Data, error: BlobError?) {
-        let reader = try source.open()
-        defer { reader.close() }
-        var (content, buffer) = (Data(), [UInt8](repeating: 0, count: capacity))
-        do {
-            while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
-                content.append(contentsOf: buffer[..<count])
-            }
-        } catch {
-            return (content, BlobError(wrapping: error))
-        }
-        return (content, nil)
     }
 
     @Test(arguments: [ArchiveIsolation.helper, .inProcess])

@@ -10,11 +10,15 @@ import Testing
     @Test(arguments: [false, true])
     func theSumOfACpioIsCheckedAtTheEndOfTheMember(isByteByByte: Bool) async throws {
         let bytes = try await Made.archive("sums.cpio")
-        let source: any BlobInputStreamDataSource = isByteByByte ? OneByteSource(bytes: bytes) : MemorySource(bytes)
-        let archive = ArchiveContainer(source, format: .cpio)
-        #expect(try await archive.data("right") == Made.data(300_000))
+        func archive(_ bytes: Data) -> ArchiveContainer {
+            ArchiveContainer(isByteByByte ? OneByteSource(bytes: bytes) : MemorySource(bytes), format: .cpio)
+        }
+        #expect(try await archive(bytes).data("right") == Made.data(300_000))
+        // The others alone, so that the first, which is long, is read once.
+        let second = try #require(bytes.range(of: Data("070702".utf8), in: 1..<bytes.count)).lowerBound
+        let archive = archive(bytes[second...])
         #expect(try await archive.code("wrong") == .checksumMismatch)
-        #expect(try await archive.code(.index(1)) == .checksumMismatch)
+        #expect(try await archive.code(.index(0)) == .checksumMismatch)
         for name in ["first", "second"] { #expect(try await archive.data(name) == Data("both".utf8)) }
         #expect(try await archive.data(String(repeating: "n", count: 5000)) == Data("long".utf8))
         #expect(try await archive.data("last") == Data())
@@ -33,9 +37,7 @@ import Testing
         let bytes = try await Made.archive("sums.cpio")
         let start = try #require(bytes.range(of: Data("long".utf8))).lowerBound
         for offset in start..<(start + 4) {
-            var damaged = bytes
-            damaged[offset] ^= 1
-            let archive = ArchiveContainer(MemorySource(damaged), format: .cpio)
+            let archive = ArchiveContainer(MemorySource(bytes.flipping(at: offset)), format: .cpio)
             #expect(try await archive.code(.index(4)) == .checksumMismatch)
         }
     }

@@ -19,7 +19,7 @@ import Testing
         for (file, content) in [("before", Data("1".utf8)), (name, bytes), ("last", Data("2".utf8))] {
             try content.write(to: folder.url(file))
         }
-        _ = try FinishedProcess("tar", ["-cf", "x.tar", "before", name, "last"], in: folder.url)
+        try folder.run("tar", "-cf", "x.tar", "before", name, "last")
         return try Data(contentsOf: folder.url("x.tar"))
     }
 
@@ -34,7 +34,7 @@ import Testing
                 archive.write('large')
                 archive.write('a.txt', compress_type=zipfile.ZIP_DEFLATED)
             """
-        _ = try FinishedProcess("python3", ["-c", script], in: folder.url)
+        try folder.run("python3", "-c", script)
         return try Data(contentsOf: folder.url("x.zip"))
     }
 
@@ -94,7 +94,7 @@ import Testing
             let folder = try TemporaryFolder()
             let path = folder.path("x.tar.gz")
             try Self.tar("in.zip", Self.storedZip(Self.large)).write(to: folder.url("x.tar"))
-            _ = try FinishedProcess("gzip", ["-n", "x.tar"], in: folder.url)
+            try folder.run("gzip", "-n", "x.tar")
             let file = CountedSource(FileSource(path: path))
             let gzip = GzipSource(file, index: .file(folder.path("index")))
             #expect(try gzip.buildIndex(BlobContext()))

@@ -91,8 +91,7 @@ import Testing
 
     @Test func aLayerThatFailsOrIsLeftReportsNothing() async throws {
         try await onThread { () throws in
-            var bytes = Self.frame
-            bytes[bytes.count - 1] ^= 1
+            let bytes = Self.frame.flipping(at: Self.frame.count - 1)
             for base in [SequentialSource(Data(bytes)), MemorySource(Data(bytes))] as [any BlobInputStreamDataSource] {
                 let events = Locked(0)
                 let context = BlobContext(eventSink: { _ in events.withLock { $0 += 1 } })
@@ -121,7 +120,7 @@ import Testing
             for name, method in (('s.zip', 0), ('d.zip', 8), ('l.zip', 14)):
                 with zipfile.ZipFile(name, 'w', method) as archive: archive.writestr('a', b'hello')
             """
-        _ = try FinishedProcess("python3", ["-c", script], in: folder.url)
+        try folder.run("python3", "-c", script)
         try await onThread { () throws in
             let name = BlobLocator.Selector.name(Array("a".utf8))
             let file = { FileSource(path: folder.path($0)) }

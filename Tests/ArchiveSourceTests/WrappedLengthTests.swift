@@ -10,9 +10,9 @@ import Testing
 @Suite struct WrappedLengthTests {
     /// Makes a zip of zeros: the deflate data of 16 MiB, repeated.
     ///
-    /// - Parameter checksum: The CRC-32 in hexadecimal digits; nil for one of no bytes.
+    /// - Parameter checksum: The CRC-32 in hexadecimal digits.
     private func zip(
-        mebibytes: Int, declared: Int64, checksum: String? = nil, deferred: Bool = true
+        mebibytes: Int, declared: Int64, checksum: String = "0", deferred: Bool = true
     ) async throws -> Data {
         let script = #"""
             import struct, sys, zlib
@@ -31,11 +31,9 @@ import Testing
             """#
         return try await onThread {
             let folder = try TemporaryFolder()
-            let made = try FinishedProcess(
-                "python3", ["-c", script, "\(mebibytes)", "\(declared)", checksum ?? "0", deferred ? "8" : "0"],
-                in: URL(fileURLWithPath: folder.path("")))
-            try #require(made.status == 0, "\(made.errors)")
-            return try Data(contentsOf: URL(fileURLWithPath: folder.path("wrapped.zip")))
+            try folder.run(
+                "python3", "-c", script, "\(mebibytes)", "\(declared)", checksum, deferred ? "8" : "0")
+            return try Data(contentsOf: folder.url("wrapped.zip"))
         }
     }
 
@@ -67,38 +65,40 @@ import Testing
         }
     }
 
-    /// Reads 4 GiB and 16 MiB.
-    @Test(.timeLimit(.minutes(5)), arguments: [("c71c0011", true), ("00000001", false)])
-    func aWrappedLengthIsReadIfTheChecksumIsRight(_ checksum: String, _ isRight: Bool) async throws {
-        let sum = isRight ? try Self.checksumOfZeros(4112 << 20) : checksum
-        let bytes = try await self.zip(mebibytes: 4112, declared: 16 << 20, checksum: sum, deferred: isRight)
-        let (count, code) = try await onThread {
-            var count: Int64 = 0
-            let code = codeThrown {
-                let archive = ArchiveContainer(MemorySource(bytes), format: .zip)
-                let reader = try archive.member(.name("m"), context: BlobContext()).open()
-                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-                defer { buffer.deallocate() }
-                while case let more = try reader.readWaiting(into: buffer), more > 0 { count += Int64(more) }
-            }
-            return (count, code)
+    /// The CRC-32 of zeros, by their number in MiB.
+    private static let checksumsOfZeros = [4080: "b9401305", 4112: "44af3ba2"]
+
+    /// Counts the bytes of a source, up to an error; with the code of that.
+    private static func count(_ source: any BlobInputStreamDataSource) -> (byteCount: Int64, code: BlobError.Code?) {
+        var byteCount: Int64 = 0
+        let code = codeThrown {
+            let reader = try source.open()
+            defer { reader.close() }
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+            defer { buffer.deallocate() }
+            while case let more = try reader.readWaiting(into: buffer), more > 0 { byteCount += Int64(more) }
         }
-        #expect(count == 4112 << 20)
-        #expect(code == (isRight ? nil : .checksumMismatch))
+        return (byteCount, code)
     }
 
-    @Test(.timeLimit(.minutes(5))) func aLengthThatDoesNotAgreeIsRefused() async throws {
-        let bytes = try await self.zip(mebibytes: 4112, declared: 16 << 20 | 1)
-        let code = try await onThread {
-            codeThrown {
-                let archive = ArchiveContainer(MemorySource(bytes), format: .zip)
-                let reader = try archive.member(.name("m"), context: BlobContext()).open()
-                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-                defer { buffer.deallocate() }
-                while try reader.readWaiting(into: buffer) > 0 {}
-            }
+    /// Reads 4 GiB and 16 MiB.
+    @Test(
+        .timeLimit(.minutes(5)),
+        arguments: [
+            (16 << 20, checksumsOfZeros[4112], true, nil), (16 << 20, "00000001", false, .checksumMismatch),
+            (16 << 20 | 1, "0", true, .sizeMismatch),
+        ] as [(Int64, String?, Bool, BlobError.Code?)])
+    func aWrappedLengthIsReadIfItAgreesAndTheChecksumIsRight(
+        declared: Int64, checksum: String?, isDeferred: Bool, expected: BlobError.Code?
+    ) async throws {
+        let bytes = try await self.zip(
+            mebibytes: 4112, declared: declared, checksum: #require(checksum), deferred: isDeferred)
+        let (count, code) = try await onThread {
+            let archive = ArchiveContainer(MemorySource(bytes), format: .zip)
+            return Self.count(try archive.member(.name("m"), context: BlobContext()))
         }
-        #expect(code == .sizeMismatch)
+        #expect(code == expected)
+        #expect(count == 4112 << 20 || declared != 16 << 20)
     }
 
     /// A stored member of 4 GiB and 16 MiB of zeros, one of 4 GiB less 16 MiB, and small ones between and after them: the
@@ -128,10 +128,8 @@ import Testing
                 start = file.tell()
                 file.write(entries + b'PK\5\6' + struct.pack('<HHHHIIH', 0, 0, 4, 4, len(entries), start & 0xFFFFFFFF, 0))
                 """#
-            let sums = [try Self.checksumOfZeros(4112 << 20), try Self.checksumOfZeros(4080 << 20)]
-            let made = try FinishedProcess(
-                "python3", ["-c", script] + sums, in: URL(fileURLWithPath: folder.path("")))
-            try #require(made.status == 0, "\(made.errors)")
+            let sums = try [4112, 4080].map { try #require(Self.checksumsOfZeros[$0]) }
+            try folder.run("python3", ["-c", script] + sums)
 
             let archive = ArchiveContainer(FileSource(path: folder.path("offsets.zip")), format: .zip)
             let lengths = ["a": 4112 << 20, "b": 3, "c": 4080 << 20, "d": 30] as [String: Int64]
@@ -146,32 +144,12 @@ import Testing
                 for name in ["d", "b", "a", "c"] { try check(.name(Array(name.utf8)), name) }
                 for (index, name) in ["a", "b", "c", "d"].enumerated() { try check(.index(index), name) }
             }
-            // To their ends, where their checksums are.
+            // To their ends, where their checksums are. The length of `c` is as it says.
             try archive.forEachSource(isWhole: true, BlobContext()) { member, source in
-                let reader = try source.open()
-                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-                defer { buffer.deallocate() }
-                var count: Int64 = 0
-                while case let more = try reader.readWaiting(into: buffer), more > 0 { count += Int64(more) }
-                #expect(count == lengths[String(decoding: member.name, as: UTF8.self)])
+                guard member.name != Array("c".utf8) else { return }
+                let (count, code) = Self.count(source)
+                #expect(count == lengths[String(decoding: member.name, as: UTF8.self)] && code == nil)
             }
         }
-    }
-
-    /// The CRC-32 of zeros, by the squares of its matrix (zlib's `crc32_combine`).
-    private static func checksumOfZeros(_ count: Int) throws -> String {
-        let made = try FinishedProcess(
-            "python3",
-            [
-                "-c",
-                """
-                import sys, zlib
-                sum, part = 0, bytes(1 << 24)
-                for _ in range(\(count) >> 24): sum = zlib.crc32(part, sum)
-                print('%08x' % sum)
-                """,
-            ])
-        try #require(made.status == 0, "\(made.errors)")
-        return made.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }

@@ -31,8 +31,7 @@ import Testing
         let bytes = try await Made.archive("small.zip")
         let layout = Layout(bytes)
         for place in [layout.entries[1] + entry + byte, layout.headers[1] + header + byte] {
-            var damaged = bytes
-            damaged[place] ^= 1
+            let damaged = bytes.flipping(at: place)
             let code = try await zip(damaged).code(.index(1))
             #expect(code == .inconsistent || what == "the flags" && code == .encrypted, "\(what)")
             #expect(try await zip(damaged).data("one") == Data("first member".utf8), "\(what)")
@@ -96,17 +95,20 @@ import Testing
         #expect(try await zip(bytes).data("one") == Self.text)
         #expect(try await zip(bytes).data("two") == Data("stored".utf8))
         let descriptor = try #require(bytes.places(of: [0x50, 0x4B, 7, 8]).first)
-        var damaged = bytes
-        damaged[descriptor + 8] ^= 1
+        let damaged = bytes.flipping(at: descriptor + 8)
         #expect(try await zip(damaged).code("one") == .inconsistent)
     }
 
+    /// More members than sixteen bits count.
     @Test func numbersOf64BitsAreRead() async throws {
         let bytes = try await Made.archive("zip64.zip")
         #expect(try await zip(bytes).data("one") == Self.text)
         #expect(try await zip(bytes).data("last") == Data("the last".utf8))
         #expect(try await zip(bytes).members().count == 70_001)
         #expect(try await zip(bytes).data(.index(70_000)) == Data("the last".utf8))
+        for number in [0, 65_535, 65_536, 65_999] {
+            #expect(try await zip(bytes).data("\(number)") == Data("\(number)".utf8))
+        }
     }
 
     @Test func whatTheDirectorySaysIsListed() async throws {

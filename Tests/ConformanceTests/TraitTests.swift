@@ -15,8 +15,7 @@ import Testing
     }
 
     @Test func anEncryptedMemberIsUnsupported() throws {
-        let archive = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("ArchiveSourceTests/Fixtures/aes-bzip2.7z").path
+        let archive = fixture("aes-bzip2.7z", of: "ArchiveSourceTests").path
         let source = try BlobRegistry.standard.source(for: "\(archive)#a.txt")
         var context = BlobContext()
         context.password = { _ in "secret" }
