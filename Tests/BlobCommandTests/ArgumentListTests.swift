@@ -9,11 +9,11 @@ import Testing
 
     init() throws {
         self.folder = try TemporaryFolder()
-        for name in ["a", "b", "c", "d", "-x"] { try self.folder.write(name, to: name) }
+        for name in ["a", "b", "c", "d", "-x", "-F"] { try self.folder.write(name, to: name) }
     }
 
     private func launch(_ arguments: String...) -> Launch {
-        Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }
+        Launch(arguments).inFolder(self.folder)
     }
 
     @Test(arguments: [
@@ -22,20 +22,21 @@ import Testing
     ])
     func namesStandBetweenOptions(_ line: String) throws {
         let arguments = ["cat"] + line.split(separator: " ").map(String.init)
-        expect(try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run(), prints: "abcd")
+        expect(try Launch(arguments).inFolder(self.folder).run(), prints: "abcd")
     }
 
     @Test func standardInputIsAmongThem() throws {
         for line in ["- b c", "a - c", "a b -"] {
             let arguments = ["cat"] + line.split(separator: " ").map(String.init)
-            let outcome = try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }
-                .run(input: Array("IN".utf8))
+            let outcome = try Launch(arguments).inFolder(self.folder).run(input: Array("IN".utf8))
             expect(outcome, prints: line.replacing("-", with: "IN").replacing(" ", with: ""))
         }
     }
 
     @Test func namesBehindTheTerminatorMayBeginWithAHyphen() throws {
         expect(try self.launch("cat", "a", "--", "-x", "b").run(), prints: "a-xb")
+        // Also where one looks like an option of another command.
+        expect(try self.launch("cat", "--", "-F", "a", "-F", "a").run(), prints: "-Fa-Fa")
     }
 
     @Test func aCommandSeesThemAll() throws {
@@ -51,16 +52,10 @@ import Testing
     @Test func tenThousandNamesTakeSecondsAtMost() throws {
         let launch = Launch(["cat", "--progress", "never"] + Array(repeating: "a", count: 10_000))
         let start = ContinuousClock.now
-        let outcome = try launch.with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+        let outcome = try launch.inFolder(self.folder).run()
         expect(outcome, prints: String(repeating: "a", count: 10_000))
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
-    @Test func wordsBehindTheTerminatorAreNames() throws {
-        let folder = try TemporaryFolder()
-        for name in ["-F", "a"] { try folder.write(name, to: name) }
-        let launch = Launch("cat", "--", "-F", "a", "-F", "a").with { $0.prelude = "cd '\(folder.path)'" }
-        expect(try launch.run(), prints: "-Fa-Fa")
-    }
 }
 #endif

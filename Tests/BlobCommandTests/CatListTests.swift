@@ -50,13 +50,12 @@ import Testing
         try self.folder.write("return", to: "c\r")
         let list = self.list(" x ", "c\r") + [0xFF, 0x0A]
         try self.folder.write(list, to: "list")
-        let launch = Launch("cat", "--from-file", "list").with { $0.prelude = "cd '\(self.folder.path)'" }
+        let launch = Launch("cat", "--from-file", "list").inFolder(self.folder)
         expect(try launch.run(), prints: "spacesreturnraw")
     }
 
     @Test func membersOfSharedArchivesArePrintedInOrder() throws {
-        let tar = self.folder.path("x.tar")
-        _ = try Launch("-cf", tar, "-C", self.folder.path, "a", "b").with { $0.program = "/usr/bin/tar" }.run()
+        let tar = try self.folder.pack(["a", "b"], into: "x.tar")
         let list = self.list("\(tar)#b", "\(tar)#a", self.first, "\(tar)#@1", "tar+file://\(tar)#b", "\(tar)#b")
         expect(try self.run("--from-file", list), prints: "worldhello hello worldworldworld")
         let missing = try self.run("--from-file", self.list("\(tar)#a", "\(tar)#c", "\(tar)#b"))
@@ -66,11 +65,8 @@ import Testing
 
     /// A gzip with a wrong checksum at its end, around a tar whose members are right.
     private func damagedArchive() throws -> String {
-        let tgz = self.folder.path("x.tgz")
-        _ = try Launch("-czf", tgz, "-C", self.folder.path, "a", "b").with { $0.program = "/usr/bin/tar" }.run()
-        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: tgz)))
-        bytes[bytes.count - 5] ^= 1
-        return try self.folder.write(bytes, to: "damaged.tgz")
+        let bytes = try readFile(self.folder.pack(["a", "b"], into: "x.tgz"))
+        return try self.folder.write(bytes.flipping(at: bytes.count - 5), to: "damaged.tgz")
     }
 
     @Test func damageAtTheEndOfASharedArchiveEndsTheJob() throws {
@@ -88,8 +84,7 @@ import Testing
     }
 
     @Test func membersOfACompressedArchiveArePrintedAndSummedInTheOrderOfTheArguments() throws {
-        let tgz = self.folder.path("x.tgz")
-        _ = try Launch("-czf", tgz, "-C", self.folder.path, "a", "b").with { $0.program = "/usr/bin/tar" }.run()
+        let tgz = try self.folder.pack(["a", "b"], into: "x.tgz")
         for index in ["auto", "none"] {
             expect(
                 try Launch("cat", "--index", index, "\(tgz)#b", "\(tgz)#a", "\(tgz)#@1", "\(tgz)#a").run(),
@@ -110,8 +105,7 @@ import Testing
             (0..<(number * 20_000)).map { UInt8(truncatingIfNeeded: $0 &* (number + 3) >> 2) }
         }
         for (name, content) in zip(names, contents) { try self.folder.write(content, to: name) }
-        let tgz = self.folder.path("x.tgz")
-        _ = try Launch(["-czf", tgz, "-C", self.folder.path] + names).with { $0.program = "/usr/bin/tar" }.run()
+        let tgz = try self.folder.pack(names, into: "x.tgz")
         let order = (0..<40).map { $0 * 17 % 40 } + [3]
         let list = Array(order.map { "\(tgz)#n\($0)\n" }.joined().utf8)
         let expected = order.flatMap { contents[$0] }

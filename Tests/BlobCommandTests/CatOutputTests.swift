@@ -28,7 +28,7 @@ import Testing
 
     @Test func aNameRelativeToTheFolderIsFine() throws {
         for name in ["t", "./t", "é", "target", "./target", "-target", "ta rget", "target#1", "t+a:r%20"] {
-            let launch = Launch("cat", "a", "--output=\(name)").with { $0.prelude = "cd '\(self.folder.path)'" }
+            let launch = Launch("cat", "a", "--output=\(name)").inFolder(self.folder)
             expect(try launch.run(), prints: "")
             #expect(self.folder.read(name) == "hello")
         }

@@ -55,9 +55,7 @@ import Testing
     }
 
     @Test func aMemberOfStandardInputNeedsNoDashes() throws {
-        let tar = self.folder.path("x.tar")
-        _ = try Launch("-cf", tar, "-C", self.folder.path, "content").with { $0.program = "/usr/bin/tar" }.run()
-        let archive = [UInt8](try Data(contentsOf: URL(fileURLWithPath: tar)))
+        let archive = try readFile(self.folder.pack(["content"], into: "x.tar"))
         expect(try Launch("cat", "-#content").run(input: archive), prints: self.content)
         expect(try Launch("cat", "--", "-#content").run(input: archive), prints: self.content)
         #expect(try Launch("sum", "-#content").run(input: archive).text.hasSuffix("#content\n"))
@@ -330,7 +328,7 @@ import Testing
     }
 
     @Test func theStatusIsThatOfTheFirstErrorAlsoWhenAnotherEndsTheCommand() throws {
-        let bytes = try Launch("-c", self.file).with { $0.program = "/usr/bin/gzip" }.run().output
+        let bytes = try self.folder.run("gzip", "-c", self.file).output
         let cut = try self.folder.write(Array(bytes.prefix(bytes.count / 2)), to: "cut.gz")
         let outcome = try Launch("cat", self.folder.path("none"), "gzip+\(cut)").run()
         #expect(outcome.ending == .status(66), "\(outcome.errorText)")

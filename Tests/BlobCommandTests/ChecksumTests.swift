@@ -15,16 +15,12 @@ import Testing
         self.files = try ["a", "b c", "(d) = e", "x\\y"].map { try folder.write("content of \($0)", to: $0) }
     }
 
-    private func tool(_ name: String, _ arguments: String...) throws -> String {
-        try Launch(arguments + self.files).with { $0.program = "/usr/bin/\(name)" }.run().text
-    }
-
     private var allAreRight: String { self.files.map { "\($0): OK\n" }.joined() }
 
     @Test(.enabled(if: isLinux), arguments: ["md5sum", "sha1sum", "sha256sum", "sha384sum", "sha512sum"])
     func listsOfTheToolsOfTheSystemAreChecked(name: String) throws {
         for options in [[], ["--tag"], ["-b"]] {
-            let text = try Launch(options + self.files).with { $0.program = "/usr/bin/\(name)" }.run().text
+            let text = try self.folder.run(name, options + self.files).outputText
             #expect(!text.isEmpty)
             let list = try self.folder.write(text, to: "SUMS")
             expect(try Launch("sum", "-c", list).run(), prints: self.allAreRight)
@@ -36,8 +32,7 @@ import Testing
     @Test(.enabled(if: isLinux)) func theToolsOfTheSystemCheckOurLists() throws {
         for options in [[], ["--tag"]] {
             let list = try self.folder.write(Launch(["sum"] + options + self.files).run().text, to: "SUMS")
-            let outcome = try Launch("-c", list).with { $0.program = "/usr/bin/sha256sum" }.run()
-            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            try self.folder.run("sha256sum", "-c", list)
         }
     }
 
@@ -144,9 +139,7 @@ import Testing
     }
 
     @Test(.enabled(if: isLinux)) func theMembersOfAnArchiveHaveATreeOfDigests() throws {
-        let tgz = self.folder.path("x.tgz")
-        _ = try Launch("-czf", tgz, "-C", self.folder.path, "a", "b c", "(d) = e").with { $0.program = "/usr/bin/tar" }
-            .run()
+        let tgz = try self.folder.pack(["a", "b c", "(d) = e"], into: "x.tgz")
         let list = try Launch("sum", "\(tgz)#**").run()
         #expect(list.text.split(separator: "\n").count == 3)
         let check = try Launch("sum", "-c").run(input: list.output)
@@ -179,8 +172,7 @@ import Testing
             for count in 0...bytes.count { _ = ChecksumLine(bytes.prefix(count)) }
             for index in bytes.indices {
                 for bit in 0..<8 {
-                    var flipped = bytes
-                    flipped[index] ^= 1 << bit
+                    let flipped = bytes.flipping(1 << bit, at: index)
                     if let line = ChecksumLine(flipped) { #expect(!line.name.isEmpty && !line.digest.isEmpty) }
                 }
             }

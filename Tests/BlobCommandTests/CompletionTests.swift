@@ -9,35 +9,29 @@ import Testing
 
     init() throws {
         self.folder = try TemporaryFolder()
-        try FileManager.default.createDirectory(atPath: self.folder.path("sub"), withIntermediateDirectories: false)
+        try self.folder.makeFolder("sub")
         try self.folder.write("", to: "sub/file one")
         try self.folder.write("", to: "sum.txt")
-        let made = try FinishedProcess(
-            "python3",
-            [
-                "-c",
-                """
-                import sys, zipfile
-                with zipfile.ZipFile(sys.argv[1], "w") as archive:
-                    for name in ["dir/a.txt", "dir/b.txt", "top#x"]: archive.writestr(name, "")
-                """, self.folder.path("a.zip"),
-            ])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run(
+            "python3", "-c",
+            """
+            import zipfile
+            with zipfile.ZipFile("a.zip", "w") as archive:
+                for name in ["dir/a.txt", "dir/b.txt", "top#x"]: archive.writestr(name, "")
+            """)
     }
 
     private func complete(_ words: String...) throws -> [String] {
-        let outcome = try Launch(["complete", "--"] + words).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+        let outcome = try Launch(["complete", "--"] + words).inFolder(self.folder).run()
         #expect(outcome.ending == .status(0) && outcome.errors.isEmpty)
         return outcome.text.split(separator: "\n").map(String.init)
     }
 
     @Test func commandsOptionsAndTheirValuesAreThoseOfTheParser() throws {
-        #expect(try self.complete("ex") == ["extract"])
         #expect(try self.complete("index", "b") == ["build"])
         #expect(try !self.complete("").contains("complete"))
         #expect(try self.complete("extract", "--max-m") == ["--max-members"])
         #expect(try self.complete("cat", "--progress", "a") == ["auto", "always"])
-        #expect(try self.complete("cat", "--progress=n") == ["--progress=never"])
         #expect(try self.complete("sum", "--algorithm", "sha256") == ["sha256"])
         #expect(try self.complete("cat", "--index", "au") == ["auto"])
         #expect(try self.complete("cat", "--output", "su") == ["sub/", "sum.txt"])
@@ -45,7 +39,6 @@ import Testing
     }
 
     @Test func locatorsAreFilesWrappersSchemesAndMembers() throws {
-        #expect(try self.complete("cat", "su") == ["sub/", "sum.txt"])
         #expect(try self.complete("cat", "sum.txt", "sub/") == ["sub/file one"])
         #expect(try self.complete("cat", "\(self.folder.path)/sub/f") == ["\(self.folder.path)/sub/file one"])
         #expect(try self.complete("cat", "gz") == ["gzip+"])
@@ -60,8 +53,7 @@ import Testing
 
     /// As bash calls it, which splits words at colons and equals signs.
     @Test func bashReplacesTheLastPartOfAWord() throws {
-        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("Sources/blob/Shell/blob.bash").path
+        let script = projectFolder.appendingPathComponent("Sources/blob/Shell/blob.bash").path
         func replies(_ line: String, _ words: String...) throws -> String {
             let program = """
                 cd "$2"; . "$1"; compopt() { :; }; shift 2

@@ -163,7 +163,7 @@ import Testing
         let type = String(decoding: sent.output[..<end], as: UTF8.self)
         let boundary = try #require(type.components(separatedBy: "boundary=").last)
         let arguments = ["form", "--boundary=\(boundary)"] + parts.flatMap { ["-F", $0] }
-        let ours = try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+        let ours = try Launch(arguments).inFolder(self.folder).run()
         let theirs = Array(sent.output[(end + 1)...])
         expect(ours, prints: theirs)
         // What differs, if something does, but for the large file.

@@ -14,10 +14,11 @@ private let gzip = "/usr/bin/gzip"
 
     init() throws {
         self.folder = try TemporaryFolder()
-        let content = try self.folder.write(self.content, to: "content")
+        try self.folder.write(self.content, to: "content")
         // With the name in the header.
-        self.compressed = try Launch("-c", content).with { $0.program = gzip }.run().output
-        self.file = try self.folder.write(self.compressed, to: "content.gz")
+        try self.folder.run(gzip, "-k", "content")
+        self.file = self.folder.path("content.gz")
+        self.compressed = try readFile(self.file)
     }
 
     @Test func catPrintsTheDecodedBytes() throws {
@@ -31,8 +32,7 @@ private let gzip = "/usr/bin/gzip"
     @Test func allMembersArePrintedAndGzipInGzip() throws {
         let twice = try self.folder.write(self.compressed + self.compressed, to: "twice.gz")
         expect(try Launch("cat", "gzip+\(twice)").run(), prints: self.content + self.content)
-        let nested = try self.folder.write(
-            Launch("-c", self.file).with { $0.program = gzip }.run().output, to: "nested.gz.gz")
+        let nested = try self.folder.write([UInt8](self.folder.run(gzip, "-c", self.file).output), to: "nested.gz.gz")
         expect(try Launch("cat", "gzip+gzip+\(nested)").run(), prints: self.content)
     }
 
@@ -66,8 +66,7 @@ private let gzip = "/usr/bin/gzip"
         expect(
             try Launch("cat", "gzip+\(short)").run(), failsWith: "truncated", 65,
             saying: "[\(short)] (at byte \(self.compressed.count - 1))", after: self.content)
-        var bytes = self.compressed
-        bytes[bytes.count - 5] ^= 1
+        let bytes = self.compressed.flipping(at: self.compressed.count - 5)
         let wrong = try self.folder.write(bytes, to: "wrong.gz")
         expect(
             try Launch("cat", "gzip+\(wrong)").run(), failsWith: "checksumMismatch", 65,

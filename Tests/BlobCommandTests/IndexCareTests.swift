@@ -13,11 +13,10 @@ import Testing
     init() throws {
         self.folder = try TemporaryFolder()
         // A folder for caches that is missing is not made.
-        try FileManager.default.createDirectory(
-            atPath: self.folder.path("caches"), withIntermediateDirectories: false)
-        let content = try self.folder.write(self.content, to: "content")
-        let made = try Launch("-c", content).with { $0.program = "/usr/bin/gzip" }.run().output
-        self.gzip = try self.folder.write(made, to: "content.gz")
+        try self.folder.makeFolder("caches")
+        try self.folder.write(self.content, to: "content")
+        try self.folder.run("gzip", "-k", "content")
+        self.gzip = self.folder.path("content.gz")
     }
 
     private func run(_ arguments: String...) throws -> Outcome {
@@ -28,7 +27,7 @@ import Testing
         expect(try self.run("index", "ls"), prints: "")
         expect(try self.run("index", "drop", "--all"), prints: "")
         let path = try self.run("index", "build", self.gzip).text.dropLast()
-        let byteCount = try #require(FileManager.default.contents(atPath: String(path))?.count)
+        let byteCount = try readFile(String(path)).count
         let lines = try self.run("index", "ls").text.split(separator: "\n")
         #expect(lines.count == 1)
         #expect(try #require(lines.first).hasSuffix("Z \(byteCount) file://\(self.gzip)"))
@@ -70,24 +69,22 @@ import Testing
         let outcome = try self.run("index", "verify", self.gzip, "-o", path)
         #expect(outcome.ending == .status(0) && outcome.text.hasSuffix(" restart points are right.\n"))
         // A window: the windows come behind the points, which are short.
-        var bytes = try #require(FileManager.default.contents(atPath: path))
-        let whole = bytes
-        bytes[bytes.count / 2] ^= 1
-        try bytes.write(to: URL(fileURLWithPath: path))
+        let whole = try readFile(path)
+        let bytes = whole.flipping(at: whole.count / 2)
+        try write(bytes, to: path)
         let damaged = try self.run("index", "verify", self.gzip, "-o", path)
         #expect(damaged.ending == .status(65), "\(damaged.errorText)")
         #expect(damaged.text.hasPrefix("Restart point ") && damaged.errorText.contains(" is wrong (faults: 1, "))
-        #expect(try #require(FileManager.default.contents(atPath: path)) == bytes)
+        #expect(try readFile(path) == bytes)
         // A copy of the content has the index; other content has not.
-        try whole.write(to: URL(fileURLWithPath: path))
-        let content = try #require(FileManager.default.contents(atPath: self.gzip))
-        let copy = try self.folder.write(Array(content), to: "copy")
+        try write(whole, to: path)
+        let copy = try self.folder.write(readFile(self.gzip), to: "copy")
         #expect(try self.run("index", "verify", copy, "-o", path).ending == .status(0))
         #expect(try self.run("index", "show", copy, "-o", path).text.contains(" PNTS "))
         #expect(try !self.run("index", "show", copy, "-o", path).text.contains("stale"))
-        let other = try Launch("-c", path).with { $0.program = "/usr/bin/gzip" }.run().output
-        let otherPath = try self.folder.write(other, to: "other.gz")
-        expect(try self.run("index", "verify", otherPath, "-o", path), failsWith: "inconsistent", 65)
+        try self.folder.run("gzip", "-k", "x.idx")
+        let other = self.folder.path("x.idx.gz")
+        expect(try self.run("index", "verify", other, "-o", path), failsWith: "inconsistent", 65)
     }
 }
 #endif

@@ -39,6 +39,8 @@ struct Launch {
         return launch
     }
 
+    func inFolder(_ folder: TemporaryFolder) -> Launch { self.with { $0.prelude = "cd '\(folder.path)'" } }
+
     func start() throws -> RunningProcess { try RunningProcess(self) }
 
     /// Runs the process with these bytes as its input, to its end.
@@ -96,6 +98,16 @@ func expect(
     for part in parts { #expect(text.contains(part), sourceLocation: sourceLocation) }
     let isEqual = outcome.output == bytes
     #expect(isEqual, "\(outcome.output.count) bytes, not \(bytes.count)", sourceLocation: sourceLocation)
+}
+
+extension TemporaryFolder {
+    /// Packs files of the folder into an archive, compressed in the way of its name.
+    ///
+    /// - Returns: The path of the archive.
+    @discardableResult func pack(_ names: [String], into archive: String) throws -> String {
+        try self.run("tar", ["--sort=name", "-caf", archive] + names)
+        return self.path(archive)
+    }
 }
 
 /// Opens a file that must be there; a FIFO only once its other end is open too.

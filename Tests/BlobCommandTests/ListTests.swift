@@ -114,8 +114,7 @@ import Testing
     }
 
     @Test func anErrorFollowsTheProgressOnALineOfItsOwn() throws {
-        let bytes = try #require(FileManager.default.contents(atPath: self.archive()))
-        let cut = try self.folder.write(Array(bytes.prefix(300)), to: "cut.cpio")
+        let cut = try self.folder.write(Array(readFile(self.archive()).prefix(300)), to: "cut.cpio")
         let outcome = try Launch("ls", cut, "--progress", "always").run()
         #expect(outcome.ending == .status(65))
         let parts = outcome.errorText.split(separator: "\r")
@@ -130,9 +129,7 @@ import Testing
     }
 
     @Test func aListingThatIsCutOffPrintsWhatItFoundAndFails() throws {
-        let path = try self.archive()
-        let bytes = try #require(FileManager.default.contents(atPath: path))
-        let cut = try self.folder.write(Array(bytes.prefix(300)), to: "cut.cpio")
+        let cut = try self.folder.write(Array(readFile(self.archive()).prefix(300)), to: "cut.cpio")
         expect(try Launch("ls", cut).run(), failsWith: "truncated", 65, after: Array("plain\na b/é\n".utf8))
     }
 
@@ -149,8 +146,7 @@ import Testing
                     archive.addfile(info)
             """
         let path = self.folder.path("modes.tar")
-        let made = try FinishedProcess("python3", ["-c", script, path])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("python3", "-c", script, path)
         let expected = [
             "-rwsr-xr-x", "-rw-r-Sr--", "drwxrwxrwt", "prw-r--r--", "crw-------", "brw-rw----", "hrw-r--r--",
             "lrwxrwxrwx",

@@ -66,13 +66,11 @@ import Testing
             try self.folder.write(name, to: name)
             let path = self.folder.pathBytes(name)
             expect(try Launch(raw: Array("cat".utf8), path).run(), prints: name)
-            expect(
-                try Launch(raw: Array("cat".utf8), name).with { $0.prelude = "cd '\(self.folder.path)'" }.run(),
-                prints: name)
-            expect(
-                try Launch(raw: Array("cat".utf8), Array("--".utf8), name)
-                    .with { $0.prelude = "cd '\(self.folder.path)'" }.run(),
-                prints: name)
+            for launch in [
+                Launch(raw: Array("cat".utf8), name), Launch(raw: Array("cat".utf8), Array("--".utf8), name),
+            ] {
+                expect(try launch.inFolder(self.folder).run(), prints: name)
+            }
             let encoded = name.map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
             expect(try Launch("cat", "file://\(self.folder.path)/\(encoded)").run(), prints: name)
         }
@@ -148,19 +146,17 @@ import Testing
     }
 
     private func inFolder(_ arguments: String...) -> Launch {
-        Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }
+        Launch(arguments).inFolder(self.folder)
     }
 
     @Test func aFileWithAColonInItsNameHasMembers() throws {
         let path = self.folder.path("a:b.zip")
         let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('x', 'hello')"
-        let made = try FinishedProcess("python3", ["-c", script, path])
-        try #require(made.status == 0, "\(made.errors)")
-        let launch = { (name: String) in
-            try Launch("cat", name).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+        try self.folder.run("python3", "-c", script, path)
+        for name in ["a:b.zip#x", "./a:b.zip#x", "\(path)#x"] {
+            expect(try self.inFolder("cat", name).run(), prints: "hello")
         }
-        for name in ["a:b.zip#x", "./a:b.zip#x", "\(path)#x"] { expect(try launch(name), prints: "hello") }
-        expect(try launch("c:b.zip#x"), failsWith: "notRegistered", 64)
+        expect(try self.inFolder("cat", "c:b.zip#x").run(), failsWith: "notRegistered", 64)
     }
 }
 #endif

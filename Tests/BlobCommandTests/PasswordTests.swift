@@ -14,10 +14,7 @@ import Testing
         self.password = try self.folder.write("secret\n", to: "password")
     }
 
-    private func fixture(_ name: String) -> String {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("ArchiveSourceTests/Fixtures/\(name)").path
-    }
+    private func fixture(_ name: String) -> String { BlobTestSupport.fixture(name, of: "ArchiveSourceTests").path }
 
     private var zip: String { self.fixture("7zip-aes128.zip") }
 
@@ -93,9 +90,9 @@ import Testing
                 try Launch(["cat"] + arguments + ["--password-file", "-"]).run(input: input),
                 failsWith: "invalidArgument", 64, saying: "Standard input")
         }
-        let bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: self.zip)))
         expect(
-            try Launch("cat", "stdin:#short", "--password-file", self.password).run(input: bytes), prints: self.content)
+            try Launch("cat", "stdin:#short", "--password-file", self.password).run(input: readFile(self.zip)),
+            prints: self.content)
     }
 
     @Test func nothingOfADecryptedArchiveIsKept() throws {

@@ -15,16 +15,9 @@ import Testing
 
     init() throws {
         self.folder = try TemporaryFolder()
-        self.archive = self.folder.path("site.tgz")
-        try FileManager.default.createDirectory(
-            atPath: self.folder.path("site/sub"), withIntermediateDirectories: true)
+        try self.folder.makeFolder("site/sub")
         for (name, text) in Self.contents { try self.folder.write(text, to: name) }
-        try self.pack(self.archive, "site")
-    }
-
-    private func pack(_ archive: String, _ name: String) throws {
-        let options = ["--sort=name", "-czf", archive, "-C", self.folder.path, name]
-        #expect(try Launch(options).with { $0.program = "/usr/bin/tar" }.run().ending == .status(0))
+        self.archive = try self.folder.pack(["site"], into: "site.tgz")
     }
 
     @Test(
@@ -77,8 +70,7 @@ import Testing
     }
 
     @Test(.enabled(if: isLinux)) func aNameWithoutItsLeadingDotIsFound() throws {
-        let dotted = self.folder.path("dotted.tgz")
-        try self.pack(dotted, "./site")
+        let dotted = try self.folder.pack(["./site"], into: "dotted.tgz")
         for command in ["cat", "sum", "info"] {
             let outcome = try Launch(command, "\(dotted)#site/index.html").run()
             #expect(outcome.ending == .status(0), "\(outcome.errorText)")
@@ -87,12 +79,9 @@ import Testing
             try Launch("cat", "\(dotted)#site/index.html", "\(dotted)#site/a.json").run(), prints: "html1")
         expect(try Launch("cat", "\(self.archive)#./site/index.html").run(), prints: "html")
         // Of two candidates, none is taken.
-        let both = self.folder.path("both.tar")
-        let options = [
-            "-cf", both, "-C", self.folder.path, "--transform", "s,^site/a,./site/x,;s,^site/b,././site/x,",
-            "site/a.json", "site/b.json",
-        ]
-        _ = try Launch(options).with { $0.program = "/usr/bin/tar" }.run()
+        let both = try self.folder.pack(
+            ["--transform", "s,^site/a,./site/x,;s,^site/b,././site/x,", "site/a.json", "site/b.json"], into: "both.tar"
+        )
         let outcome = try Launch("cat", "\(both)#site/none.json").run()
         expect(outcome, failsWith: "notFound", 66)
     }
@@ -120,10 +109,9 @@ import Testing
 
     /// The time does not grow faster than name times pattern, which a search with back-tracking would.
     @Test(.enabled(if: isLinux)) func aHostilePatternTakesNoTime() throws {
-        try self.folder.write("x", to: String(repeating: "a", count: 200))
-        let tar = self.folder.path("hostile.tar")
         let name = String(repeating: "a", count: 200)
-        _ = try Launch("-cf", tar, "-C", self.folder.path, name).with { $0.program = "/usr/bin/tar" }.run()
+        try self.folder.write("x", to: name)
+        let tar = try self.folder.pack([name], into: "hostile.tar")
         let pattern = String(repeating: "*a", count: 60) + "*b"
         expect(try Launch("cat", "\(tar)#\(pattern)").run(), failsWith: "notFound", 66)
     }
@@ -131,16 +119,14 @@ import Testing
     /// A container that can be read only once is not looked through before it is read.
     @Test(.enabled(if: isLinux)) func aNameWithWildcardsIsReadFromAPipe() throws {
         try self.folder.write("brackets", to: "a[1].txt")
-        let archive = self.folder.path("x.tar")
-        try self.pack(archive, "a[1].txt")
-        let bytes = try #require(FileManager.default.contents(atPath: archive))
-        expect(try Launch("cat", "-#a[1].txt").run(input: Array(bytes)), prints: "brackets")
-        expect(try Launch("cat", "-#missing").run(input: Array(bytes)), failsWith: "notFound", 66, saying: "missing")
+        let bytes = try readFile(self.folder.pack(["a[1].txt"], into: "x.tar"))
+        expect(try Launch("cat", "-#a[1].txt").run(input: bytes), prints: "brackets")
+        expect(try Launch("cat", "-#missing").run(input: bytes), failsWith: "notFound", 66, saying: "missing")
     }
 
     /// An archive that is read only once is not looked through for a member of exactly this name.
     @Test(.enabled(if: isLinux)) func aPatternSelectsMembersOfAPipeInOnePass() throws {
-        let bytes = try Array(#require(FileManager.default.contents(atPath: self.archive)))
+        let bytes = try readFile(self.archive)
         expect(try Launch("cat", "-#site/*.json").run(input: bytes), prints: "12")
         expect(try Launch("cat", self.archive + "#site/z.txt", "-#site/*.json").run(input: bytes), prints: "z12")
         let sums = try Launch("sum", "-#site/*.json").run(input: bytes)
@@ -158,8 +144,7 @@ import Testing
 
     /// Members of archives in archives: as `tar -C folder .` names them, and with `#` for `!/`.
     @Test(.enabled(if: isLinux)) func anArchiveInAnArchiveIsFoundWithoutItsLeadingDot() throws {
-        let outer = self.folder.path("outer.tgz")
-        try self.pack(outer, "./site.tgz")
+        let outer = try self.folder.pack(["./site.tgz"], into: "outer.tgz")
         expect(try Launch("cat", "\(outer)#site.tgz!/site/z.txt").run(), prints: "z")
         expect(try Launch("cat", "\(outer)#site.tgz!/site/*.json").run(), prints: "12")
         let listed = try Launch("ls", self.archive).run().text
@@ -184,8 +169,7 @@ import Testing
                     archive.addfile(member, io.BytesIO(name.encode('latin-1')[-1:]))
             """
         let archive = self.folder.path("latin.tar")
-        let made = try Launch("-c", script, archive).with { $0.program = "/usr/bin/python3" }.run()
-        #expect(made.ending == .status(0), "\(made.errorText)")
+        try self.folder.run("python3", "-c", script, archive)
         for (pattern, bytes) in [
             ("%E9*", [0xE9]), ("%E8*", [0xE8]), ("?", [0xE9, 0xE8]), ("a?", [0xC3, 0xA9]), ("*%C3", [0xC3]),
             ("[é]*", []), ("a[é]", [0xA9]), ("[^a]", [0xE9, 0xE8]),
@@ -209,17 +193,14 @@ import Testing
                     archive.addfile(member, io.BytesIO(b'x'))
             """
         let archive = self.folder.path("huge.tgz")
-        let made = try Launch("-c", script, archive).with { $0.program = "/usr/bin/python3" }.run()
-        #expect(made.ending == .status(0), "\(made.errorText)")
+        try self.folder.run("python3", "-c", script, archive)
         let outcome = try Launch("cat", "\(archive)#a", "\(archive)#b", "\(archive)#h").run()
         #expect(outcome.ending == .status(65) && outcome.text.hasPrefix("xx"), "\(outcome.errorText)")
     }
 
     @Test func aPatternThatSelectsNothingIsToldAsOne() throws {
         let empty = self.folder.path("empty.zip")
-        let made = try FinishedProcess(
-            "python3", ["-c", "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').close()", empty])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("python3", "-c", "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').close()", empty)
         for command in ["sum", "cat"] {
             expect(
                 try Launch(command, "\(empty)#**").run(), failsWith: "notFound", 66,

@@ -54,8 +54,7 @@ import Testing
             }
             """#
         try folder.write(code, to: "shim.c")
-        let process = try FinishedProcess("cc", ["-shared", "-fPIC", "-o", "shim.so", "shim.c"], in: folder.url)
-        guard process.status == 0 else { throw CocoaError(.executableLoad, userInfo: ["text": process.errors]) }
+        try folder.run("cc", "-shared", "-fPIC", "-o", "shim.so", "shim.c")
         return folder
     }
 
@@ -138,16 +137,15 @@ import Testing
         #expect(sum.output == digest)
         let output = self.folder.path("copy")
         self.expectNotices(try self.failing("cat", self.file, "--retry", "2", "--resume", "--output", output).run())
-        let isEqual = try Data(contentsOf: URL(fileURLWithPath: output)) == Data(self.content)
+        let isEqual = try readFile(output) == self.content
         #expect(isEqual)
     }
 
     /// The archive is read again from the byte at which its reading failed, and not the member.
     @Test func whatAMemberIsReadFromIsTriedAgain() throws {
-        let process = try FinishedProcess("python3", ["-m", "zipfile", "-c", "x.zip", "content"], in: self.folder.url)
-        #expect(process.status == 0)
+        try self.folder.run("python3", "-m", "zipfile", "-c", "x.zip", "content")
         let archive = self.folder.path("x.zip")
-        let byteCount = try Data(contentsOf: URL(fileURLWithPath: archive)).count
+        let byteCount = try readFile(archive).count
         let launch = try self.launch(
             ["cat", "\(archive)#content", "--retry", "2", "--resume"], "FAIL_EVERY=3 FAIL_SIZE=\(byteCount)")
         let outcome = try launch.run()
@@ -206,19 +204,15 @@ import Testing
     @Test func theRateIsThatOfAllMembers() throws {
         let names = (0..<6).map { "\($0)" }
         for name in names { _ = try self.folder.write(Array(self.content.prefix(20_480)), to: name) }
-        let process = try FinishedProcess("tar", ["-cf", "six.tar"] + names, in: self.folder.url)
-        #expect(process.status == 0)
+        let paths = [try self.folder.pack(names, into: "six.tar"), "-C", self.folder.path("out")]
         let start = ContinuousClock.now
-        let paths = [self.folder.path("six.tar"), "-C", self.folder.path("out")]
         let outcome = try Launch(["extract"] + paths + ["--limit-rate", "200k"]).run()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         #expect(ContinuousClock.now - start >= .milliseconds(500))
     }
 
     @Test func tooHighARatioIsALimit() throws {
-        let process = try FinishedProcess(
-            "sh", ["-c", "head -c 33554432 /dev/zero | gzip > zeros.gz"], in: self.folder.url)
-        #expect(process.status == 0)
+        try self.folder.run("sh", "-c", "head -c 33554432 /dev/zero | gzip > zeros.gz")
         let locator = "gzip+\(self.folder.path("zeros.gz"))"
         let cat = try Launch("cat", locator, "--max-ratio", "200").run()
         expect(cat, failsWith: "limitExceeded", 65, saying: "200 to 1", after: Array(cat.output))

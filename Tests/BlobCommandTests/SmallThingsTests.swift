@@ -67,8 +67,7 @@ import Testing
 
     private func gzip(_ bytes: [UInt8]) throws {
         try self.folder.write(bytes, to: "x")
-        let made = try FinishedProcess("gzip", ["-fk", self.folder.path("x")])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("gzip", "-fk", "x")
     }
 
     @Test func errorsBesideJSONAreJSONToo() throws {
@@ -96,8 +95,7 @@ import Testing
                 for number in range(200): archive.writestr("./" + "n" * 200 + str(number), "x")
             """
         let archive = self.folder.path("many.zip")
-        let made = try FinishedProcess("python3", ["-c", script, archive])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("python3", "-c", script, archive)
         let name = String(repeating: "n", count: 200)
         let missing = (0..<15).map { "\(archive)#\(name)x\($0)" }
         let outcome = try Launch(["cat"] + missing).run()
@@ -123,10 +121,8 @@ import Testing
     }
 
     @Test func columnsOfAListingLineUp() throws {
-        let tar = self.folder.path("x.tar")
         try self.folder.write("", to: "empty")
-        _ = try Launch("-cf", tar, "-C", self.folder.path, "content", "empty").with { $0.program = "/usr/bin/tar" }
-            .run()
+        let tar = try self.folder.pack(["content", "empty"], into: "x.tar")
         for options in [["-l"], ["-l", "--human"]] {
             let lines = try Launch(["ls"] + options + [tar]).run().text.split(separator: "\n")
             #expect(Set(lines.map { $0.prefix { $0 != "@" }.count }).count == 1)

@@ -29,19 +29,14 @@ import Testing
         }
         self.text = text + Array("the last".utf8)
         try self.folder.write(self.text, to: "text")
-        try FileManager.default.createDirectory(atPath: self.folder.path("caches"), withIntermediateDirectories: false)
+        try self.folder.makeFolder("caches")
     }
 
     private func run(_ arguments: String...) throws -> Outcome {
         try Launch(arguments).with { $0.caches = self.folder.path("caches") }.run()
     }
 
-    private func make(_ script: String) throws {
-        let outcome = try Launch("-c", "set -e; cd '\(self.folder.path("."))'; \(script)").with {
-            $0.program = "/bin/bash"
-        }.run()
-        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-    }
+    private func make(_ script: String) throws { try self.folder.run("bash", "-ec", script) }
 
     /// What has no places to begin at, besides the start: a deflated member of less than 4 MiB has no index, a single
     /// frame no restart points, and libarchive, which decodes what no part of the package does, tells none.
@@ -92,8 +87,7 @@ import Testing
     /// Without Spark: `make spark-check` has it.
     @Test(arguments: parts)
     func theModuleForSparkReadsAndStoresEachOnce(_ part: String) throws {
-        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("SparkCheck/module_test.py").path
+        let script = projectFolder.appendingPathComponent("Tests/SparkCheck/module_test.py").path
         let outcome = try Launch(script, part, Launch.blob).with { launch in
             launch.program = "/usr/bin/python3"
             launch.caches = self.folder.path("caches")

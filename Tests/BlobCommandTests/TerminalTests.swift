@@ -64,7 +64,7 @@ import Testing
 
     @Test func everyCommandThatReadsMuchShowsProgress() throws {
         let gzip = self.folder.path("content.gz")
-        _ = try Launch("-c", "gzip -k '\(self.file)'").with { $0.program = "/bin/sh" }.run()
+        try self.folder.run("gzip", "-k", "content")
         for arguments in [["test", self.file], ["index", "build", "-o", self.folder.path("x.index"), gzip]] {
             let before = self.terminal.text.count
             let outcome = try self.launch(arguments).run()

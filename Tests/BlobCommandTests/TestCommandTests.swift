@@ -34,13 +34,12 @@ import Testing
                 return output.getvalue()
 
             """
-        let made = try FinishedProcess("python3", ["-c", preamble + program, self.folder.path])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("python3", "-c", preamble + program, self.folder.path)
     }
 
     /// Runs the command in the folder.
     private func test(_ arguments: String..., input: [UInt8] = []) throws -> Outcome {
-        try Launch(["test"] + arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run(input: input)
+        try Launch(["test"] + arguments).inFolder(self.folder).run(input: input)
     }
 
     @Test func eachFormatNamesItsChecksum() throws {
@@ -196,9 +195,7 @@ import Testing
             after: Array("tiny.tgz: FAILED, truncated at byte 30\n".utf8))
     }
 
-    private func byteCount(_ name: String) throws -> Int {
-        try #require(FileManager.default.contents(atPath: self.folder.path(name))).count
-    }
+    private func byteCount(_ name: String) throws -> Int { try self.folder.bytes(name).count }
 
     @Test func severalMembersOfAnArchiveAreReadInOnePass() throws {
         try self.make("write('a.tgz', tar('w:gz'))")
@@ -240,14 +237,12 @@ import Testing
 
     @Test func standardInputIsTested() throws {
         try self.make("write('a.tgz', tar('w:gz'))")
-        let bytes = try #require(FileManager.default.contents(atPath: self.folder.path("a.tgz")))
-        expect(try self.test("-", input: Array(bytes)), prints: "-: OK, 3 members, gzip CRC-32\n")
+        expect(try self.test("-", input: self.folder.bytes("a.tgz")), prints: "-: OK, 3 members, gzip CRC-32\n")
         expect(try self.test(input: Array("hello".utf8)), prints: "-: OK, 5 bytes, no checksum\n")
     }
 
     @Test func whatCannotBeReadIsNotTested() throws {
-        let locked = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("ArchiveSourceTests/Fixtures/pyzipper-ae2.zip").path
+        let locked = fixture("pyzipper-ae2.zip", of: "ArchiveSourceTests").path
         let without = try self.test(locked)
         #expect(without.ending == .status(65) && without.text.contains(": not tested, encrypted"), "\(without.text)")
         let password = try self.folder.write("pässwörd€\n", to: "password")

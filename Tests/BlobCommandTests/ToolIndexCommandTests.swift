@@ -9,10 +9,8 @@ import Testing
 
     init() throws {
         self.folder = try TemporaryFolder()
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("GzipSourceTests/Fixtures")
         for name in ["text.gz", "text.rapidgzip", "blocks.gz", "blocks.gzi"] {
-            try self.folder.write([UInt8](Data(contentsOf: fixtures.appendingPathComponent(name))), to: name)
+            try self.folder.write(readFile(fixture(name, of: "GzipSourceTests").path), to: name)
         }
     }
 

@@ -63,7 +63,10 @@ import Testing
         ["sum", "x", "--retry=-1"], ["cat", "x", "--limit-rate", "0"], ["cat", "x", "--limit-rate", "9X"],
         ["cat", "x", "--limit-rate", "9223372036854775807k"], ["cat", "x", "--max-ratio", "0"], ["info"],
         ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["test", "x", "--index", "i"],
-        ["schemes", "--json"],
+        ["schemes", "--json"], ["index", "build"], ["index", "show"], ["index", "drop"], ["index", "bogus", "x"],
+        ["index", "build", "x", "y"], ["index", "drop", "x", "--all"], ["index", "drop", "--all", "--output", "x"],
+        ["index", "verify"], ["index", "build", "x", "--index", "none"], ["index", "show", "x", "--output", ""],
+        ["cat", "x", "--index", ""], ["cat", "x", "--index"],
     ])
     func aMistakeInTheArgumentsIsOneLine(arguments: [String]) throws {
         expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64)
@@ -73,7 +76,7 @@ import Testing
     @Test func aFileWhoseNameLooksLikeOptionsIsToldAsOne() throws {
         try self.folder.write("hello", to: "-dash.txt")
         let launch = { (arguments: [String]) in
-            try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+            try Launch(arguments).inFolder(self.folder).run()
         }
         let outcome = try launch(["cat", "-dash.txt"])
         expect(outcome, failsWith: "invalidArgument", 64, saying: "'./-dash.txt'", "'--'")
@@ -110,24 +113,11 @@ import Testing
         }
     }
 
-    @Test func aMissingFileIsNotFoundForEveryCommand() throws {
-        for command in ["cat", "info", "sum"] {
-            expect(
-                try Launch(command, self.folder.path("none")).run(), failsWith: "notFound", 66,
-                saying: self.folder.path("none"))
-        }
-    }
-
-    @Test func aFolderIsUnsupportedForEveryCommand() throws {
-        for command in ["cat", "info", "sum"] {
-            expect(try Launch(command, self.folder.path).run(), failsWith: "unsupported", 65, saying: "directory")
-        }
-    }
-
-    @Test func anEmptyArgumentNamesNothing() throws {
-        for command in ["cat", "info", "sum"] {
-            expect(try Launch(command, "").run(), failsWith: "invalidLocator", 64, saying: "empty")
-        }
+    @Test(arguments: ["cat", "info", "sum"]) func everyCommandTellsWhatIsNoFile(command: String) throws {
+        let missing = self.folder.path("none")
+        expect(try Launch(command, missing).run(), failsWith: "notFound", 66, saying: missing)
+        expect(try Launch(command, self.folder.path).run(), failsWith: "unsupported", 65, saying: "directory")
+        expect(try Launch(command, "").run(), failsWith: "invalidLocator", 64, saying: "empty")
     }
 
     @Test func controlCharactersOfANameDoNotBreakTheLine() throws {

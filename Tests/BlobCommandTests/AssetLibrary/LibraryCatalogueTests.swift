@@ -14,8 +14,7 @@ import Testing
     }
 
     @Test func aFolderOfPhotosIsListedAndReadAndNotWritten() throws {
-        try FileManager.default.createDirectory(
-            at: self.folder.url("photos/2024 Süd"), withIntermediateDirectories: true)
+        try self.folder.makeFolder("photos/2024 Süd")
         try self.folder.write("hello", to: "photos/2024 Süd/a&b.JPG")
         let photos = self.folder.path("photos")
         let url = "assets-library://asset/asset.JPG?id=2024%20S%C3%BCd/a%26b.JPG&ext=JPG"
@@ -36,9 +35,8 @@ import Testing
 
     @Test(arguments: [("digikam4.db", "5"), ("photo.db", "thumb0000000000000001")])
     func aCatalogueOfAnotherProgramIsListedByItsFileOrFolder(_ name: String, id: String) throws {
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("AssetLibrarySourceTests/Fixtures/Catalogues")
-        try FileManager.default.copyItem(at: fixtures.appendingPathComponent(name), to: self.folder.url(name))
+        let stored = fixture("Catalogues/\(name)", of: "AssetLibrarySourceTests")
+        try FileManager.default.copyItem(at: stored, to: self.folder.url(name))
         let url = "assets-library://asset/asset.JPG?id=\(id)&ext=JPG"
         for path in [self.folder.path, self.folder.path(name)] {
             let listed = try self.run(path, "library", "ls")

@@ -5,66 +5,52 @@ import Testing
 
 /// `blob library`, and assets as arguments of the other commands.
 @Suite struct LibraryCommandTests {
-    private let folder: TemporaryFolder
-    private let library: String
+    private let library: CommandLibrary
     private let file: String
+    private var folder: TemporaryFolder { self.library.folder }
 
     init() throws {
-        self.folder = try TemporaryFolder()
-        self.library = self.folder.path("library")
-        self.file = try self.folder.write("hello", to: "note.TXT")
-        expect(try Launch("library", "create", "--library", self.library).run(), prints: "")
-    }
-
-    private func run(_ arguments: String...) throws -> Outcome {
-        try Launch(arguments + ["--library", self.library]).run()
-    }
-
-    /// Imports files; the URLs that were printed.
-    private func add(_ files: String...) throws -> [String] {
-        let outcome = try Launch(["library", "import", "--library", self.library] + files).run()
-        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-        return outcome.text.split(separator: "\n").map(String.init)
+        self.library = try CommandLibrary()
+        self.file = try self.library.folder.write("hello", to: "note.TXT")
     }
 
     @Test func whatIsImportedIsReadAndRemovedByItsURL() throws {
-        let urls = try self.add(self.file)
+        let urls = try self.library.add(self.file)
         let url = try #require(urls.first)
         #expect(url.hasPrefix("assets-library://asset/asset.TXT?id=") && url.hasSuffix("&ext=TXT"))
-        expect(try self.run("cat", url), prints: "hello")
-        expect(try self.run("cat", url, "--offset", "3"), prints: "lo")
+        expect(try self.library.run("cat", url), prints: "hello")
+        expect(try self.library.run("cat", url, "--offset", "3"), prints: "lo")
         expect(
-            try self.run("sum", url),
+            try self.library.run("sum", url),
             prints: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824  \(url)\n")
-        #expect(try self.run("info", url).text.contains("name: note.TXT\n"))
-        expect(try self.run("test", url), prints: "\(url): OK, 5 bytes, no checksum\n")
-        expect(try self.run("library", "ls"), prints: "\(url)\n")
-        expect(try self.run("library", "remove", url), prints: "")
-        expect(try self.run("library", "ls"), prints: "")
-        expect(try self.run("cat", url), failsWith: "notFound", 66, saying: url)
-        expect(try self.run("library", "remove", url), failsWith: "notFound", 66, saying: "no such asset")
+        #expect(try self.library.run("info", url).text.contains("name: note.TXT\n"))
+        expect(try self.library.run("test", url), prints: "\(url): OK, 5 bytes, no checksum\n")
+        expect(try self.library.run("library", "ls"), prints: "\(url)\n")
+        expect(try self.library.run("library", "remove", url), prints: "")
+        expect(try self.library.run("library", "ls"), prints: "")
+        expect(try self.library.run("cat", url), failsWith: "notFound", 66, saying: url)
+        expect(try self.library.run("library", "remove", url), failsWith: "notFound", 66, saying: "no such asset")
     }
 
     @Test func theMembersThatAPatternSelectsAreImported() throws {
-        let tar = self.folder.path("x.tgz")
-        for name in ["1.txt", "2.txt", "3.bin"] { try self.folder.write("content of \(name)", to: name) }
-        let options = ["-czf", tar, "-C", self.folder.path, "1.txt", "2.txt", "3.bin"]
-        #expect(try Launch(options).with { $0.program = "/usr/bin/tar" }.run().ending == .status(0))
-        let urls = try self.add("\(tar)#*.txt")
+        let names = ["1.txt", "2.txt", "3.bin"]
+        for name in names { try self.folder.write("content of \(name)", to: name) }
+        let tar = try self.folder.pack(names, into: "x.tgz")
+        let urls = try self.library.add("\(tar)#*.txt")
         #expect(urls.count == 2)
         for (url, name) in zip(urls, ["1.txt", "2.txt"]) {
-            expect(try self.run("cat", url), prints: "content of \(name)")
+            expect(try self.library.run("cat", url), prints: "content of \(name)")
         }
     }
 
     @Test func theEnvironmentNamesTheLibraryUnlessAnOptionDoes() throws {
-        let url = try #require(try self.add(self.file).first)
+        let url = try #require(try self.library.add(self.file).first)
         let launch = { (variable: String, arguments: [String]) in
             try Launch(arguments).with { $0.prelude = "export BLOB_LIBRARY='\(variable)'" }.run()
         }
-        expect(try launch(self.library, ["cat", url]), prints: "hello")
-        expect(try launch(self.library, ["library", "ls"]), prints: "\(url)\n")
-        expect(try launch("/nowhere", ["cat", url, "--library", self.library]), prints: "hello")
+        expect(try launch(self.library.path, ["cat", url]), prints: "hello")
+        expect(try launch(self.library.path, ["library", "ls"]), prints: "\(url)\n")
+        expect(try launch("/nowhere", ["cat", url, "--library", self.library.path]), prints: "hello")
         expect(try launch("/nowhere", ["cat", url]), failsWith: "notFound", 66, saying: "/nowhere")
         expect(try launch("", ["cat", url]), failsWith: "invalidArgument", 64, saying: "BLOB_LIBRARY")
         expect(try launch("", ["library", "ls"]), failsWith: "invalidArgument", 64, saying: "--library")
@@ -74,11 +60,11 @@ import Testing
 
     @Test func severalFilesAndOddNamesAreImported() throws {
         let odd = try self.folder.write("odd", to: "a\nb #1 %41.x!")
-        let urls = try self.add(self.file, odd, try self.folder.write("", to: "empty"))
+        let urls = try self.library.add(self.file, odd, try self.folder.write("", to: "empty"))
         #expect(urls.count == 3)
-        expect(try Launch(["cat", "--library", self.library] + urls).run(), prints: "helloodd")
-        #expect(try self.run("library", "ls", "-l").text.contains("a%0Ab #1 %2541.x!\n"))
-        let json = try self.run("library", "ls", "--json").text.split(separator: "\n")
+        expect(try Launch(["cat", "--library", self.library.path] + urls).run(), prints: "helloodd")
+        #expect(try self.library.run("library", "ls", "-l").text.contains("a%0Ab #1 %2541.x!\n"))
+        let json = try self.library.run("library", "ls", "--json").text.split(separator: "\n")
         #expect(json.count == 3)
         let object = try JSONSerialization.jsonObject(with: Data(json[1].utf8)) as? [String: Any]
         #expect(object?["name"] as? String == "a\nb #1 %41.x!")
@@ -88,17 +74,11 @@ import Testing
 
     /// Those without the library of the helper are told of it.
     @Test func aThumbnailIsAJPEGOrItsLibraryIsMissing() throws {
-        let picture = try self.folder.write(
-            Array(
-                Data(
-                    base64Encoded: """
-                        iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAIAAADwyuo0AAAAFElEQVR4nGP4z8DAAMYCCgYMyBwAXOMGu2gSOz8A\
-                        AAAASUVORK5CYII=
-                        """) ?? Data()), to: "a.png")
-        let url = try #require(try self.add(picture).first)
+        let picture = try self.folder.write(CommandLibrary.picture, to: "a.png")
+        let url = try #require(try self.library.add(picture).first)
         let output = self.folder.path("small.jpg")
         let launch = { (variable: String) in
-            try Launch("library", "thumbnail", url, "-o", output, "--library", self.library).with {
+            try Launch("library", "thumbnail", url, "-o", output, "--library", self.library.path).with {
                 $0.prelude = "export XDG_CACHE_HOME='\(self.folder.path)' \(variable)"
             }.run()
         }
@@ -117,79 +97,80 @@ import Testing
         } else {
             expect(outcome, failsWith: "unavailable", 69, saying: "libvips42")
         }
-        #expect(try self.run("library", "thumbnail", url, "--size", "100").ending == .status(64))
+        #expect(try self.library.run("library", "thumbnail", url, "--size", "100").ending == .status(64))
     }
 
     @Test func aNameOfBytesIsImported() throws {
         try self.folder.write(Array("x".utf8), to: [0x61, 0xFF, 0x62])
         let outcome = try Launch(
-            raw: Array("library".utf8), Array("import".utf8), Array("--library".utf8), Array(self.library.utf8),
+            raw: Array("library".utf8), Array("import".utf8), Array("--library".utf8), Array(self.library.path.utf8),
             self.folder.pathBytes([0x61, 0xFF, 0x62])
         ).run()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-        #expect(try self.run("library", "ls", "-l").text.contains("a\u{FFFD}b"))
+        #expect(try self.library.run("library", "ls", "-l").text.contains("a\u{FFFD}b"))
     }
 
     @Test func theOthersAreImportedWhenOneIsMissing() throws {
-        let outcome = try self.run("library", "import", self.folder.path("none"), self.file)
+        let outcome = try self.library.run("library", "import", self.folder.path("none"), self.file)
         #expect(outcome.ending == .status(66))
         #expect(outcome.errorText.hasPrefix("blob: notFound: "))
         #expect(outcome.text.hasPrefix("assets-library://"))
     }
 
     @Test func standardInputIsImported() throws {
-        let outcome = try Launch("library", "import", "--library", self.library, "-").run(input: Array("piped".utf8))
+        let outcome = try Launch("library", "import", "--library", self.library.path, "-").run(
+            input: Array("piped".utf8))
         let url = String(outcome.text.dropLast())
         #expect(!url.contains("ext="))
-        expect(try self.run("cat", url), prints: "piped")
+        expect(try self.library.run("cat", url), prints: "piped")
     }
 
     @Test func theSameBytesAreOneAssetUnlessAskedOtherwise() throws {
         let copy = try self.folder.write("hello", to: "copy.txt")
-        let urls = try self.add(self.file, copy)
+        let urls = try self.library.add(self.file, copy)
         #expect(urls.count == 2 && urls[0] == urls[1])
-        let outcome = try self.run("library", "import", "--duplicates", copy)
+        let outcome = try self.library.run("library", "import", "--duplicates", copy)
         #expect(!outcome.text.contains(urls[0]))
-        #expect(try self.run("library", "ls").text.split(separator: "\n").count == 2)
+        #expect(try self.library.run("library", "ls").text.split(separator: "\n").count == 2)
     }
 
     @Test func processesImportAtOnce() throws {
         let files = try (0..<8).map { try self.folder.write("file \($0 % 4)", to: "file\($0)") }
-        let processes = try files.map { try Launch("library", "import", "--library", self.library, $0).start() }
+        let processes = try files.map { try Launch("library", "import", "--library", self.library.path, $0).start() }
         for process in processes { #expect(process.finish().ending == .status(0)) }
-        #expect(try self.run("library", "ls").text.split(separator: "\n").count == 4)
+        #expect(try self.library.run("library", "ls").text.split(separator: "\n").count == 4)
     }
 
     @Test func aDamagedOriginalIsAChecksumMismatch() throws {
-        let url = try #require(try self.add(self.file).first)
+        let url = try #require(try self.library.add(self.file).first)
         let id = try #require(url.split(separator: "=").dropFirst().first?.prefix(36))
         try Data("jello".utf8).write(
-            to: URL(fileURLWithPath: "\(self.library)/originals/\(id.prefix(2))/\(id).txt"))
-        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url)
+            to: URL(fileURLWithPath: "\(self.library.path)/originals/\(id.prefix(2))/\(id).txt"))
+        expect(try self.library.run("cat", url), failsWith: "checksumMismatch", 65, saying: url)
         // Also where reading begins behind the damage, or ends before the end.
-        expect(try self.run("cat", url, "--offset", "1"), failsWith: "checksumMismatch", 65, saying: url)
-        expect(try self.run("cat", url, "--length", "1"), failsWith: "checksumMismatch", 65, saying: url)
+        expect(try self.library.run("cat", url, "--offset", "1"), failsWith: "checksumMismatch", 65, saying: url)
+        expect(try self.library.run("cat", url, "--length", "1"), failsWith: "checksumMismatch", 65, saying: url)
         // The file that was imported is whole: once more, and the original is too.
-        let outcome = try self.run("library", "import", self.file)
+        let outcome = try self.library.run("library", "import", self.file)
         #expect(outcome.ending == .status(0) && outcome.text == "\(url)\n")
         #expect(outcome.errorText.contains("repaired") && outcome.errorText.contains(url))
-        expect(try self.run("cat", url), prints: "hello")
+        expect(try self.library.run("cat", url), prints: "hello")
     }
 
     @Test func theURLsOfManyFilesComeInTheirOrder() throws {
         // More than a group of commits.
         let files = try (0..<130).map { try self.folder.write("number \($0)", to: "file\($0)") }
-        let outcome = try Launch(["library", "import", "--library", self.library] + files).run()
+        let outcome = try Launch(["library", "import", "--library", self.library.path] + files).run()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-        expect(try self.run("library", "ls"), prints: outcome.text)
+        expect(try self.library.run("library", "ls"), prints: outcome.text)
         let urls = outcome.text.split(separator: "\n").map(String.init)
-        expect(try Launch(["cat", "--library", self.library, urls[7], urls[129]]).run(), prints: "number 7number 129")
+        expect(
+            try Launch(["cat", "--library", self.library.path, urls[7], urls[129]]).run(), prints: "number 7number 129")
     }
 
     @Test func noLibraryIsMadeAmongOtherFiles() throws {
         let pictures = self.folder.path("pictures")
-        try FileManager.default.createDirectory(atPath: "\(pictures)/2020", withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: pictures) }
+        try self.folder.makeFolder("pictures/2020")
         let file = try self.folder.write("mine", to: "pictures/2020/summer.jpg")
         expect(
             try Launch("library", "create", pictures).run(), failsWith: "invalidArgument", 64, saying: "empty", "2020")
@@ -197,19 +178,15 @@ import Testing
     }
 
     @Test func aMediaTypeOfADamagedCatalogueIsOneLine() throws {
-        let url = try #require(try self.add(self.file).first)
+        let url = try #require(try self.library.add(self.file).first)
         let change = "UPDATE original SET media_type = 'image/x' || char(10) || 'y', capture_date = 'a' || char(27)"
-        let sqlite = try FinishedProcess(
-            "python3",
-            [
-                "-c",
-                """
-                import sqlite3; c = sqlite3.connect('\(self.library)/catalog.sqlite'); c.execute("\(change)"); c.commit()
-                """,
-            ])
-        try #require(sqlite.status == 0)
-        #expect(try self.run("info", url).text.contains("media type: image/x%0Ay\n"))
-        #expect(try self.run("library", "ls", "-l").text.contains("  -  image/x%0Ay  present"))
+        try self.folder.run(
+            "python3", "-c",
+            """
+            import sqlite3; c = sqlite3.connect('library/catalog.sqlite'); c.execute("\(change)"); c.commit()
+            """)
+        #expect(try self.library.run("info", url).text.contains("media type: image/x%0Ay\n"))
+        #expect(try self.library.run("library", "ls", "-l").text.contains("  -  image/x%0Ay  present"))
     }
 
     @Test func aLibraryIsNotMadeOverAFile() throws {
@@ -223,12 +200,12 @@ import Testing
     }
 
     @Test func mistakesAreOneLine() throws {
-        expect(try self.run("library", "create"), failsWith: "invalidArgument", 64, saying: "already")
-        expect(try self.run("library", "remove", "x"), failsWith: "invalidLocator", 64)
-        expect(try self.run("library", "remove", "file:///x"), failsWith: "invalidLocator", 64)
-        expect(try self.run("library", "import"), failsWith: "invalidArgument", 64)
-        expect(try self.run("library", "ls", "-l", "--json"), failsWith: "invalidArgument", 64)
-        expect(try self.run("library", "bogus"), failsWith: "invalidArgument", 64)
+        expect(try self.library.run("library", "create"), failsWith: "invalidArgument", 64, saying: "already")
+        expect(try self.library.run("library", "remove", "x"), failsWith: "invalidLocator", 64)
+        expect(try self.library.run("library", "remove", "file:///x"), failsWith: "invalidLocator", 64)
+        expect(try self.library.run("library", "import"), failsWith: "invalidArgument", 64)
+        expect(try self.library.run("library", "ls", "-l", "--json"), failsWith: "invalidArgument", 64)
+        expect(try self.library.run("library", "bogus"), failsWith: "invalidArgument", 64)
         expect(
             try Launch("library", "create", "a", "--library", "b").run(), failsWith: "invalidArgument", 64)
         expect(

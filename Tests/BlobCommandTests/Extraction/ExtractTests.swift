@@ -23,8 +23,7 @@ import Testing
                 archive.addfile(info, io.BytesIO(content))
 
             """
-        let made = try FinishedProcess("python3", ["-c", preamble + program + "\narchive.close()", path])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("python3", "-c", preamble + program + "\narchive.close()", path)
         return path
     }
 
@@ -39,6 +38,12 @@ import Testing
             add("./l", type=tarfile.SYMTYPE, target="d/b.txt")
             add("./h", type=tarfile.LNKTYPE, target="./x.sh")
             """)
+    }
+
+    /// The bytes of a file, with another first byte of a text.
+    private func withAnotherByte(in text: String, of path: String) throws -> [UInt8] {
+        let bytes = try readFile(path)
+        return bytes.flipping(at: try #require(bytes.firstRange(of: Array(text.utf8))?.lowerBound))
     }
 
     private func extract(_ arguments: String...) throws -> Outcome {
@@ -79,8 +84,7 @@ import Testing
         let outer = try self.make("outer.tgz", "add('inner.zip', open('\(inner)', 'rb').read())")
         expect(try self.extract("\(outer)#inner.zip"), prints: "")
         #expect(self.folder.read("out/dir/in.txt") == "inside")
-        let bytes = try #require(FileManager.default.contents(atPath: outer))
-        expect(try Launch("extract", "-", "-C", self.folder.path("out")).run(input: Array(bytes)), prints: "")
+        expect(try Launch("extract", "-", "-C", self.folder.path("out")).run(input: readFile(outer)), prints: "")
         #expect(self.names == ["dir", "dir/in.txt", "inner.zip"])
     }
 
@@ -145,9 +149,7 @@ import Testing
     @Test func aBadMemberIsReportedAndTheOthersAreExtracted() throws {
         let path = try self.make(
             "a.zip", "for name in ['a', 'b', 'c\\n']: archive.writestr(name, b'content of ' + name.encode())")
-        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
-        let place = try #require(bytes.firstRange(of: Array("content of b".utf8))?.lowerBound)
-        bytes[place] ^= 1
+        let bytes = try self.withAnotherByte(in: "content of b", of: path)
         try self.folder.write(bytes, to: "a.zip")
         expect(try self.extract(path), failsWith: "checksumMismatch", 65, saying: "#b")
         #expect(self.names == ["a", "c\n"])
@@ -163,7 +165,7 @@ import Testing
     @Test func anArchiveThatIsCutOffGivesWholeFilesAlone() throws {
         let path = try self.make(
             "a.tgz", "import os\nfor n in range(9): add(f'{n}', os.urandom(100000))")
-        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let bytes = try readFile(path)
         for count in [1, 100, 200_000, bytes.count / 2, bytes.count - 9, bytes.count - 1] {
             let out = self.folder.path("cut\(count)")
             let cut = try self.folder.write(Array(bytes.prefix(count)), to: "cut.tgz")
@@ -191,7 +193,7 @@ import Testing
 
     @Test func aKilledExtractionLeavesWholeFilesAloneAndTheNextRemovesTheRest() throws {
         let path = try self.make("a.tgz", "import os\nfor n in range(3): add(f'{n}', os.urandom(1 << 20))")
-        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let bytes = try readFile(path)
         let process = try Launch("extract", "-", "-C", self.folder.path("out")).start()
         process.write(Array(bytes.prefix(3 << 19)))
         // The second file is being written when the first has its name.
@@ -209,11 +211,10 @@ import Testing
         #expect(outcome.errorText.hasPrefix("\r") && outcome.errorText.hasSuffix(" \r"))
     }
 
-    /// Every fifth archive of the script that makes them all.
+    /// Every eleventh archive of the script that makes them all; `make faults` extracts more.
     @Test(.timeLimit(.minutes(10))) func hostileArchivesChangeNothingOutsideOfTheFolder() throws {
-        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("hostile_archives.py").path
-        let run = try FinishedProcess("python3", [script, Launch.blob, "--every", "5"])
+        let script = projectFolder.appendingPathComponent("Tests/hostile_archives.py").path
+        let run = try FinishedProcess("python3", [script, Launch.blob, "--every", "11"])
         #expect(run.status == 0, "\(run.errors.suffix(2000))")
     }
 
@@ -221,7 +222,7 @@ import Testing
         let path = try self.sample()
         expect(try self.extract("\(path)#d/**/*.json"), prints: "")
         #expect(self.names == ["d", "d/deep", "d/deep/c.json"])
-        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let bytes = try readFile(path)
         expect(try Launch("extract", "-#d/*.txt", "-C", self.folder.path("out")).run(input: bytes), prints: "")
         #expect(self.names == ["d", "d/b.txt", "d/deep", "d/deep/c.json"])
         expect(try self.extract("\(path)#d/*", "x.sh"), failsWith: "invalidArgument", 64)
@@ -234,14 +235,13 @@ import Testing
             expect(outcome, failsWith: "notFound", 66)
             #expect(self.folder.names == ["a.tgz"])
         }
-        try FileManager.default.createDirectory(atPath: self.folder.path("out"), withIntermediateDirectories: false)
+        try self.folder.makeFolder("out")
         expect(try self.extract(path, "none"), failsWith: "notFound", 66)
         #expect(self.folder.names == ["a.tgz", "out"])
     }
 
     @Test func whatIsCompressedAndNoArchiveIsToldAsByTheListing() throws {
-        let made = try FinishedProcess("gzip", [self.folder.write("text", to: "text")])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.run("gzip", self.folder.write("text", to: "text"))
         let gzip = self.folder.path("text.gz")
         for arguments in [["ls", gzip], ["extract", gzip, "-C", self.folder.path("out")]] {
             expect(
@@ -253,8 +253,8 @@ import Testing
 
     @Test func aPipeThatIsCutOffHasOneError() throws {
         let path = try self.make("a.tgz", "import os\nfor n in range(5): add(f'{n}', os.urandom(100000))")
-        let bytes = Array(try #require(FileManager.default.contents(atPath: path)).prefix(250_000))
-        let outcome = try Launch("extract", "-", "-C", self.folder.path("out")).run(input: bytes)
+        let bytes = try readFile(path).prefix(250_000)
+        let outcome = try Launch("extract", "-", "-C", self.folder.path("out")).run(input: Array(bytes))
         expect(outcome, failsWith: "truncated", 65, saying: "#2")
         #expect(self.names == ["0", "1"])
     }
@@ -314,10 +314,7 @@ import Testing
             link = zipfile.ZipInfo('l'); link.external_attr, link.create_system = 0o120777 << 16, 3
             archive.writestr(link, b'/etc/passwd'); archive.writestr('b', b'content of b'); archive.writestr('../c', b'')
             """)
-        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
-        let place = try #require(bytes.firstRange(of: Array("content of b".utf8))?.lowerBound)
-        bytes[place] ^= 1
-        let damaged = try self.folder.write(bytes, to: "b.zip")
+        let damaged = try self.folder.write(self.withAnotherByte(in: "content of b", of: path), to: "b.zip")
         let both = try self.extract(damaged)
         #expect(both.ending == .status(65) && both.errorText.hasPrefix("blob: checksumMismatch: "))
         #expect(both.errorText.hasSuffix("blob: 2 members were skipped for safety.\n"))

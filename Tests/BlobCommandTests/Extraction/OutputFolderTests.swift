@@ -12,7 +12,7 @@ import Testing
     init() throws {
         self.outside = try TemporaryFolder()
         try self.outside.write("secret", to: "secret")
-        try FileManager.default.createDirectory(atPath: self.outside.path("out"), withIntermediateDirectories: false)
+        try self.outside.makeFolder("out")
     }
 
     private var root: String { self.outside.path("out") }
@@ -131,12 +131,10 @@ import Testing
     }
 
     @Test func whatIsIncompleteHasNoNameAndIsRemovedWhenTheProcessIsGone() throws {
-        let staging = self.root + "/.blob-extract-0123456789abcdef"
-        try FileManager.default.createDirectory(atPath: staging, withIntermediateDirectories: false)
+        try self.outside.makeFolder("out/.blob-extract-0123456789abcdef")
         try self.outside.write("half", to: "out/.blob-extract-0123456789abcdef/file")
         // Of another program, or in use: both stay.
-        try FileManager.default.createDirectory(
-            atPath: self.root + "/.blob-extract-x", withIntermediateDirectories: false)
+        try self.outside.makeFolder("out/.blob-extract-x")
         let first = try self.folder(true)
         #expect(try Set(FileManager.default.contentsOfDirectory(atPath: self.root)) == [".blob-extract-x"])
         let file = try first.makeFile(BlobMember(index: 0, name: Array("a".utf8)))

@@ -101,7 +101,7 @@ import Testing
         for (round, options) in Self.options.enumerated() where round == 0 || command.contains("$OPTIONS") {
             let before = self.servers.map(\.requests.count)
             let own = self.folder.path("\(round)")
-            try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+            try self.folder.makeFolder("\(round)")
             let places = [
                 ("$OPTIONS", options), ("$FOLDER", own), ("$SHARED", self.folder.path), ("$A", "http://\(address(0))"),
                 ("$B", "http://\(address(1))"), ("$C", "http://\(address(2))"),

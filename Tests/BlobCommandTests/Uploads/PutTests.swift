@@ -77,7 +77,7 @@ import Testing
         let place = "without/"
         let contents = ["one", "1ne", "longer"]
         let sources = try contents.indices.map { try self.folder.write("one", to: "source-\($0)") }
-        try FileManager.default.createDirectory(atPath: self.store.path("without"), withIntermediateDirectories: true)
+        try self.store.makeFolder("without")
         for (source, content) in zip(sources, contents) {
             try self.store.write(content, to: place + self.digest(source))
         }

@@ -3,14 +3,22 @@ import BlobTestSupport
 import Foundation
 import Testing
 
+/// Starts a receiver that stores what arrives in a folder; it, and its port.
+func startReceiver(
+    in folder: TemporaryFolder, _ arguments: [String] = [], prelude: String? = nil
+) throws -> (RunningProcess, UInt16) {
+    let receiver = try Launch(["receive", "--directory", folder.path] + arguments).with { $0.prelude = prelude }.start()
+    return (receiver, try receiver.waitForPort())
+}
+
 /// Runs `body` with a receiver and its port.
 func withReceiver(
     _ arguments: String..., prelude: String? = nil, body: (RunningProcess, UInt16) throws -> Void
 ) throws {
     let folder = try TemporaryFolder()
-    let receiver = try Launch(["receive", "--directory", folder.path] + arguments).with { $0.prelude = prelude }.start()
+    let (receiver, port) = try startReceiver(in: folder, arguments, prelude: prelude)
     defer { receiver.send(SIGKILL) }
-    try body(receiver, receiver.waitForPort())
+    try body(receiver, port)
     // What a sender gave up is removed soon, and by another thread than the one that serves the next.
     receiver.wait { folder.names.allSatisfy { !$0.hasSuffix(".part") } }
 }

@@ -20,13 +20,6 @@ import Testing
 
     private var state: String { self.folder.path("state") }
 
-    private func startReceiver(port: UInt16 = 0) throws -> (RunningProcess, UInt16) {
-        let receiver = try Launch(
-            "receive", "--directory", self.store.path, "--listen", "127.0.0.1:\(port)"
-        ).start()
-        return (receiver, try receiver.waitForPort())
-    }
-
     private func upload(_ wire: String, _ path: String, _ port: UInt16, _ arguments: String...) -> Launch {
         let options = ["upload", "--resumable"] + wire.split(separator: " ").map(String.init)
         return Launch(options + ["--state", self.state, path, "http://127.0.0.1:\(port)/"] + arguments)
@@ -52,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: wires, [0, 1, 3_000_000]) func whatIsUploadedIsWhatArrives(wire: String, byteCount: Int) throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let bytes = makeContent(byteCount)
         let path = try self.folder.write(bytes, to: "a b.bin")
@@ -68,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: wires) func aClientThatIsKilledContinues(wire: String) throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let proxy = try FaultProxy(to: port)
         let bytes = makeContent(Self.byteCount)
@@ -89,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: wires) func aReceiverThatIsKilledContinues(wire: String) throws {
-        var (receiver, port) = try self.startReceiver()
+        var (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let bytes = makeContent(Self.byteCount)
         let path = try self.folder.write(bytes, to: "x")
@@ -98,7 +91,7 @@ import Testing
             client.wait { self.storedByteCount >= byteCount }
             receiver.send(SIGKILL)
             _ = receiver.finish()
-            (receiver, _) = try self.startReceiver(port: port)
+            (receiver, _) = try startReceiver(in: self.store, ["--listen", "127.0.0.1:\(port)"])
         }
         let outcome = client.finish()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
@@ -107,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: wires, [3, 40, 700]) func connectionsThatAreCutLoseNothing(wire: String, kibibytes: Int64) throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let bytes = makeContent(Int(min(kibibytes * 20, 3000)) << 10)
         let path = try self.folder.write(bytes, to: "x")
@@ -126,7 +119,7 @@ import Testing
 
     /// The boundary is random, and kept in the state.
     @Test(arguments: wires) func aFormThatIsKilledContinues(wire: String) throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let path = try self.folder.write(makeContent(3_000_000), to: "x")
         let launch = Launch(
@@ -147,7 +140,7 @@ import Testing
     }
 
     @Test func aSourceThatChangedBeginsAnew() throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let path = try self.folder.write(makeContent(3_000_000), to: "x")
         let client = try self.upload("tus", path, port, "--limit-rate", "4M").start()
@@ -163,7 +156,7 @@ import Testing
 
     /// An answer without a body must not have one: the next answer would begin with it.
     @Test func answersKeepTheConnectionInOrder() throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let client = try Client(port)
         let head = "HTTP/1.1\r\nHost: a\r\nTus-Resumable: 1.0.0\r\n"
@@ -182,7 +175,7 @@ import Testing
 
     /// The sender learns the URL before it sends, and a wrong offset leaves the upload as it is.
     @Test func anUploadOfTheDraftIsAnnounced() throws {
-        let (receiver, port) = try self.startReceiver()
+        let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }
         let client = try Client(port)
         let head = "HTTP/1.1\r\nHost: a\r\nUpload-Draft-Interop-Version: 6\r\n"

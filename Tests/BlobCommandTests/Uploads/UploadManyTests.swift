@@ -22,8 +22,7 @@ import Testing
     }
 
     private func write(_ text: String, _ name: String) throws {
-        let path = self.folder.url(name).deletingLastPathComponent().path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try self.folder.makeFolder((name as NSString).deletingLastPathComponent)
         try self.folder.write(text, to: name)
     }
 
@@ -58,8 +57,7 @@ import Testing
     /// With '**', as those of a folder; without it, as with curl, names alone.
     @Test func theMembersInAnyFoldersKeepTheirPaths() throws {
         try self.write("three", "d/sub/one.txt")
-        let made = try FinishedProcess("tar", ["-czf", self.folder.path("x.tgz"), "-C", self.folder.path, "./d"])
-        try #require(made.status == 0, "\(made.errors)")
+        try self.folder.pack(["./d"], into: "x.tgz")
         let outcome = try self.upload("x.tgz#**", self.url).run()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         #expect(self.store.read("d/one.txt") == "one" && self.store.read("d/sub/one.txt") == "three")
@@ -132,7 +130,7 @@ import Testing
         let format = "sent %{size_upload}\\n"
         try self.write("one", "d/without")
         let arguments = ["upload", "-r", "d", self.url, "--skip-existing", "-w", format]
-        let skip = Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }
+        let skip = Launch(arguments).inFolder(self.folder)
         #expect(try skip.run().text.components(separatedBy: "sent 3\n").count == 4)
         // Without a digest the length is not enough.
         let again = try skip.run()
@@ -193,7 +191,7 @@ import Testing
         for options in [["--retry-max-time", "30"], []] {
             let count = server.requests.count
             let launch = Launch(["upload", "d/one.txt", url, "--retry", "3"] + options)
-            let outcome = try launch.with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+            let outcome = try launch.inFolder(self.folder).run()
             #expect(outcome.ending == .status(76) && server.requests.count == count + 1, "\(outcome.errorText)")
         }
     }
@@ -273,8 +271,7 @@ import Testing
         #expect(journal.count > 100)
         var damaged = stride(from: 0, to: journal.count - 1, by: 7).map { Array(journal.prefix($0)) }
         damaged += stride(from: 0, to: journal.count, by: 11).map { index in
-            var bytes = journal
-            bytes[index] ^= 0x80
+            let bytes = journal.flipping(0x80, at: index)
             return bytes
         }
         damaged.append([UInt8](repeating: 0, count: 2 << 20))
@@ -283,9 +280,8 @@ import Testing
             let outcome = try upload.run()
             #expect(outcome.text.contains("sent\n") && outcome.ending == .status(0), "\(outcome.errorText)")
             // The line that follows is whole.
-            let text = FileManager.default.contents(atPath: self.folder.path("j"))
-            let lines = text?.split(separator: UInt8(ascii: "\n"))
-            #expect(lines?.last.map(Array.init) == journal.dropLast())
+            let lines = try self.folder.bytes("j").split(separator: UInt8(ascii: "\n"))
+            #expect(lines.last.map(Array.init) == journal.dropLast())
         }
         // All but the line end is a whole line.
         try self.folder.write(Array(journal.dropLast()), to: "j")

@@ -15,14 +15,10 @@ import Testing
 
     /// Runs `body` with the receiver and its URL.
     private func withReceiver(_ arguments: String..., body: (RunningProcess, String) throws -> Void) throws {
-        let receiver = try Launch(["receive", "--directory", self.store.path] + arguments).start()
+        let (receiver, _) = try startReceiver(in: self.store, arguments)
         defer { receiver.send(SIGKILL) }
-        receiver.waitForLines(1)
-        let url = String(decoding: receiver.output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-        guard url.hasPrefix("http://127.0.0.1:") else {
-            Issue.record("\(receiver.finish().errorText)")
-            return
-        }
+        let url = String(try #require(receiver.lines.first))
+        try #require(url.hasPrefix("http://127.0.0.1:"))
         try body(receiver, url)
     }
 

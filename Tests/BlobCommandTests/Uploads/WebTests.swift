@@ -60,9 +60,8 @@ import Testing
         let text = makeContent(300_000)
         let folder = try TemporaryFolder()
         try folder.write(text, to: "text")
-        let packed = try FinishedProcess("gzip", ["-nk", folder.path("text")])
-        #expect(packed.status == 0, "\(packed.errors)")
-        let bytes = Array(try #require(FileManager.default.contents(atPath: folder.path("text.gz"))))
+        try folder.run("gzip", "-nk", "text")
+        let bytes = try folder.bytes("text.gz")
         let server = try ObjectServer(bytes)
         (server.object.type, server.object.lines) = ("application/x-tar", ["Content-Encoding: x-gzip"])
         for hasRanges in [true, false] {
@@ -165,7 +164,7 @@ import Testing
     func nginxIsReadByRanges() throws {
         let folder = try TemporaryFolder()
         let bytes = makeContent(2_000_000)
-        try FileManager.default.createDirectory(atPath: folder.path("files"), withIntermediateDirectories: true)
+        try folder.makeFolder("files")
         try folder.write(bytes, to: "files/x")
         try folder.write("", to: "files/empty")
         let port = try LoopbackListener()
