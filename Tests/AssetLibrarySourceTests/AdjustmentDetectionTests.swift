@@ -11,11 +11,6 @@ import Testing
 @Suite struct AdjustmentDetectionTests {
     private static let fixtures = ["aas.xmp", "crs.xmp"]
 
-    static func fixture(_ name: String) throws -> [UInt8] {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
-        return try Array(Data(contentsOf: folder.appendingPathComponent(name)))
-    }
-
     private static func picture(_ width: Int, _ height: Int, orientation: Int = 1) -> DecodedPicture {
         var media = MediaDescription()
         (media.pixelWidth, media.pixelHeight, media.orientation) = (width, height, orientation)
@@ -39,9 +34,9 @@ import Testing
     @Test func adjustmentsOfOtherProgramsAreKnownAndNotRendered() throws {
         let names =
             ["A", "B", "C", "D", "X", "Y"].map { "aas:Affine\($0)" } + ["H", "W", "X", "Y"].map { "aas:Crop\($0)" }
-        #expect(self.detected(try Self.fixture("aas.xmp")) == .notRenderable(names))
+        #expect(self.detected(try libraryFixture("aas.xmp")) == .notRenderable(names))
         #expect(
-            self.detected(try Self.fixture("crs.xmp")) == .notRenderable(["crs:Exposure2012", "crs:HasCrop"]))
+            self.detected(try libraryFixture("crs.xmp")) == .notRenderable(["crs:Exposure2012", "crs:HasCrop"]))
         #expect(
             self.detected(Self.xmp(#"a:CropX="1" c:Contrast2012="2""#))
                 == .notRenderable(["aas:CropX", "crs:Contrast2012"]))
@@ -91,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: fixtures) func noDamageEndsTheProcessOrHidesTheAdjustment(name: String) throws {
-        let file = try Self.fixture(name)
+        let file = try libraryFixture(name)
         let picture = Self.picture(4032, 3024)
         for count in file.indices {
             let found = AdjustmentDescriptions(sidecars: [.xmp: Array(file[..<count])]).adjustment(of: picture)
@@ -99,7 +94,7 @@ import Testing
             let isKnown = XMPPacket.mentionsAdjustments(Array(file[..<count]))
             #expect(!isKnown || found != .none, "\(count)")
         }
-        forEachFlippedBit(of: file) { other in
+        for other in file.copiesWithAFlippedBit {
             _ = AdjustmentDescriptions(sidecars: [.xmp: other]).adjustment(of: picture)
         }
     }

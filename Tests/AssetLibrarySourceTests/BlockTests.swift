@@ -64,15 +64,10 @@ import Testing
             let first = try BlobTestSupport.read(reader, upTo: 1000)
             #expect(first == Array(self.bytes[Int(start)..<Int(start) + 1000]))
             try self.rewrite(path, [UInt8](repeating: 7, count: self.bytes.count))
-            var got = first
-            let code = codeThrown {
-                while case let piece = try BlobTestSupport.read(reader, upTo: 1000), !piece.isEmpty {
-                    got += piece
-                }
-            }
-            #expect(code == .checksumMismatch)
-            let isPrefix = got == Array(self.bytes[Int(start)...].prefix(got.count))
-            #expect(isPrefix && Int(start) + got.count < self.bytes.count)
+            let got = ReadingOutcome(reader, after: first, inPiecesOf: 1000)
+            #expect(got.code == .checksumMismatch)
+            let isPrefix = self.bytes[Int(start)...].starts(with: got.bytes)
+            #expect(isPrefix && Int(start) + got.bytes.count < self.bytes.count)
             // And when it was rewritten before.
             #expect(
                 codeThrown { try self.read(asset, from: start, count: 10, inPiecesOf: 10) } == .checksumMismatch)

@@ -40,7 +40,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let test = try TestLibrary()
             try test.add([1])
-            _ = try test.library.journal.append((0..<20_000).map { _ in .removed(UUID()) })
+            _ = try test.library.journal.append((0..<6000).map { _ in .removed(UUID()) })
             let library = try test.open()
             try test.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             let (journal, files) = (try Self.bytes("journal.jsonl", of: test), test.files)

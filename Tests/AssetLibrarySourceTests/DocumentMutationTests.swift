@@ -19,7 +19,7 @@ import Testing
     }
 
     private static func parsers(of kind: String) throws -> [Parser] {
-        let fixture = AdjustmentDetectionTests.fixture
+        let fixture = libraryFixture
         let picture = DecodedPicture(MediaDescription(HeaderBytes(Pictures.jpeg(width: 4032, height: 3024))))
         func sidecar(_ kind: AdjustmentDescriptions.SidecarKind, _ document: [UInt8]) -> Parser {
             Parser(document: document) { bytes in

@@ -12,11 +12,6 @@ import Testing
 @Suite struct FactTests {
     static let hasLibrary = MediaProcessTests.hasLibrary(for: .facts)
 
-    private static func fixture(_ name: String) throws -> [UInt8] {
-        let url = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures/\(name)")
-        return Array(try Data(contentsOf: url))
-    }
-
     private func check(_ media: MediaDescription) {
         #expect(media.cameraMake == "Maker" && media.cameraModel == "M1" && media.lensModel == "Lens 35mm")
         #expect(media.captureDate == "2024:05:01 12:30:59")
@@ -28,7 +23,7 @@ import Testing
     @Test(.enabled(if: hasLibrary), arguments: [("facts.jpg", 16, 6), ("facts.heic", 64, nil)])
     func anImportReadsThem(name: String, width: Int, orientation: Int?) throws {
         let test = try TestLibrary()
-        let asset = try test.add(Self.fixture(name), named: name)
+        let asset = try test.add(libraryFixture(name), named: name)
         self.check(asset.media)
         #expect(asset.media.pixelWidth == width && asset.media.orientation == orientation)
         #expect(try test.library.asset(asset.id)?.media == asset.media)
@@ -41,7 +36,7 @@ import Testing
 
     @Test(.enabled(if: hasLibrary)) func aFileOfAFolderTellsThemWhenItIsAsked() throws {
         let folder = try TemporaryFolder()
-        try folder.write(Self.fixture("facts.jpg"), to: "a.jpg")
+        try folder.write(libraryFixture("facts.jpg"), to: "a.jpg")
         let photos = try AssetLibrary.catalogue(at: URL(fileURLWithPath: folder.path))
         #expect(try photos.cataloguedAsset("a.jpg")?.media.lensModel == nil)
         let facts = try photos.source(for: "a.jpg").facts(BlobContext()).map { "\($0.name): \($0.value)" }
@@ -50,7 +45,7 @@ import Testing
 
     @Test(.enabled(if: hasLibrary)) func originalsWithoutThemGetThemLater() throws {
         let test = try TestLibrary()
-        let bytes = try Self.fixture("facts.jpg")
+        let bytes = try libraryFixture("facts.jpg")
         let asset = try test.add(bytes, named: "a.jpg")
         let note = try test.add(Array("note".utf8))
         let forget = "UPDATE original SET lens_model = NULL, capture_date = NULL, city = NULL, facts_version = NULL"
@@ -68,7 +63,7 @@ import Testing
 
     @Test(.enabled(if: hasLibrary)) func oneHelperReadsManyFilesAndGoesOnAfterBrokenOnes() async throws {
         let folder = try TemporaryFolder()
-        let bytes = try Self.fixture("facts.jpg")
+        let bytes = try libraryFixture("facts.jpg")
         let paths = try [bytes, Array(bytes.prefix(2000)), [0xFF, 0xD8, 0xFF], bytes].enumerated().map {
             try folder.write($0.element, to: "\($0.offset).jpg")
         }

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func tornAndDamagedLinesAreSkipped() throws {
-        for number in 0..<3 { try self.test.add([UInt8(number)], named: "\"\u{FFFD}\n\(number)") }
+        for number in 0..<2 { try self.test.add([UInt8(number)], named: "\"\u{FFFD}\n\(number)") }
         let bytes = try self.bytes()
         let all = try self.state().assets
         let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
@@ -64,8 +64,7 @@ import Testing
             #expect(state.assets == Array(all.prefix(max(0, ends.count { $0 < length } - 1))))
         }
         for index in bytes.indices {
-            var damaged = bytes
-            damaged[index] ^= 1 << UInt8(index % 8)
+            let damaged = bytes.flipping(1 << UInt8(index % 8), at: index)
             let state = try parsed(damaged)
             #expect(state.skippedLineCount >= 1 && state.assets.count >= 1, "byte \(index)")
             #expect(Set(all.map(\.id)).isSuperset(of: state.assets.map(\.id)))

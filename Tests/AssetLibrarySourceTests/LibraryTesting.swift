@@ -1,6 +1,7 @@
 #if Photos
 import AssetLibrarySource
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import GRDB
 import Testing
@@ -107,14 +108,8 @@ func overwrite(_ path: String, at byteOffset: Int64, with bytes: [UInt8]) throws
         bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(byteOffset)) } == bytes.count)
 }
 
-/// Calls `body` with the bytes with one bit flipped, for each of their bits.
-func forEachFlippedBit(of bytes: [UInt8], _ body: ([UInt8]) throws -> Void) rethrows {
-    for index in bytes.indices {
-        for bit in 0..<8 {
-            var other = bytes
-            other[index] ^= 1 << bit
-            try body(other)
-        }
-    }
+/// The content of a file that is stored with the tests.
+func libraryFixture(_ name: String) throws -> [UInt8] {
+    try readFile(fixture(name, of: "AssetLibrarySourceTests").path)
 }
 #endif

@@ -6,8 +6,7 @@ import GRDB
 
 /// The databases and pictures that digiKam and Shotwell made.
 enum ManagerFixtures {
-    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("Fixtures/Catalogues")
+    static let folder = fixture("Catalogues", of: "AssetLibrarySourceTests")
 
     /// Copies a database with the pictures beside it, and sets their paths.
     static func database(_ name: String, in folder: TemporaryFolder) throws -> String {

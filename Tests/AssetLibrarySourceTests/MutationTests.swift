@@ -13,11 +13,8 @@ import Testing
     private static let memoryByteCount = 256 << 20
 
     private static let pictures: [[UInt8]] = {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
-        let fixtures = ["facts.jpg", "facts.heic"].map {
-            (try? Data(contentsOf: folder.appendingPathComponent($0))) ?? Data()
-        }
-        return fixtures.map { Array($0) } + [Pictures.picture] + Pictures.all.map(\.bytes)
+        let fixtures = ["facts.jpg", "facts.heic"].map { (try? libraryFixture($0)) ?? [] }
+        return fixtures + [Pictures.picture] + Pictures.all.map(\.bytes)
     }()
 
     /// Returns a picture with up to 16 other bytes, or a part of one.

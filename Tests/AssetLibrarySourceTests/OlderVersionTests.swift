@@ -16,9 +16,8 @@ import Testing
     init() throws {
         self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("old-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
-        let fixture = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/version1.sqlite")
-        try FileManager.default.copyItem(at: fixture, to: self.folder.appendingPathComponent("catalog.sqlite"))
+        let catalogue = fixture("version1.sqlite", of: "AssetLibrarySourceTests")
+        try FileManager.default.copyItem(at: catalogue, to: self.folder.appendingPathComponent("catalog.sqlite"))
         let sql = "SELECT original_filename, path FROM asset JOIN original ON original_id = original.id"
         for (name, path) in try self.rows(sql) {
             let file = self.folder.appendingPathComponent(path)

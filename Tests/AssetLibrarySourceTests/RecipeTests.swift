@@ -44,7 +44,7 @@ import Testing
     @Test func noPrefixAndNoFlippedBitEndsTheProcess() {
         let json = AdjustmentRecipe(Self.operations).canonical
         for count in json.indices { #expect(codeThrown { try AdjustmentRecipe(Array(json[..<count])) } != nil) }
-        forEachFlippedBit(of: json) { _ = try? AdjustmentRecipe($0) }
+        for other in json.copiesWithAFlippedBit { _ = try? AdjustmentRecipe(other) }
     }
 
     /// Each orientation moves the pixels of a picture of 3 by 2 as TIFF 6.0 says.

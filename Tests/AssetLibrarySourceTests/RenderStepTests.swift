@@ -1,4 +1,5 @@
 #if Photos
+import BlobTestSupport
 import Foundation
 import HelperExchange
 import Testing
@@ -26,7 +27,7 @@ import Testing
     @Test func noPrefixAndNoFlippedBitEndsTheProcess() {
         let bytes = RenderStep.encoded(Array(Self.steps.prefix(3)))
         for count in bytes.indices where count % 8 != 0 { #expect(RenderStep.decoded(Array(bytes[..<count])) == nil) }
-        forEachFlippedBit(of: bytes) { _ = RenderStep.decoded($0) }
+        for other in bytes.copiesWithAFlippedBit { _ = RenderStep.decoded(other) }
     }
 }
 #endif

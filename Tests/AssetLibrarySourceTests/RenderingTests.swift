@@ -210,10 +210,8 @@ struct RenderingTests {
     func aTurnedHEIFIsTurnedOnce(
         name: String, stored: PictureSize, orientation: Int, shown: (Int, Int), centre: (Int, Int)
     ) throws {
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
-        let path = fixtures.appendingPathComponent("\(name).heic").path
-        let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
-        let media = MediaDescription(HeaderBytes(bytes))
+        let path = fixture("\(name).heic", of: "AssetLibrarySourceTests").path
+        let media = MediaDescription(HeaderBytes(try readFile(path)))
         #expect(media.pixelWidth == stored.width && media.pixelHeight == stored.height)
         #expect(media.orientation == orientation)
         // Coding blurs the edges of the rectangle; turned twice or not at all, it would be elsewhere by far.
