@@ -13,15 +13,6 @@ struct AlternatingSource: BlobInputStreamDataSource {
 /// Reads to the end, or to an error.
 func readingOutcome(
     _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, _ context: BlobContext = BlobContext()
-) async throws -> (bytes: [UInt8], error: BlobError?) {
-    try await onThread {
-        var bytes: [UInt8] = []
-        do {
-            let reader = try source.open(at: byteOffset, context: context)
-            while case let piece = try read(reader, upTo: 700), !piece.isEmpty { bytes += piece }
-            return (bytes, nil)
-        } catch {
-            return (bytes, BlobError(wrapping: error))
-        }
-    }
+) async throws -> ReadingOutcome {
+    try await onThread { ReadingOutcome(source, at: byteOffset, context, inPiecesOf: 700) }
 }

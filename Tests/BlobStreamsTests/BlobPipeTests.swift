@@ -29,9 +29,7 @@ import Testing
         try await onThread {
             let reader = try source.open(at: offset)
             defer { reader.close() }
-            var data = Data()
-            while case let chunk = try Data(readingAtMost: 4096, from: reader), !chunk.isEmpty { data += chunk }
-            return data
+            return try Data(BlobTestSupport.readAll(reader, inPiecesOf: 4096))
         }
     }
 

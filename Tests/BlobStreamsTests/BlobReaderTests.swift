@@ -450,15 +450,6 @@ import Testing
 
 // MARK: - Plugins
 
-/// A read that does not wait.
-private func readNow(_ reader: BlobReader) throws -> (BlobReadResult, [UInt8]) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
-    defer { buffer.deallocate() }
-    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-    let result = try reader.read(into: &output)
-    return (result, Array(buffer[..<output.finalize(for: buffer)]))
-}
-
 private struct PluginSource: BlobInputStreamDataSource {
     let locator: BlobLocator?
     private let info: BlobInfo

@@ -16,9 +16,7 @@ import Testing
     }
 
     private func readAll(_ reader: BlobReader) throws -> Data {
-        var all = Data()
-        while case let chunk = try Data(readingAtMost: 10, from: reader), !chunk.isEmpty { all += chunk }
-        return all
+        try Data(BlobTestSupport.readAll(reader, inPiecesOf: 10))
     }
 
     @Test(arguments: [100, nil] as [Int64?], [0, 1, 50, 99, 100]) func theBytesFromAnOffset(

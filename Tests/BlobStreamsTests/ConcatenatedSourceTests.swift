@@ -44,10 +44,7 @@ import Testing
 
     private func readBlocking(_ source: any BlobInputStreamDataSource, at offset: Int = 0) async throws -> Data {
         try await onThread {
-            let reader = try source.open(at: Int64(offset))
-            var all = Data()
-            while case let chunk = try Data(readingAtMost: 3, from: reader), !chunk.isEmpty { all += chunk }
-            return all
+            try Data(BlobTestSupport.readAll(source.open(at: Int64(offset)), inPiecesOf: 3))
         }
     }
 
@@ -121,17 +118,17 @@ import Testing
         }
         let reader = try ConcatenatedSource([part([1, 2]), played, part([5])]).open(at: 1)
         let wakes = Recorder<Bool>()
-        #expect(try readNow(reader) == Data([2]))
-        #expect(try readNow(reader) == nil)
+        #expect(try readNow(reader).bytes == [2])
+        #expect(try readNow(reader).result == .notYet)
         reader.whenReadable(BlobWaker { wakes.append(true) })
         #expect(wakes.values.isEmpty)
         played.push([3, 4])
         #expect(wakes.values == [true])
-        #expect(try readNow(reader) == Data([3, 4]))
-        #expect(try readNow(reader) == nil)
+        #expect(try readNow(reader).bytes == [3, 4])
+        #expect(try readNow(reader).result == .notYet)
         played.state.update { $0.isAtEnd = true }
-        #expect(try readNow(reader) == Data([5]))
-        #expect(try readNow(reader) == Data())
+        #expect(try readNow(reader).bytes == [5])
+        #expect(try readNow(reader) == (.end, []))
         #expect(reader.hasEnded)
     }
 
@@ -140,13 +137,13 @@ import Testing
         let played = PlayedStream()
         let reader = try ConcatenatedSource([EndingStream(), played]).open(at: 0)
         let wakes = Recorder<Bool>()
-        #expect(try readNow(reader) == nil)
+        #expect(try readNow(reader).result == .notYet)
         reader.whenReadable(BlobWaker { wakes.append(true) })
-        #expect(try readNow(reader) == nil)
+        #expect(try readNow(reader).result == .notYet)
         #expect(wakes.values.isEmpty)
         played.push([1])
         #expect(wakes.values == [true])
-        #expect(try readNow(reader) == Data([1]))
+        #expect(try readNow(reader).bytes == [1])
     }
 
     /// A stream, and its source, that has nothing at the first read, ends at the second, and never fires its slot.
@@ -219,23 +216,13 @@ import Testing
         let (first, second) = (PlayedStream(), PlayedStream())
         first.push([1])
         let reader = try ConcatenatedSource([first, second]).open()
-        #expect(try readNow(reader) == Data([1]))
+        #expect(try readNow(reader).bytes == [1])
         first.state.update { $0.isAtEnd = true }
-        #expect(try readNow(reader) == nil)
+        #expect(try readNow(reader).result == .notYet)
         #expect(first.closes.values.count >= 1)
         #expect(second.closes.values.isEmpty)
         reader.close()
         #expect(second.closes.values.count >= 1)
         #expect(codeThrown { try readNow(reader) } == .closed)
     }
-}
-
-/// One read that does not wait: nil when nothing is there yet.
-private func readNow(_ reader: BlobReader) throws -> Data? {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 9, alignment: 1)
-    defer { buffer.deallocate() }
-    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-    let result = try reader.read(into: &output)
-    let data = Data(buffer.prefix(output.finalize(for: buffer)))
-    return result == .notYet ? nil : data
 }

@@ -16,16 +16,9 @@ import Testing
                 let base = ClosureSource(info: info) { offset, output, _ in
                     content[Int(offset)...].withUnsafeBytes { _ = output.append(contentsOf: $0) }
                 }
-                var bytes: [UInt8] = []
-                var code: BlobError.Code?
-                do {
-                    let reader = try base.layered { $0.maximumByteCount = Int64(limit) }.open()
-                    while case let piece = try read(reader, upTo: 77), !piece.isEmpty { bytes += piece }
-                } catch {
-                    code = BlobError(wrapping: error).code
-                }
-                #expect(code == (limit < 1000 ? .limitExceeded : nil))
-                #expect(bytes == Array(content.prefix(limit < 1000 ? isKnown ? 0 : limit : 1000)))
+                let found = ReadingOutcome(base.layered { $0.maximumByteCount = Int64(limit) }, inPiecesOf: 77)
+                #expect(found.code == (limit < 1000 ? .limitExceeded : nil))
+                #expect(found.bytes == Array(content.prefix(limit < 1000 ? isKnown ? 0 : limit : 1000)))
             }
         }
     }

@@ -9,10 +9,7 @@ import Testing
     private let bytes = Data("hello".utf8)
 
     private func readAll(_ source: MemorySource, at offset: Int64 = 0, _ count: Int = 64) throws -> Data {
-        let reader = try source.open(at: offset)
-        var all = Data()
-        while case let chunk = try Data(readingAtMost: count, from: reader), !chunk.isEmpty { all += chunk }
-        return all
+        try Data(BlobTestSupport.readAll(source.open(at: offset), inPiecesOf: count))
     }
 
     @Test func aMemorySourceGivesItsBytes() throws {

@@ -38,8 +38,7 @@ import Testing
     /// A filter that is read again checks the bytes that come then, which must be those that were delivered.
     @Test(arguments: [BlobValidator.strong("1"), .weak("1")])
     func allBytesBeforeAnInterruptionAreComparedWithoutRandomAccess(_ validator: BlobValidator) async throws {
-        var wrong = self.content
-        wrong[100] ^= 1
+        let wrong = self.content.flipping(at: 100)
         let openings = Locked(0)
         let source = AlternatingSource { [content, wrong] in
             let isFirst = openings.exchange(1) == 0

@@ -29,13 +29,10 @@ import Testing
 
     @Test(arguments: [1, 2, 4095, 4096, 70_000]) func aTransformFillsAnyOutput(byteCount: Int) async throws {
         let digits = Data(self.bytes.flatMap { Array(String(format: "%02x", $0).utf8) })
-        let read = try await onThread { () -> Data in
-            let reader = try HexSource(base: MemorySource(self.bytes)).open(at: 1)
-            var data = Data()
-            while case let next = try Data(readingAtMost: byteCount, from: reader), !next.isEmpty { data += next }
-            return data
+        let read = try await onThread {
+            try readAll(HexSource(base: MemorySource(self.bytes)).open(at: 1), inPiecesOf: byteCount)
         }
-        #expect(read == digits.dropFirst())
+        #expect(Data(read) == digits.dropFirst())
     }
 
     @Test func bytesBeforeTheErrorOfATransformAreDelivered() async throws {
@@ -59,21 +56,11 @@ import Testing
         let reader = try HoldingSource(base: pipe.source).open()
         try pipe.write(Data([1, 2, 3]))
         var read: [UInt8] = []
-        for _ in 0..<6 { read += try ownBytes(1, of: reader) }
+        for _ in 0..<6 { read += try readNow(reader, upTo: 1).bytes }
         #expect(read == [1, 1, 2, 2, 3, 3])
-        #expect(try ownBytes(1, of: reader).isEmpty && !reader.hasEnded)
+        #expect(try readNow(reader, upTo: 1).bytes.isEmpty && !reader.hasEnded)
         pipe.finish()
-        #expect(try ownBytes(1, of: reader).isEmpty && reader.hasEnded)
-    }
-
-    /// Reads once, without waiting.
-    private func ownBytes(_ count: Int, of reader: BlobReader) throws -> [UInt8] {
-        try [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
-            let buffer = UnsafeMutableRawBufferPointer(bytes)
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            _ = try reader.read(into: &output)
-            initializedCount = output.finalize(for: buffer)
-        }
+        #expect(try readNow(reader, upTo: 1).bytes.isEmpty && reader.hasEnded)
     }
 
     @Test(arguments: [Fault.endsEarly, .isFullOfNothing, .wantsMoreAtTheEnd])

@@ -80,11 +80,7 @@ import Testing
     }
 
     private func rest(of reader: BlobReader) throws -> Data {
-        var (bytes, buffer) = (Data(), [UInt8](repeating: 0, count: 4))
-        while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
-            bytes += buffer[..<count]
-        }
-        return bytes
+        try Data(BlobTestSupport.readAll(reader, inPiecesOf: 4))
     }
 
     @Test(arguments: [0, 4, 10] as [Int64]) func aSliceWithoutAnEndGoesOn(start: Int64) async throws {

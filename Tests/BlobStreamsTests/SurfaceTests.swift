@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -47,7 +48,7 @@ import Testing
 
     private static func plugins() throws -> [String] {
         let names = try FileManager.default.contentsOfDirectory(
-            atPath: self.root.appendingPathComponent("Plugins").path)
+            atPath: projectFolder.appendingPathComponent("Plugins").path)
         #expect(names.count >= 7)
         return names.sorted()
     }
@@ -58,13 +59,12 @@ import Testing
         return Set(try self.code(below: "Sources/BlobCore").matches(of: declaration).map { String($0.output.1) })
     }
 
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
     /// The text of all Swift files in a folder, without comments.
     private static func code(below folder: String) throws -> String {
         let files = FileManager.default.enumerator(
-            at: self.root.appendingPathComponent(folder), includingPropertiesForKeys: nil)?.compactMap { $0 as? URL }
+            at: projectFolder.appendingPathComponent(folder), includingPropertiesForKeys: nil)?.compactMap {
+                $0 as? URL
+            }
         return try (files ?? []).filter { $0.pathExtension == "swift" }.map {
             try String(contentsOf: $0, encoding: .utf8).replacing(/\/\/[^\n]*/, with: "")
         }.joined(separator: "\n")

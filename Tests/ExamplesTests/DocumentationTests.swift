@@ -72,9 +72,7 @@ import Testing
     }
 
     private static func text(of path: String) throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+        try String(contentsOf: projectFolder.appendingPathComponent(path), encoding: .utf8)
     }
 
     private struct Block {
@@ -122,16 +120,14 @@ import Testing
     }
 
     private static func blocks() throws -> [Block] {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        var files = [root.appendingPathComponent("README.md")]
+        var files = [projectFolder.appendingPathComponent("README.md")]
         for folder in [
             "Examples/MultipartFormData", "Sources/BlobCore", "Sources/BlobStreams", "Sources/BlobStreamsTesting",
             "Sources/BlobTransfer", "Sources/BlobURLSession", "Plugins/ArchiveSource", "Plugins/AssetLibrarySource",
             "Plugins/FileSource", "Plugins/GzipSource", "Plugins/HTTPSource", "Plugins/S3Source",
         ] where Self.isBuilt(URL(fileURLWithPath: folder).lastPathComponent) {
             let found = FileManager.default.enumerator(
-                at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil)
+                at: projectFolder.appendingPathComponent(folder), includingPropertiesForKeys: nil)
             files += (found?.compactMap { $0 as? URL } ?? []).filter { ["md", "swift"].contains($0.pathExtension) }
         }
         return try files.sorted { $0.path < $1.path }.flatMap { file -> [Block] in
@@ -161,13 +157,11 @@ import Testing
 
     /// Returns the errors of the compiler; an empty text when there are none.
     private static func errors(in file: URL) throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         let products = try FileManager.default.contentsOfDirectory(at: productsFolder, includingPropertiesForKeys: nil)
         let maps =
             products.filter { $0.pathExtension == "build" }.map { $0.appendingPathComponent("module.modulemap") }
             + [
-                root.appendingPathComponent("Sources/CLibraries/CZlib/module.modulemap"),
+                projectFolder.appendingPathComponent("Sources/CLibraries/CZlib/module.modulemap"),
                 productsFolder.appendingPathComponent(
                     "../../checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap"),
             ]
@@ -181,7 +175,7 @@ import Testing
                 "swiftc", "-typecheck", "-swift-version", "6", "-I",
                 productsFolder.appendingPathComponent("Modules").path,
                 // What the headers of libraries that are loaded late have in common.
-                "-Xcc", "-I\(root.appendingPathComponent("Sources/CLibraries/CLoading/include").path)",
+                "-Xcc", "-I\(projectFolder.appendingPathComponent("Sources/CLibraries/CLoading/include").path)",
             ]
             + mapArguments + [file.path]
         process.standardError = pipe

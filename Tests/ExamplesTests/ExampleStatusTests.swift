@@ -52,7 +52,8 @@ import Testing
 
     @Test(arguments: ["blob_spark.py", "dask_put.py"])
     func withoutArgumentsAScriptHasAUsage(_ script: String) throws {
-        let run = try FinishedProcess("python3", [root.appendingPathComponent("Examples/Spark/\(script)").path])
+        let run = try FinishedProcess(
+            "python3", [projectFolder.appendingPathComponent("Examples/Spark/\(script)").path])
         #expect(run.status == 64 && run.output.isEmpty)
         #expect(run.errors.hasPrefix("usage: \(script) "), "\(run.errors)")
     }

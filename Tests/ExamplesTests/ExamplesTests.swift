@@ -135,13 +135,9 @@ import Testing
     }
 
     private func text(of path: String) throws -> String {
-        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+        try String(contentsOf: projectFolder.appendingPathComponent(path), encoding: .utf8)
     }
 }
-
-/// The folder of the repository.
-let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent()
 
 /// False for an example of a part that is off.
 func isBuilt(_ product: String) -> Bool {
@@ -293,7 +289,7 @@ extension ExamplesTests {
     func theAncestorsTwoProgramsReadAnAdjustedAsset() throws {
         let folder = try TemporaryFolder()
         let library = folder.path("library")
-        let photo = root.appendingPathComponent("Tests/AssetLibrarySourceTests/Fixtures/facts.jpg").path
+        let photo = projectFolder.appendingPathComponent("Tests/AssetLibrarySourceTests/Fixtures/facts.jpg").path
         _ = try output(of: "blob", ["library", "create", "--library", library])
         let asset = try output(of: "blob", ["library", "import", "--library", library, photo])
             .trimmingCharacters(in: .newlines)

@@ -48,14 +48,15 @@ import Testing
     }
 
     @Test func noLinkOrPictureIsMissing() throws {
-        let run = try FinishedProcess("python3", [root.appendingPathComponent(".ci/docs").path])
+        let run = try FinishedProcess("python3", [projectFolder.appendingPathComponent(".ci/docs").path])
         #expect(run.status == 0, "\(run.outputText)")
     }
 
     @Test func aBrokenLinkIsFound() throws {
         let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(at: folder.url(".ci"), withIntermediateDirectories: false)
-        try FileManager.default.copyItem(at: root.appendingPathComponent(".ci/docs"), to: folder.url(".ci/docs"))
+        try FileManager.default.copyItem(
+            at: projectFolder.appendingPathComponent(".ci/docs"), to: folder.url(".ci/docs"))
         let page = """
             # A title
             [Right](README.md#a-title), [too](#a-title), [web](https://example.com/), `[code](nowhere.md)`.
@@ -72,6 +73,6 @@ import Testing
     }
 
     private static func text(of path: String) throws -> String {
-        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+        try String(contentsOf: projectFolder.appendingPathComponent(path), encoding: .utf8)
     }
 }

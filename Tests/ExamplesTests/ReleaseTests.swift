@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -24,8 +25,6 @@ import Testing
     }
 
     private static func text(of path: String) throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+        try String(contentsOf: projectFolder.appendingPathComponent(path), encoding: .utf8)
     }
 }

@@ -1,5 +1,6 @@
 import BlobDeflate
 import BlobStreams
+import BlobTestSupport
 import Foundation
 
 @testable import GzipSource
@@ -17,18 +18,8 @@ struct Outcome {
 func outcome(
     of source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, pieceByteCount: Int = 4096
 ) -> Outcome {
-    var outcome = Outcome()
-    do {
-        let reader = try source.open(at: byteOffset)
-        defer { reader.close() }
-        var piece = [UInt8](repeating: 0, count: pieceByteCount)
-        while case let count = try piece.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
-            outcome.bytes.append(contentsOf: piece.prefix(count))
-        }
-    } catch {
-        outcome.error = BlobError(wrapping: error)
-    }
-    return outcome
+    let found = ReadingOutcome(source, at: byteOffset, inPiecesOf: pieceByteCount)
+    return Outcome(bytes: Data(found.bytes), error: found.error)
 }
 
 /// Decodes bytes in memory.

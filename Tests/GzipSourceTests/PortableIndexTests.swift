@@ -68,8 +68,7 @@ import Testing
     @Test func aChangeBetweenThePartsIsSeenWhereItIsRead() throws {
         // Parts are 90,000 bytes apart, so that at least one of two bytes 45,000 apart is in none.
         for place in [1_000_000, 1_045_000] {
-            var changed = self.compressed
-            changed[place] ^= 1
+            let changed = self.compressed.flipping(at: place)
             let file = try self.folder.file("changed.gz", changed)
             let whole = outcome(of: GzipSource(file, index: self.policy), pieceByteCount: 65_536)
             #expect(whole.error?.code == .checksumMismatch && self.decoded.starts(with: whole.bytes))

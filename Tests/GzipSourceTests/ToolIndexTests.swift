@@ -16,8 +16,7 @@ import Testing
     private static let ofText = ["text.gzidx", "text.rapidgzip", "text.gztool", "text.gztool-lines"]
 
     private func fixture(_ name: String) throws -> Data {
-        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
-        return try Data(contentsOf: fixtures.appendingPathComponent(name))
+        try Data(contentsOf: BlobTestSupport.fixture(name, of: "GzipSourceTests"))
     }
 
     /// A source over a fixture in a file of this user, whose index file has these bytes.
@@ -106,8 +105,7 @@ import Testing
         let index = try self.fixture("text.gzidx")
         // The second point: its place, its decoded offset, its bits; and a byte of its window.
         for place in [35 + 18, 35 + 18 + 8, 35 + 18 + 16, 35 + 18 * 5 + 1000] {
-            var changed = index
-            changed[place] ^= 1
+            let changed = index.flipping(at: place)
             let faults = try self.faults(try self.source("text.gz", index: changed))
             #expect(faults.count == 1 && faults[0].hasPrefix("Point 1, at bit "), "\(faults)")
         }
@@ -122,8 +120,7 @@ import Testing
             let bytes = outcome(decoding: try self.fixture(data)).bytes.dropFirst(190_000).prefix(1000)
             let index = try self.fixture(name)
             for place in 0..<count {
-                var changed = index
-                changed[place] ^= 1 << UInt8(place % 8)
+                let changed = index.flipping(1 << UInt8(place % 8), at: place)
                 for damaged in [changed, index.prefix(place)] {
                     let source = try self.source(data, index: damaged)
                     #expect(try Array(source.open(at: 190_000).bytes(atMost: 1000)) == Array(bytes), "\(name) \(place)")

@@ -118,8 +118,7 @@ import Testing
             for index in bytes.indices {
                 _ = ProfileFile(String(decoding: bytes[..<index], as: UTF8.self), isConfig: path.hasSuffix("config"))
                 for bit in 0..<8 {
-                    var flipped = bytes
-                    flipped[index] ^= 1 << bit
+                    let flipped = bytes.flipping(1 << bit, at: index)
                     _ = ProfileFile(String(decoding: flipped, as: UTF8.self), isConfig: true)
                 }
             }

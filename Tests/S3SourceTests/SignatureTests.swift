@@ -1,4 +1,5 @@
 import BlobCore
+import BlobTestSupport
 import BlobTransfer
 import Foundation
 import Testing
@@ -67,8 +68,7 @@ import Testing
     }
 
     @Test func requestsForRandomKeysAreSignedAsBotocoreSignsThem() throws {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/signatures.jsonl")
+        let file = fixture("signatures.jsonl", of: "S3SourceTests")
         let lines = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))
         #expect(lines.count == 100)
         for line in lines {
@@ -98,8 +98,7 @@ import Testing
     }
 
     @Test func requestsOfUploadsInPartsAreSignedAsBotocoreSignsThem() throws {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/part_signatures.jsonl")
+        let file = fixture("part_signatures.jsonl", of: "S3SourceTests")
         let lines = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))
         #expect(lines.count == 50)
         let address = try S3Address(BlobLocator("s3://bucket/a%20key"))

@@ -14,7 +14,7 @@ import Testing
         let streams = Locked([self.second, self.first])
         let source = StreamSource { streams.withLock { $0.removeLast() } }.layered { $0.retry = .impatient }
         let reader = try source.open(context: BlobContext(deadline: .now + .seconds(600)))
-        #expect(try readOnce(reader) == .notYet)
+        #expect(try readNow(reader, upTo: 8).result == .notYet)
         return reader
     }
 
@@ -38,7 +38,7 @@ import Testing
             let isAwake = Latch()
             reader.whenReadable(BlobWaker { isAwake.open() })
             self.first.fail()
-            #expect(try readOnce(reader) == .notYet)
+            #expect(try readNow(reader, upTo: 8).result == .notYet)
             // The pause may be over during the read.
             self.second.slot.fire()
             isAwake.wait()
@@ -56,7 +56,7 @@ import Testing
             let isAwake = Latch()
             reader.whenReadable(BlobWaker { isAwake.open() })
             isAwake.wait()
-            #expect(try readOnce(reader) == .notYet)
+            #expect(try readNow(reader, upTo: 8).result == .notYet)
         }
     }
 
@@ -68,24 +68,14 @@ import Testing
             var source: any BlobInputStreamDataSource = StreamSource { stream }
             for _ in 0..<deferrals { source = DeferringSource(base: source) }
             let reader = try source.open()
-            #expect(try readOnce(reader) == .notYet)
+            #expect(try readNow(reader, upTo: 8).result == .notYet)
             stream.begin()
             #expect(reader.isOpen)
             let isAwake = Latch()
             reader.whenReadable(BlobWaker { isAwake.open() })
             isAwake.wait()
-            #expect(try readOnce(reader) == .bytes)
+            #expect(try readNow(reader, upTo: 8).result == .bytes)
         }
-    }
-}
-
-/// Makes one read.
-private func readOnce(_ reader: BlobReader) throws -> BlobReadResult {
-    try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
-        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-        let result = try reader.read(into: &output)
-        _ = output.finalize(for: buffer)
-        return result
     }
 }
 
