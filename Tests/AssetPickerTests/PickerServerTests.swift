@@ -127,8 +127,7 @@ import Testing
         let path = request.firstIndex(of: UInt8(ascii: "/")).map { $0..<($0 + 66) } ?? 0..<0
         for index in request.indices {
             for bit in 0..<8 {
-                var wrong = request
-                wrong[index] ^= 1 << bit
+                let wrong = request.flipping(1 << bit, at: index)
                 let answer = try await picker.exchange(wrong, ends: true)
                 if path.contains(index) { #expect(!answer.hasPrefix("HTTP/1.1 2"), "\(index) \(bit)") }
             }

@@ -37,8 +37,7 @@ import Testing
         let bytes = try read(index.path)
         var found = 0
         for bit in 0..<(bytes.count * 8) {
-            var damaged = bytes
-            damaged[bit / 8] ^= 1 << (bit % 8)
+            let damaged = bytes.flipping(bit: bit)
             try write(damaged, to: index.path)
             try Self.expectRightOrNothing(index, "bit \(bit)")
             found += try index.section(.points, for: .sample) == nil ? 0 : 1
@@ -66,8 +65,7 @@ import Testing
         let index = try Self.makeIndex(in: folder)
         let bytes = try read(index.path)
         for byteOffset in bytes.indices {
-            var damaged = bytes
-            damaged[byteOffset] ^= 0xFF
+            let damaged = bytes.flipping(0xFF, at: byteOffset)
             try write(damaged, to: index.path)
             try index.write([NewIndexSection(.points, bytes: [9])], for: .sample)
             #expect(try index.section(.points, for: .sample)?.bytes() == [9])

@@ -42,8 +42,7 @@ import Testing
         let bytes = Array(Self.form.utf8)
         for index in bytes.indices {
             for bit in 0..<8 {
-                var changed = bytes
-                changed[index] ^= 1 << bit
+                let changed = bytes.flipping(1 << bit, at: index)
                 let whole = Result { try parse([changed[...]]) }
                 let split = Result { try parse(changed.map { [$0][...] }) }
                 #expect((try? whole.get()) == (try? split.get()), "\(index) \(bit)")

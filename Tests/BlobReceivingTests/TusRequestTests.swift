@@ -230,8 +230,7 @@ import Testing
             #expect(throws: BlobError.self) { () throws in try self.sender.send("HEAD", path) }
         }
         for bit in 0..<(record.count * 8) {
-            var damaged = record
-            damaged[bit / 8] ^= 1 << (bit % 8)
+            let damaged = record.flipping(bit: bit)
             try self.folder.write(damaged, to: name)
             _ = try? self.sender.send("HEAD", path)
         }
