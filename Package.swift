@@ -144,17 +144,17 @@ let package = Package(
 
         // Libraries in C. Only zlib is linked, and needs its header.
         .systemLibrary(name: "CZlib", path: "Sources/CLibraries/CZlib", providers: [.apt(["zlib1g-dev"])]),
-        cLibrary("CLoading"),
+        cLibrary("CChecksums"), cLibrary("CLoading"),
         cLibrary("CArchive", "CLoading"), cLibrary("CBzip2", "CLoading"), cLibrary("CCurl", "CLoading"),
         cLibrary("CGexiv2", "CLoading"), cLibrary("CIsal", "CLoading"), cLibrary("CLzma", "CLoading"),
         cLibrary("CTurboJPEG", "CLoading"), cLibrary("CVips", "CLoading"), cLibrary("CZstd", "CLoading"),
 
         // Shared by plugins.
-        module("BlobDeflate", "BlobCore", "BlobPlatform", "CIsal", "CZlib"),
+        module("BlobDeflate", "BlobCore", "BlobPlatform", "CChecksums", "CIsal", "CZlib"),
         module("BlobIndex", "BlobCore", "BlobDeflate", "BlobPlatform"),
         module(
             "BlobBlocks", "BlobCore", "BlobDeflate", "BlobIndex", "BlobPlatform", "CBzip2", "CLzma", "CZstd"),
-        module("BlobTransfer", "BlobCore", "BlobPlatform", "CCurl"),
+        module("BlobTransfer", "BlobCore", "BlobDeflate", "BlobPlatform", "CCurl", "CryptoDigest"),
         // Shared by programs that decode for others, and those that start them.
         cLibrary("CHelper"),
         module("HelperExchange", "CArchive", "CHelper"),

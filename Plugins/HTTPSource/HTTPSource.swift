@@ -122,6 +122,10 @@ struct HTTPRequests: RemoteRequests {
         "if-unmodified-since", "range", "te", "transfer-encoding", "upgrade",
     ]
 
+    /// The digests that a server is asked for, should it compute some (RFC 9530, section 4).
+    private static let wantedDigests = BlobHTTPField("Want-Repr-Digest", "sha-256=2, sha-512=1")
+
+    let scheme: String
     private let request: TransferRequest
     private let name: String?
 
@@ -132,7 +136,7 @@ struct HTTPRequests: RemoteRequests {
         try BlobHTTPField.validate(
             request.privateFields, reserved: Self.reservedFields, "follows from how the object is read")
         request.settings = options.transfers
-        self.request = request
+        (self.request, self.scheme) = (request, locator.scheme)
         let last = request.url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         self.name = PercentEncoding.decode(last.utf8).flatMap(Self.name)
     }
@@ -141,7 +145,7 @@ struct HTTPRequests: RemoteRequests {
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
         var request = self.request
-        request.fields = fields
+        request.fields = fields + [Self.wantedDigests]
         completion(.success(request))
     }
 

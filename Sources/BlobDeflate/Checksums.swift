@@ -1,10 +1,13 @@
-internal import CIsal
+package import BlobCore
+internal import CChecksums
 internal import CZlib
 
 /// A CRC-32 checksum, as gzip and zip use it (RFC 1952, section 8).
 package struct CRC32: Equatable, Sendable {
+    private var sum = CyclicSum(.crc32)
+
     /// The checksum of the bytes so far; 0 before the first.
-    package private(set) var value: UInt32 = 0
+    package var value: UInt32 { UInt32(self.sum.value) }
 
     /// Creates the checksum of no bytes.
     package init() {}
@@ -19,21 +22,10 @@ package struct CRC32: Equatable, Sendable {
     package init(of bytes: [UInt8]) { self.init(of: bytes[...]) }
 
     /// Updates the checksum with `bytes`.
-    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        // zlib starts over when the pointer is null, as that of an empty buffer may be.
-        guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), !bytes.isEmpty else { return }
-        if ISALEngine.isLoaded {
-            self.value = blob_crc32_gzip_refl(self.value, start, UInt64(bytes.count))
-        } else {
-            self.value = UInt32(truncatingIfNeeded: crc32_z(uLong(self.value), start, bytes.count))
-        }
-    }
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) { self.sum.update(bytes) }
 
     /// Updates the checksum with the `byteCount` bytes whose checksum is `next`.
-    package mutating func append(_ next: CRC32, byteCount: Int64) {
-        let sum = crc32_combine(uLong(self.value), uLong(next.value), numericCast(byteCount))
-        self.value = UInt32(truncatingIfNeeded: sum)
-    }
+    package mutating func append(_ next: CRC32, byteCount: Int64) { self.sum.append(next.sum, byteCount: byteCount) }
 
     /// Updates the checksum with one byte.
     package mutating func update(_ byte: UInt8) {
@@ -61,5 +53,51 @@ package struct Adler32: Equatable, Sendable {
     package mutating func append(_ next: Adler32, byteCount: Int64) {
         let sum = adler32_combine(uLong(self.value), uLong(next.value), numericCast(byteCount))
         self.value = UInt32(truncatingIfNeeded: sum)
+    }
+}
+
+/// A cyclic redundancy check with reflected bits, all of which are set before the first byte and inverted after the last.
+package struct CyclicSum: BlobHasher, Equatable, Sendable {
+    /// A polynomial.
+    package enum Polynomial: Sendable {
+        /// That of gzip and zip (RFC 1952, section 8).
+        case crc32
+        /// That of iSCSI (RFC 3720, section 12.1).
+        case crc32c
+        /// That of NVMe (NVM Command Set Specification 1.0, section 5.2.1.3.4).
+        case crc64NVME
+    }
+
+    private let polynomial: Polynomial
+
+    /// The checksum of the bytes so far; 0 before the first.
+    package private(set) var value: UInt64 = 0
+
+    /// Creates the checksum of no bytes.
+    package init(_ polynomial: Polynomial) { self.polynomial = polynomial }
+
+    /// Updates the checksum with `bytes`.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        self.value = blob_crc_update(self.table, self.value, start, bytes.count)
+    }
+
+    /// Updates the checksum with the `byteCount` bytes whose checksum is `next`.
+    package mutating func append(_ next: CyclicSum, byteCount: Int64) {
+        self.value = blob_crc_combine(self.table, self.value, next.value, UInt64(byteCount))
+    }
+
+    /// The bytes of the checksum, the highest first.
+    package func finalize() -> [UInt8] {
+        let byteCount: UInt64 = self.polynomial == .crc64NVME ? 8 : 4
+        return (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: self.value >> (8 * $0)) }
+    }
+
+    private var table: OpaquePointer {
+        switch self.polynomial {
+        case .crc32: blob_crc32()
+        case .crc32c: blob_crc32c()
+        case .crc64NVME: blob_crc64_nvme()
+        }
     }
 }

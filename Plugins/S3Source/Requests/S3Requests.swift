@@ -13,6 +13,8 @@ final class S3Requests: RemoteRequests {
         (self.address, self.store, self.region) = (address, store, Locked(store.region))
     }
 
+    var scheme: String { "s3" }
+
     /// S3 knows this condition since long before `If-Range`.
     var conditionField: String { "If-Match" }
 
@@ -47,6 +49,15 @@ final class S3Requests: RemoteRequests {
     }
 
     func name(_ head: ResponseHead) -> String? { self.address.name }
+
+    /// The checksums of the object, and the ETag that is its MD5: not when it has parts or is encrypted by other keys
+    /// than those of the store.
+    func digests(_ head: ResponseHead) -> [BlobStatedDigest] {
+        let isEncrypted =
+            head.value(of: "x-amz-server-side-encryption-customer-algorithm") != nil
+            || head.value(of: "x-amz-server-side-encryption")?.hasPrefix("aws:kms") == true
+        return head.objectDigests + (isEncrypted ? [] : [head.tagDigest].compactMap(\.self))
+    }
 
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
         S3Answer(head, explanation).error(head)

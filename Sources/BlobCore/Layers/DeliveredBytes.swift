@@ -31,7 +31,7 @@ package struct DeliveredBytes {
     }
 
     /// The number of the last delivered bytes that are read again and compared.
-    static let lastByteCount = 4096
+    package static let lastByteCount = 4096
 
     private var byteCount: Int64 = 0
     // The same for the same bytes, in whatever pieces they come; some gigabytes a second.

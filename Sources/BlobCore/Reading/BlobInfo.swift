@@ -16,6 +16,12 @@ public struct BlobInfo: Hashable, Sendable {
     /// offset are read and dropped.
     public var isRandomAccess: Bool
 
+    /// The digests of the whole blob that its server states; none when it states none.
+    ///
+    /// A reader from the first byte to the last compares one of them with that of the bytes before it reports the end:
+    /// ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``.
+    public var digests: [BlobStatedDigest]
+
     /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
     ///
     /// No call can set it, so it reveals changes that kept the length and the time of modification. It also changes
@@ -25,13 +31,14 @@ public struct BlobInfo: Hashable, Sendable {
     /// Creates an info; facts that are left out are unknown.
     public init(
         byteCount: Int64? = nil, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil,
-        isRandomAccess: Bool = false
+        isRandomAccess: Bool = false, digests: [BlobStatedDigest] = []
     ) {
         self.byteCount = byteCount
         self.mediaType = mediaType
         self.name = name
         self.validator = validator
         self.isRandomAccess = isRandomAccess
+        self.digests = digests
     }
 
     /// Checks the offset and the validator of an opening against these facts (contracts C5 and C7).
@@ -48,6 +55,23 @@ public struct BlobInfo: Hashable, Sendable {
         if let validator, validator != self.validator {
             throw BlobError(.changed, "The content is not the one that was asked for.")
         }
+    }
+}
+
+/// A digest of the whole content that its server states.
+public struct BlobStatedDigest: Hashable, Sendable {
+    /// The algorithm, as commands name it: `sha512`, `sha256`, `sha1`, `md5`, `crc64nvme`, `crc32c`, `crc32`.
+    public let algorithm: String
+
+    /// The digest; a checksum has its highest byte first.
+    public let value: [UInt8]
+
+    /// What states it, such as the name of a header field: `Repr-Digest`.
+    public let origin: String
+
+    /// Creates a stated digest.
+    public init(_ algorithm: String, _ value: [UInt8], origin: String) {
+        (self.algorithm, self.value, self.origin) = (algorithm, value, origin)
     }
 }
 

@@ -53,8 +53,11 @@ package struct ResponseHead: Sendable {
     }
 
     /// Returns the first value of a field, whose name is given in lower case.
-    package func value(of name: String) -> String? {
-        self.ends.indices.lazy.map(self.field).first { $0.name.equalsIgnoringCase(name) }
+    package func value(of name: String) -> String? { self.values(of: name).first }
+
+    /// Returns the values of a field, whose name is given in lower case, in the order of its lines.
+    package func values(of name: String) -> [String] {
+        self.ends.indices.lazy.map(self.field).filter { $0.name.equalsIgnoringCase(name) }
             .map { String(decoding: $0.value, as: UTF8.self) }
     }
 
@@ -72,7 +75,7 @@ package struct ResponseHead: Sendable {
     ///
     /// Without `identity`, which encodes nothing, and `aws-chunked`, the framing of a request that some stores keep.
     package var contentCodings: [String] {
-        self.fields.filter { $0.name.lowercased() == "content-encoding" }.flatMap { $0.value.split(separator: ",") }
+        self.values(of: "content-encoding").flatMap { $0.split(separator: ",") }
             .map { $0.filter { !$0.isWhitespace }.lowercased() }
             .filter { !["", "identity", "aws-chunked"].contains($0) }
     }

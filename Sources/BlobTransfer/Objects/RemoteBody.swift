@@ -87,8 +87,7 @@ final class RemoteBody: TransferSink {
     /// - Returns: False when it is another reader's, or can be kept.
     func becomeStream(at byteOffset: Int64) -> Bool {
         let isStream = self.state.withLock { state in
-            let isLong = (state.limit ?? .max) - state.blocks.start > Int64(RemoteBodyState.capacity)
-            guard state.hasHead, !state.isStream, isLong, byteOffset >= state.blocks.start, state.failure == nil else {
+            guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.start, state.failure == nil else {
                 return false
             }
             (state.isStream, state.ownedStart) = (true, state.blocks.end)
@@ -138,7 +137,7 @@ final class RemoteBody: TransferSink {
             guard !state.isStream || isOwner else { return (.elsewhere, nil) }
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
-            if byteOffset >= state.blocks.start, byteOffset < state.blocks.end {
+            if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.isUnproven {
                 // A body serves any reader while it is kept.
                 let isExclusive = isOwner && byteOffset >= state.ownedStart
                 return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
@@ -182,6 +181,7 @@ final class RemoteBody: TransferSink {
                 let limit = min(range.upperBound, self.wanted.end ?? .max)
                 (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound), limit)
                 state.isExcessive = limit < range.upperBound
+                state.digestCheck = state.isExcessive ? nil : StatedDigestCheck(head.bodyDigests)
             case .object(let byteCount):
                 (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
             }
@@ -198,7 +198,7 @@ final class RemoteBody: TransferSink {
             let isWrong = isTooLong && !state.isExcessive
             state.isPaused = !isWrong && (state.isFull || state.isOver)
             let isTaken = !isWrong && !state.isPaused
-            if isTaken { state.blocks.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room))) }
+            if isTaken { state.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room))) }
             return (isTaken, isTooLong, isWrong)
         }
         if isWrong {
@@ -234,7 +234,7 @@ final class RemoteBody: TransferSink {
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
             state.isOver = true
-            state.failure = error ?? state.shortage
+            state.failure = error ?? state.shortage ?? state.mismatch()
             if state.failure == nil { state.limit = state.blocks.end }
             let transfer = state.transfer.take()
             return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
@@ -272,6 +272,35 @@ struct RemoteBodyState {
     /// True when the answer taught how to make the request.
     var isCorrected = false
     var slots: [ObjectIdentifier: BlobWakerSlot] = [:]
+
+    /// The comparison with the digests of the body that the head states.
+    var digestCheck: StatedDigestCheck?
+
+    /// True while nobody reads the bytes because their digest was not compared yet; a stream does that at its end.
+    var isUnproven: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
+
+    /// True when it is longer than the bytes that wait for readers.
+    var isLong: Bool { (self.limit ?? .max) - self.blocks.start > Int64(Self.capacity) }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        self.blocks.append(bytes)
+        self.digestCheck?.append(bytes)
+    }
+
+    /// Returns the error of a body with another digest. Called once.
+    mutating func mismatch() -> BlobError? {
+        do throws(BlobError) {
+            _ = try self.digestCheck?.finish()
+            return nil
+        } catch {
+            guard !self.isStream else { return error }
+            // Nobody has read these bytes, and others can be asked for.
+            self.blocks.removeAll()
+            var error = error
+            error.isTransient = true
+            return error
+        }
+    }
 
     var isFull: Bool { self.blocks.byteCount >= Self.capacity }
 

@@ -25,7 +25,9 @@ struct RemoteFacts: Equatable {
     /// - Parameters:
     ///   - byteCount: The length of the whole object; nil when it is unknown.
     ///   - hasRanges: True when the server answers with ranges.
-    init(_ head: ResponseHead, byteCount: Int64?, hasRanges: Bool, name: String?) {
+    init(
+        _ head: ResponseHead, byteCount: Int64?, hasRanges: Bool, name: String? = nil, digests: [BlobStatedDigest] = []
+    ) {
         let tag = head.value(of: "etag").flatMap { Self.isTag($0) ? $0 : nil }
         let date = head.value(of: "last-modified").flatMap { $0.isEmpty ? nil : $0 }
         let strongTag = tag.flatMap { $0.hasPrefix("W/") ? nil : $0 }
@@ -47,7 +49,7 @@ struct RemoteFacts: Equatable {
             }
         self.info = BlobInfo(
             byteCount: byteCount, mediaType: type.flatMap { $0.isEmpty ? nil : $0 }, name: name, validator: validator,
-            isRandomAccess: hasRanges)
+            isRandomAccess: hasRanges, digests: digests)
     }
 
     /// Returns true when another answer is from the same version.
@@ -58,6 +60,11 @@ struct RemoteFacts: Equatable {
         let (count, otherCount) = (self.info.byteCount, other.info.byteCount)
         if let count, let otherCount, count != otherCount { return false }
         if let coding, let otherCoding = other.coding, coding != otherCoding { return false }
+        // A digest of the body of one answer may be the object's, if that is the body.
+        for digest in self.info.digests {
+            let stated = other.info.digests.filter { ($0.algorithm, $0.origin) == (digest.algorithm, digest.origin) }
+            guard stated.isEmpty || stated.contains(digest) else { return false }
+        }
         // A weak validator contains the length.
         let areAlike = (count == nil) == (otherCount == nil)
         if let validator, validator.isStrong || areAlike { return validator == otherValidator }

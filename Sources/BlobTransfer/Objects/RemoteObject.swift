@@ -19,6 +19,7 @@ package final class RemoteObject: Sendable {
     private let requests: any RemoteRequests
     private let cacheByteCount: Int64
     private let state = Locked(State())
+    private let interrupted = InterruptedChecks()
 
     /// - Parameters:
     ///   - requests: The requests for the object.
@@ -68,7 +69,7 @@ package final class RemoteObject: Sendable {
                 state.lastUse = .now
             }
         }
-        return try RemoteStream(version, opening, onClose: onClose)
+        return try RemoteStream(version, opening, self.interrupted, onClose: onClose)
     }
 }
 
@@ -83,11 +84,17 @@ package protocol RemoteRequests: Sendable {
     func makeRequest(
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void)
 
+    /// The scheme of the object's locator.
+    var scheme: String { get }
+
     /// The name of the field with the condition that the object is still the same: `If-Range` or `If-Match`.
     var conditionField: String { get }
 
     /// Returns the name of the object, for people and forms.
     func name(_ head: ResponseHead) -> String?
+
+    /// Returns the digests of the whole object that an answer states.
+    func digests(_ head: ResponseHead) -> [BlobStatedDigest]
 
     /// Learns from an answer that is not the object; returns true when a request that is made anew may succeed. Asked
     /// once for each part of an object.
@@ -99,6 +106,9 @@ package protocol RemoteRequests: Sendable {
 
 extension RemoteRequests {
     package var conditionField: String { "If-Range" }
+
+    /// Those of ``ResponseHead/objectDigests``.
+    package func digests(_ head: ResponseHead) -> [BlobStatedDigest] { head.objectDigests }
 
     /// False: answers teach nothing.
     package func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }

@@ -12,7 +12,7 @@ final class RemoteStream: BlobByteStream {
     private let version: RemoteVersion
     private let validator: BlobValidator?
     private let startOffset: Int64
-    private let idleLimit: Duration?
+    private let context: BlobContext
     private let onClose: @Sendable () -> Void
     private var byteOffset: Int64
     private var body: RemoteBody?
@@ -25,13 +25,17 @@ final class RemoteStream: BlobByteStream {
     /// True once the offset and the validator were compared with the facts.
     private var isChecked = false
     private var isAtEnd = false
+    private let interrupted: InterruptedChecks
+    /// The comparison with the digests that the server states; nil without one, and for a part of the object.
+    private var digestCheck: StatedDigestCheck?
 
     /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are known already.
     init(
-        _ version: RemoteVersion, _ opening: BlobOpening, onClose: @escaping @Sendable () -> Void
+        _ version: RemoteVersion, _ opening: BlobOpening, _ interrupted: InterruptedChecks,
+        onClose: @escaping @Sendable () -> Void
     ) throws(BlobError) {
         (self.version, self.validator, self.onClose) = (version, opening.validator, onClose)
-        self.idleLimit = opening.context.idleLimit
+        (self.context, self.interrupted) = (opening.context, interrupted)
         (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
         try self.check()
     }
@@ -65,11 +69,20 @@ final class RemoteStream: BlobByteStream {
         guard self.isChecked, let body else { return nil }
         var bytes = body.take(at: self.byteOffset, isOwner: self.isOwner)
         let first = bytes?.removeFirst(atMost: byteCount)
-        self.byteOffset += Int64(first?.count ?? 0)
+        first?.withUnsafeBytes { self.pass($0) }
         return first
     }
 
+    /// Moves past delivered bytes.
+    private func pass(_ bytes: UnsafeRawBufferPointer) {
+        self.digestCheck?.append(bytes, at: self.byteOffset)
+        self.byteOffset += Int64(bytes.count)
+    }
+
     func close() {
+        if let check = self.digestCheck.take(), let info = self.version.info {
+            self.interrupted.keep(check, of: info.digests, in: self.context)
+        }
         self.detach()
         self.onClose()
     }
@@ -77,6 +90,7 @@ final class RemoteStream: BlobByteStream {
     private func check() throws(BlobError) {
         guard !self.isChecked, let info = self.version.info else { return }
         try info.check(byteOffset: self.startOffset, matching: self.validator)
+        self.digestCheck = self.interrupted.take(at: self.startOffset, of: info.digests, in: self.context)
         self.isChecked = true
     }
 
@@ -94,7 +108,7 @@ final class RemoteStream: BlobByteStream {
                 ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .elsewhere
             {
             case .bytes:
-                self.byteOffset += Int64(output.byteCount - start)
+                output.bytes.withUnsafeBytes { self.pass(UnsafeRawBufferPointer(rebasing: $0[start...])) }
                 return .bytes
             case .notYet: return .notYet
             case .endOfObject(let end) where self.version.info?.byteCount == nil:
@@ -121,13 +135,23 @@ final class RemoteStream: BlobByteStream {
             throw BlobError(.invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
         }
         self.isAtEnd = true
+        guard self.startOffset == 0 || self.digestCheck != nil else { return }
+        var check = self.digestCheck.take()
+        let compared: String?
+        do throws(BlobError) {
+            compared = try check?.finish()
+        } catch {
+            self.version.forget()
+            throw error
+        }
+        self.context.reportEnd(of: self.version.scheme, byteCount: end, check: compared)
     }
 
     /// Returns the answer with the next bytes; nil at the end of the object.
     private func attach(atLeast byteCount: Int) -> RemoteBody? {
         if let body { return body }
         let found = self.version.body(
-            at: self.byteOffset, atLeast: byteCount, self.progress, idleLimit: self.idleLimit)
+            at: self.byteOffset, atLeast: byteCount, self.progress, idleLimit: self.context.idleLimit)
         guard let found else { return nil }
         found.body.join(self.slot)
         (self.body, self.isOwner, self.bodyOffset) = (found.body, found.isOwner, self.byteOffset)

@@ -87,6 +87,12 @@ final class RemoteVersion: Sendable {
         return (found.body, found.isOwner)
     }
 
+    /// The scheme of the object's locator.
+    var scheme: String { self.requests.scheme }
+
+    /// Gives up the version: its bytes are not those that the server stored.
+    func forget() { self.onEnd(self) }
+
     /// Leaves an answer to its reader.
     func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
 
@@ -171,7 +177,7 @@ final class RemoteVersion: Sendable {
                 if self.disableRanges(for: body) { return .nothing }
                 throw error
             }
-            if !RemoteFacts(head, byteCount: byteCount, hasRanges: true, name: nil).canBeJoined,
+            if !RemoteFacts(head, byteCount: byteCount, hasRanges: true).canBeJoined,
                 self.disableRanges(for: body)
             {
                 return .nothing
@@ -199,7 +205,7 @@ final class RemoteVersion: Sendable {
     ///
     /// - Throws: ``BlobError/Code/unsupported`` for an encoding of the message that was not asked for.
     private static func range(_ head: ResponseHead) throws(BlobError) -> (range: ContentRange?, hasField: Bool) {
-        let ranges = head.fields.filter { $0.name.lowercased() == "content-range" }.map(\.value)
+        let ranges = head.values(of: "content-range")
         let encoding = head.value(of: "transfer-encoding")?.lowercased() ?? "chunked"
         guard ["chunked", "identity"].contains(encoding) else {
             throw BlobError(.unsupported, "The server answered with the Transfer-Encoding '\(encoding)'.")
@@ -269,7 +275,9 @@ final class RemoteVersion: Sendable {
     private func learn(
         _ head: ResponseHead, byteCount: Int64?, reach: Int64, hasRanges: Bool
     ) throws(BlobError) {
-        let facts = RemoteFacts(head, byteCount: byteCount, hasRanges: hasRanges, name: self.requests.name(head))
+        let facts = RemoteFacts(
+            head, byteCount: byteCount, hasRanges: hasRanges, name: self.requests.name(head),
+            digests: self.requests.digests(head))
         let isSame = self.state.withLock { state in
             let (whole, reach) = (state.byteCount ?? byteCount, max(state.reach, reach))
             guard state.facts?.isSameVersion(as: facts) ?? true, byteCount ?? whole == whole, reach <= whole ?? .max

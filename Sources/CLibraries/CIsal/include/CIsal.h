@@ -54,7 +54,6 @@ const char *blob_isal_load(void);
 
 /// The functions of ISA-L in use. Each is declared with the prefix `blob_`; the headers of ISA-L document them.
 #define BLOB_ISAL_FUNCTIONS(X) \
-    X(uint32_t, crc32_gzip_refl, (uint32_t value, const unsigned char *bytes, uint64_t count), (value, bytes, count)) \
     X(int, isal_inflate, (struct inflate_state *state), (state)) \
     X(void, isal_inflate_init, (struct inflate_state *state), (state)) \
     X(void, isal_inflate_reset, (struct inflate_state *state), (state)) \
