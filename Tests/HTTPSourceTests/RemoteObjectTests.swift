@@ -13,7 +13,7 @@ import Testing
     /// Requests that are signed on another thread.
     private struct SignedRequests: RemoteRequests {
         let url: TransferURL
-        let conditionField = "If-Match"
+        let (scheme, conditionField) = ("http", "If-Match")
 
         func makeRequest(
             _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void

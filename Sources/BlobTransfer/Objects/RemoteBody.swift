@@ -87,7 +87,8 @@ final class RemoteBody: TransferSink {
     /// - Returns: False when it is another reader's, or can be kept.
     func becomeStream(at byteOffset: Int64) -> Bool {
         let isStream = self.state.withLock { state in
-            guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.start, state.failure == nil else {
+            guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.start, state.failure == nil
+            else {
                 return false
             }
             (state.isStream, state.ownedStart) = (true, state.blocks.end)
@@ -155,6 +156,12 @@ final class RemoteBody: TransferSink {
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
 
+    /// What proved that all bytes of this answer are right; nil without a digest of them.
+    var proof: String? { self.state.withLock { $0.proof } }
+
+    /// The comparison with the digests of this answer, if it was cut off.
+    var cutCheck: StatedDigestCheck? { self.state.withLock { $0.failure == nil ? nil : $0.digestCheck } }
+
     /// Leaves the slot of a reader alone from now on; a stream ends with its reader.
     func leave(_ slot: BlobWakerSlot, isOwner: Bool) {
         _ = self.state.withLock { $0.slots.removeValue(forKey: ObjectIdentifier(slot)) }
@@ -181,7 +188,8 @@ final class RemoteBody: TransferSink {
                 let limit = min(range.upperBound, self.wanted.end ?? .max)
                 (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound), limit)
                 state.isExcessive = limit < range.upperBound
-                state.digestCheck = state.isExcessive ? nil : StatedDigestCheck(head.bodyDigests)
+                state.digestCheck =
+                    state.isExcessive ? nil : StatedDigestCheck(head.bodyDigests, from: range.lowerBound, to: limit)
             case .object(let byteCount):
                 (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
             }
@@ -275,6 +283,7 @@ struct RemoteBodyState {
 
     /// The comparison with the digests of the body that the head states.
     var digestCheck: StatedDigestCheck?
+    var proof: String?
 
     /// True while nobody reads the bytes because their digest was not compared yet; a stream does that at its end.
     var isUnproven: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
@@ -283,14 +292,15 @@ struct RemoteBodyState {
     var isLong: Bool { (self.limit ?? .max) - self.blocks.start > Int64(Self.capacity) }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        self.digestCheck?.append(bytes, at: self.blocks.end)
         self.blocks.append(bytes)
-        self.digestCheck?.append(bytes)
     }
 
     /// Returns the error of a body with another digest. Called once.
     mutating func mismatch() -> BlobError? {
+        var check = self.digestCheck.take()
         do throws(BlobError) {
-            _ = try self.digestCheck?.finish()
+            self.proof = try check?.finish()
             return nil
         } catch {
             guard !self.isStream else { return error }

@@ -26,8 +26,10 @@ final class RemoteStream: BlobByteStream {
     private var isChecked = false
     private var isAtEnd = false
     private let interrupted: InterruptedChecks
-    /// The comparison with the digests that the server states; nil without one, and for a part of the object.
-    private var digestCheck: StatedDigestCheck?
+    /// The comparisons with the digests of the object, in a pass over all of it, and of answers that were cut off.
+    private var checks: [StatedDigestCheck] = []
+    /// The bytes from the start on that came with answers whose own digest was right, and the last of these.
+    private var proven: (end: Int64, by: String?) = (0, nil)
 
     /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are known already.
     init(
@@ -69,19 +71,34 @@ final class RemoteStream: BlobByteStream {
         guard self.isChecked, let body else { return nil }
         var bytes = body.take(at: self.byteOffset, isOwner: self.isOwner)
         let first = bytes?.removeFirst(atMost: byteCount)
-        first?.withUnsafeBytes { self.pass($0) }
+        try first?.withUnsafeBytes { try self.pass($0) }
         return first
     }
 
-    /// Moves past delivered bytes.
-    private func pass(_ bytes: UnsafeRawBufferPointer) {
-        self.digestCheck?.append(bytes, at: self.byteOffset)
+    /// Moves past bytes that are delivered.
+    private func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        for index in self.checks.indices { self.checks[index].append(bytes, at: self.byteOffset) }
         self.byteOffset += Int64(bytes.count)
+        while let index = self.checks.firstIndex(where: { $0.reached == $0.end }) { _ = try self.finishCheck(index) }
+    }
+
+    /// Compares the digest of the bytes of a check; returns what was compared.
+    private func finishCheck(_ index: Int) throws(BlobError) -> String {
+        do throws(BlobError) {
+            var check = self.checks.remove(at: index)
+            return try check.finish()
+        } catch {
+            self.version.forget()
+            throw error
+        }
     }
 
     func close() {
-        if let check = self.digestCheck.take(), let info = self.version.info {
-            self.interrupted.keep(check, of: info.digests, in: self.context)
+        if let info = self.version.info {
+            let cut = self.isOwner ? self.body?.cutCheck : nil
+            for check in self.checks + [cut].compactMap(\.self) where check.reached == self.byteOffset {
+                self.interrupted.keep(check, of: info, in: self.context)
+            }
         }
         self.detach()
         self.onClose()
@@ -90,7 +107,7 @@ final class RemoteStream: BlobByteStream {
     private func check() throws(BlobError) {
         guard !self.isChecked, let info = self.version.info else { return }
         try info.check(byteOffset: self.startOffset, matching: self.validator)
-        self.digestCheck = self.interrupted.take(at: self.startOffset, of: info.digests, in: self.context)
+        self.checks = self.interrupted.take(at: self.startOffset, of: info, in: self.context)
         self.isChecked = true
     }
 
@@ -108,7 +125,9 @@ final class RemoteStream: BlobByteStream {
                 ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .elsewhere
             {
             case .bytes:
-                output.bytes.withUnsafeBytes { self.pass(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+                try output.bytes.withUnsafeBytes { bytes throws(BlobError) in
+                    try self.pass(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+                }
                 return .bytes
             case .notYet: return .notYet
             case .endOfObject(let end) where self.version.info?.byteCount == nil:
@@ -135,15 +154,11 @@ final class RemoteStream: BlobByteStream {
             throw BlobError(.invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
         }
         self.isAtEnd = true
-        guard self.startOffset == 0 || self.digestCheck != nil else { return }
-        var check = self.digestCheck.take()
-        let compared: String?
-        do throws(BlobError) {
-            compared = try check?.finish()
-        } catch {
-            self.version.forget()
-            throw error
-        }
+        let index = self.checks.firstIndex { $0.end == nil }
+        guard self.startOffset == 0 || index != nil else { return }
+        let compared =
+            try index.map { index throws(BlobError) in try self.finishCheck(index) }
+            ?? (self.proven.end == end ? self.proven.by : nil)
         self.context.reportEnd(of: self.version.scheme, byteCount: end, check: compared)
     }
 
@@ -160,6 +175,7 @@ final class RemoteStream: BlobByteStream {
 
     private func detach() {
         guard let body = self.body.take() else { return }
+        if let proof = body.proof, self.bodyOffset <= self.proven.end { self.proven = (self.byteOffset, proof) }
         if self.byteOffset > self.bodyOffset {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }

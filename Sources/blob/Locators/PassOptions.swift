@@ -94,7 +94,7 @@ struct PassOptions: ParsableArguments {
             case .recovered:
                 attempts.withLock { $0 = 0 }
                 ProgressLine.printNotice("blob: recovered: reading goes on at byte \(event.value) of its source.\n")
-            default: Verbosity.noteHelper(event)
+            default: Verbosity.note(event)
             }
         }
         return context

@@ -99,7 +99,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() throws(BlobError) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
-        context.eventSink = Verbosity.noteHelper
+        context.eventSink = Verbosity.note
         context.ratioLimit = self.maxRatio
         context.index = self.index
         if let spoolLimit { context.spoolLimit = spoolLimit.value }

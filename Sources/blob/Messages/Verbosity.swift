@@ -11,8 +11,8 @@ struct VerbosityOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
         help: """
-            Print more: the layers and the causes of errors, which indexes are used, made and refused, and how helper \
-            processes are confined.
+            Print more: the layers and the causes of errors, which indexes are used, made and refused, which digests of \
+            servers were compared, and how helper processes are confined.
             """)
     var verbose = false
 
@@ -42,10 +42,14 @@ enum Verbosity {
         }
     }
 
-    /// Prints how the system confines a helper, with `-v`.
-    static func noteHelper(_ event: BlobEvent) {
-        guard event.kind == .helperStarted, self.isVerbose,
-            self.state.withLock({ $0.confinements.insert(event.value).inserted })
+    /// Prints what an event tells with `-v`: how the system confines a helper, and what was verified of a server's bytes.
+    static func note(_ event: BlobEvent) {
+        guard self.isVerbose else { return }
+        if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
+            let outcome = event.check.map { "have the right \($0)" } ?? "are not verified: the server states no digest"
+            return ProgressLine.printNotice("blob: \(event.value) bytes of \(layer) \(outcome).\n")
+        }
+        guard event.kind == .helperStarted, self.state.withLock({ $0.confinements.insert(event.value).inserted })
         else { return }
         let confinement = ArchiveFormat.helperConfinement(missing: event.value)
         ProgressLine.printNotice("blob: the helper process is \(confinement).\n")
