@@ -103,6 +103,9 @@ public struct HTTPSource: BlobInputStreamDataSource {
         .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
 
+    /// Requests the ranges at once: at most 64 answers, and 16 MiB that are not read yet; the others after them.
+    public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.object.prepare(ranges, context) }
+
     /// The provider for `http` and `https` locators, with the default options.
     public static let provider = provider(Options())
 

@@ -120,6 +120,9 @@ public struct S3Source: BlobInputStreamDataSource {
         .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
 
+    /// Requests the ranges at once: at most 64 answers, and 16 MiB that are not read yet; the others after them.
+    public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.object.prepare(ranges, context) }
+
     /// The provider for `s3` locators, with the default options.
     public static let provider = provider(Options())
 

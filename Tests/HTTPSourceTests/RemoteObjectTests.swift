@@ -32,7 +32,7 @@ import Testing
     private static func makeBody(isStream: Bool) throws -> RemoteBody {
         let body = RemoteBody(
             (0, nil), isStream: isStream, SignedRequests(url: try TransferURL("http://localhost/")), Relocation(),
-            judge: { _, _ in .range(0..<1 << 30) }, onFailure: { _, _ in })
+            judge: { _, _ in .range(0..<1 << 30) }, onEnd: { _, _ in })
         _ = try body.begin(ResponseHead())
         return body
     }

@@ -37,6 +37,41 @@ extension BlobInputStreamDataSource {
         return data
     }
 
+    /// Returns the bytes of ranges, each range as one element, in their order.
+    ///
+    /// The source is told all ranges at once (``prepare(_:_:)``): one on the network requests many together, and reads
+    /// neighbours with one request.
+    ///
+    /// ```swift
+    /// for try await bytes in source.read(ranges: [0..<4, 512..<1024]) { print(bytes.count) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - ranges: The offsets of the bytes, in any order; they may overlap.
+    ///   - context: The context of each iteration.
+    /// - Returns: A sequence that throws ``BlobError/Code/invalidArgument`` for a range that is not within the source,
+    ///   and the errors of reading. Digests of the whole are not compared, whatever ranges are read.
+    /// - Complexity: Memory for one range, and for what the source prepares: 16 MiB on the network.
+    public func read(
+        ranges: [Range<Int64>], context: BlobContext = BlobContext()
+    ) -> BlobSequence<Data, BlobError> {
+        BlobSequence {
+            var next = 0
+            return { () async throws(BlobError) in
+                if next == 0 { self.prepare(ranges, context) }
+                guard next < ranges.count else { return nil }
+                let range = ranges[next]
+                next += 1
+                do {
+                    return try await self.slice(range).data(upTo: range.count, context: context)
+                } catch {
+                    next = ranges.count
+                    throw BlobError(wrapping: error)
+                }
+            }
+        }
+    }
+
     /// Writes all bytes to a file, or none of them.
     ///
     /// The bytes are written to a new file beside `url`, which is synchronised to the disk and renamed at the end; on

@@ -66,6 +66,9 @@ extension ForwardingSource {
         return try self.info(over: isSameLayer ? self.base.describe(context) : self.base.info(context))
     }
 
+    /// Passes the hint on.
+    public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.base.prepare(ranges, context) }
+
     /// Hands out the body of the base, or its bytes as the inspector lets them pass.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         guard let inspector = self.inspector(opening) else { return try self.base.makeBody(opening) }

@@ -36,6 +36,15 @@ private struct SliceSource: ForwardingSource {
             validator: base.validator.map { .combined(recipe, [$0]) }, isRandomAccess: base.isRandomAccess)
     }
 
+    func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        let all = 0..<Int64(self.range.count)
+        let inside = ranges.map { range in
+            let range = range.clamped(to: all)
+            return range.lowerBound + self.range.lowerBound..<range.upperBound + self.range.lowerBound
+        }
+        self.base.prepare(inside, context)
+    }
+
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         // With a range, the length is known before the base is opened.
         try self.info(over: BlobInfo()).check(byteOffset: opening.byteOffset, matching: nil)

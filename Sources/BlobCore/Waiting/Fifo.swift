@@ -12,7 +12,7 @@ package struct Fifo<Element> {
     package var all: [Element] { self.elements[self.start...].compactMap { $0 } }
 
     /// The oldest element; nil when there is none.
-    var first: Element? { self.isEmpty ? nil : self.elements[self.start] }
+    package var first: Element? { self.isEmpty ? nil : self.elements[self.start] }
 
     /// The newest element; nil when there is none.
     var last: Element? {

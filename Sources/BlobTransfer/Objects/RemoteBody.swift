@@ -23,7 +23,7 @@ final class RemoteBody: TransferSink {
     private let relocation: Relocation
     /// Judges the head; returns the range of the bytes that follow it.
     private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
-    private let onFailure: @Sendable (RemoteBody, BlobError) -> Void
+    private let onEnd: @Sendable (RemoteBody, BlobError?) -> Void
 
     /// The meaning of a head.
     enum Judgement {
@@ -38,10 +38,10 @@ final class RemoteBody: TransferSink {
     init(
         _ wanted: (start: Int64, end: Int64?), isStream: Bool, _ requests: any RemoteRequests, _ relocation: Relocation,
         judge: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement,
-        onFailure: @escaping @Sendable (RemoteBody, BlobError) -> Void
+        onEnd: @escaping @Sendable (RemoteBody, BlobError?) -> Void
     ) {
         (self.wanted, self.requests, self.relocation) = (wanted, requests, relocation)
-        (self.judge, self.onFailure) = (judge, onFailure)
+        (self.judge, self.onEnd) = (judge, onEnd)
         self.state = Locked(
             RemoteBodyState(blocks: ByteBlocks(at: wanted.start), limit: wanted.end, isStream: isStream))
     }
@@ -81,6 +81,11 @@ final class RemoteBody: TransferSink {
     var plannedByteCount: Int64 {
         self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
     }
+
+    /// True while bytes may come.
+    var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
+
+    var hasReaders: Bool { self.state.withLock { !$0.slots.isEmpty } }
 
     /// Makes the caller the only reader of an answer that is too long to be kept.
     ///
@@ -248,7 +253,7 @@ final class RemoteBody: TransferSink {
             return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
         }
         transfer?.cancel()
-        if let failure { self.onFailure(self, failure) }
+        self.onEnd(self, failure)
         self.flush()
     }
 }

@@ -47,13 +47,18 @@ package final class RemoteObject: Sendable {
         }
     }
 
-    /// Opens a stream, which makes its requests when it is read or asked. Does not block.
-    package func makeStream(_ opening: BlobOpening) throws(BlobError) -> any BlobByteStream {
-        let version = self.state.withLock { state in
+    /// Requests ranges that will be read next.
+    package func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        self.version(matching: nil) { $0.lastUse = .now }.prepare(ranges, idleLimit: context.idleLimit)
+    }
+
+    /// Returns the version that is known, if it is recent and may have the validator; a new one otherwise.
+    private func version(matching validator: BlobValidator?, use: (inout State) -> Void) -> RemoteVersion {
+        self.state.withLock { state in
             let isFresh = state.readerCount > 0 || state.lastUse.instant + Self.freshness > .now
-            state.readerCount += 1
+            use(&state)
             if let version = state.version, isFresh,
-                version.info.map({ opening.validator == nil || opening.validator == $0.validator }) ?? true
+                version.info.map({ validator == nil || validator == $0.validator }) ?? true
             {
                 return version
             }
@@ -63,6 +68,11 @@ package final class RemoteObject: Sendable {
             state.version = version
             return version
         }
+    }
+
+    /// Opens a stream, which makes its requests when it is read or asked. Does not block.
+    package func makeStream(_ opening: BlobOpening) throws(BlobError) -> any BlobByteStream {
+        let version = self.version(matching: opening.validator) { $0.readerCount += 1 }
         let onClose = { @Sendable in
             self.state.withLock { state in
                 state.readerCount -= 1

@@ -180,6 +180,7 @@ final class RemoteStream: BlobByteStream {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }
         body.leave(self.slot, isOwner: self.isOwner)
+        if self.byteOffset > self.bodyOffset { self.version.wasRead(body) }
         self.isOwner = false
     }
 }

@@ -27,6 +27,10 @@ final class RemoteVersion: Sendable {
         var first: RemoteBody?
         /// The answers that are kept, the one used last at the end.
         var bodies: [RemoteBody] = []
+        /// The answers that were requested ahead.
+        var prepared = PreparedAnswers()
+        /// The longest time without activity on the connections of these; nil is the default.
+        var idleLimit: Duration?
     }
 
     /// The bytes that are requested at once, at least: one block of a cache.
@@ -49,7 +53,7 @@ final class RemoteVersion: Sendable {
         (self.requests, self.cacheByteCount, self.onEnd) = (requests, cacheByteCount, onEnd)
     }
 
-    deinit { for body in self.state.withLock({ $0.bodies }) { body.cancel() } }
+    deinit { for body in self.state.withLock({ $0.bodies + $0.prepared.bodies }) { body.cancel() } }
 
     /// The info of the version; nil until an answer has told it.
     var info: BlobInfo? { self.state.withLock { $0.facts?.info } }
@@ -72,6 +76,7 @@ final class RemoteVersion: Sendable {
         let found = self.state.withLock { state -> (body: RemoteBody, isNew: Bool, isOwner: Bool)? in
             if state.facts == nil, let first = state.first { return (first, false, false) }
             if let end = state.byteCount, byteOffset >= end { return nil }
+            if let body = state.prepared.bodies.first(where: { $0.serves(byteOffset) }) { return (body, false, false) }
             if let index = state.bodies.lastIndex(where: { $0.serves(byteOffset) }) {
                 state.bodies.append(state.bodies.remove(at: index))
                 return (state.bodies[state.bodies.count - 1], false, false)
@@ -93,6 +98,37 @@ final class RemoteVersion: Sendable {
     /// Gives up the version: its bytes are not those that the server stored.
     func forget() { self.onEnd(self) }
 
+    /// Requests ranges that will be read next, as far as there is room, and the others later.
+    func prepare(_ ranges: [Range<Int64>], idleLimit: Duration?) {
+        self.state.withLock { state in
+            guard state.hasRanges else { return }
+            state.prepared.plan(ranges, within: state.byteCount)
+            state.idleLimit = idleLimit
+        }
+        self.startPrepared()
+    }
+
+    private func startPrepared() {
+        while let (body, idleLimit) = self.state.withLock({ state -> (RemoteBody, Duration?)? in
+            guard state.hasRanges else {
+                state.prepared.removePlans()
+                return nil
+            }
+            // The first answer tells whether there are ranges.
+            guard state.facts != nil || state.first == nil, let plan = state.prepared.next() else { return nil }
+            let body = self.makeBody((plan.range.lowerBound, plan.range.upperBound), false)
+            state.prepared.add(body, for: plan)
+            if state.facts == nil { state.first = body }
+            return (body, state.idleLimit)
+        }) { body.start(self.fields(for: body), idleLimit: idleLimit) }
+    }
+
+    /// Called when a reader has read bytes of an answer, and leaves it.
+    func wasRead(_ body: RemoteBody) {
+        self.state.withLock { $0.prepared.wasRead(body) }
+        self.startPrepared()
+    }
+
     /// Leaves an answer to its reader.
     func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
 
@@ -102,9 +138,11 @@ final class RemoteVersion: Sendable {
         RemoteBody(range, isStream: isStream, self.requests, self.relocation) {
             [weak self] body, head throws(BlobError) in
             guard let self else { throw BlobError(.cancelled, "The object is not read any more.") }
+            defer { self.startPrepared() }
             return try self.judge(body, head)
-        } onFailure: { [weak self] body, error in
-            self?.note(error, of: body)
+        } onEnd: { [weak self] body, error in
+            if let error { self?.note(error, of: body) }
+            self?.startPrepared()
         }
     }
 
@@ -302,6 +340,7 @@ final class RemoteVersion: Sendable {
             // Bytes that are read again after a failure, to be compared, have to come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
+            state.prepared.remove(body)
             if state.first === body { state.first = nil }
             return state.facts == nil
         }

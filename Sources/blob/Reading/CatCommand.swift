@@ -147,9 +147,7 @@ private struct Cat {
 
     private func copyLines(of list: String) throws {
         let registry = self.sources.registry
-        // A list that is still being written is printed as it comes.
-        let info = try registry.source(for: list, context: self.context).info(self.context)
-        if info.byteCount ?? .max <= Self.maximumListByteCount, !self.options.verifyFirst {
+        if !self.options.verifyFirst, try self.isComplete(list) {
             var lines = ArgumentList([])
             try lines.add(list, self.options.pass.listed, registry, self.context)
             try lines.expand(registry, self.context)
@@ -181,19 +179,43 @@ private struct Cat {
         try self.copier.copy(lines, matching: self.validator(of: lines))
     }
 
-    private func copyRanges(_ ranges: String) throws {
+    private func copyRanges(_ list: String) throws {
         let source = try self.sources.source(self.options.locators[0], self.context)
         let validator = try self.validator(of: source)
-        let lines = try LineReader(ranges, self.sources.registry, self.context)
-        while let line = try lines.next().map(RawArguments.decoded) {
-            let numbers = line.split(whereSeparator: \.isWhitespace).map { Int64($0) }
-            guard !numbers.isEmpty else { continue }
-            guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0 else {
-                throw BlobError(.invalidArgument, "'\(line)' is no range: OFFSET LENGTH, two numbers from 0.")
-                    .inLine(lines.number, of: ranges)
+        let lines = try LineReader(list, self.sources.registry, self.context)
+        func next() throws -> Range<Int64>? {
+            while let line = try lines.next().map(RawArguments.decoded) {
+                let numbers = line.split(whereSeparator: \.isWhitespace).map { Int64($0) }
+                guard !numbers.isEmpty else { continue }
+                guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0
+                else {
+                    throw BlobError(.invalidArgument, "'\(line)' is no range: OFFSET LENGTH, two numbers from 0.")
+                        .inLine(lines.number, of: list)
+                }
+                let (end, overflows) = offset.addingReportingOverflow(length)
+                return offset..<(overflows ? .max : end)
             }
-            try self.copier.copy(source, at: offset, upTo: length, isWhole: true, matching: validator)
+            return nil
         }
+        func copy(_ range: Range<Int64>) throws {
+            try self.copier.copy(
+                source, at: range.lowerBound, upTo: Int64(range.count), isWhole: true, matching: validator)
+        }
+        if try self.isComplete(list) {
+            var ranges: [Range<Int64>] = []
+            // What is wrong with a line is told when its turn comes.
+            let outcome = Result { while let range = try next() { ranges.append(range) } }
+            source.prepare(ranges, self.context)
+            try ranges.forEach(copy)
+            try outcome.get()
+        }
+        while let range = try next() { try copy(range) }
+    }
+
+    /// True for a list that can be read at once; one that is still being written is read as it comes.
+    private func isComplete(_ list: String) throws -> Bool {
+        let info = try self.sources.registry.source(for: list, context: self.context).info(self.context)
+        return info.byteCount ?? .max <= Self.maximumListByteCount
     }
 
     /// Reads to the end for the checks on the way, with the option for that, and returns the validator that the printed

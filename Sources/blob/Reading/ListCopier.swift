@@ -125,8 +125,8 @@ struct ListCopier {
 ///
 /// A source that cannot be opened yet is opened when its turn comes, which reports the error.
 struct OpenedAhead {
-    /// The number of sources that are opened at once: each keeps a connection and at most 1 MiB.
-    private static let maximumCount = 4
+    /// The number of sources that are opened at once: each keeps a connection and one window of 64 KiB.
+    private static let maximumCount = 48
 
     /// The age at which a reader is closed, and another source is opened: the server may have lost patience.
     private static let maximumAge = Duration.seconds(5)
