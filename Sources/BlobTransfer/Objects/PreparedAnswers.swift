@@ -2,15 +2,41 @@ import BlobCore
 
 /// The answers that are requested before they are read, and the ranges whose turn comes after them.
 struct PreparedAnswers {
-    /// A range to request, and the number of reads that are expected of it.
+    /// A range to request.
     struct Plan {
-        var range: Range<Int64>
-        var readCount: Int
+        private(set) var range: Range<Int64>
+        /// The place of the first read of it among all.
+        private(set) var position: Int
+        /// Where the reads begin that are expected of it.
+        private(set) var starts: [Int64]
+
+        fileprivate init(range: Range<Int64>, position: Int, starts: [Int64]) {
+            (self.range, self.position, self.starts) = (range, position, starts)
+        }
+
+        /// Adds a range that begins no earlier; returns false when it needs a request of its own.
+        fileprivate mutating func add(_ range: Range<Int64>, _ position: Int) -> Bool {
+            let end = max(self.range.upperBound, range.upperBound)
+            guard range.lowerBound - self.range.upperBound <= PreparedAnswers.maximumGap,
+                end - self.range.lowerBound <= PreparedAnswers.maximumPieceByteCount,
+                abs(position - self.position) <= PreparedAnswers.maximumDistance
+            else { return false }
+            self.range = self.range.lowerBound..<end
+            self.position = min(position, self.position)
+            self.starts.append(range.lowerBound)
+            return true
+        }
+
+        /// Removes the read that an offset belongs to; returns true when it was the last one.
+        fileprivate mutating func finishRead(at byteOffset: Int64) -> Bool {
+            if let index = self.starts.lastIndex(where: { $0 <= byteOffset }) { self.starts.remove(at: index) }
+            return self.starts.isEmpty
+        }
     }
 
     private struct Prepared {
         let body: RemoteBody
-        var readCount: Int
+        var plan: Plan
         let since = Moment.now
     }
 
@@ -19,9 +45,13 @@ struct PreparedAnswers {
     /// The bytes of all answers that are not read yet.
     private static let maximumByteCount: Int64 = 16 << 20
     /// The longest range of one request: an answer that is kept whole.
-    static let maximumPieceByteCount: Int64 = 1 << 20
+    static let maximumPieceByteCount: Int64 = 2 << 20
+    /// The pieces of a long range that are requested at once, while the one before them is read.
+    private static let maximumPieceCount: Int64 = 4
     /// The gap between two ranges that costs less than a request: at 100 MB/s, a sixth of a millisecond.
     private static let maximumGap: Int64 = 16 * 1024
+    /// How far apart in their order two ranges of one request may be: its bytes are kept until both were read.
+    private static let maximumDistance = 16
     /// The age at which an answer that nobody reads makes room for others.
     private static let patience = Duration.seconds(30)
 
@@ -30,27 +60,49 @@ struct PreparedAnswers {
 
     var bodies: [RemoteBody] { self.prepared.map(\.body) }
 
+    /// Returns the answer with the most bytes from an offset on; nil when there is none.
+    func body(at byteOffset: Int64) -> RemoteBody? {
+        self.prepared.filter { $0.body.serves(byteOffset) }.max { $0.plan.range.upperBound < $1.plan.range.upperBound }?
+            .body
+    }
+
     /// Plans the requests for ranges that will be read in this order. Neighbours become one request.
     mutating func plan(_ ranges: [Range<Int64>], within byteCount: Int64?) {
-        var pieces: [(plan: Plan, position: Int)] = []
+        var plans: [Plan] = []
         let inside = ranges.map { $0.clamped(to: 0..<(byteCount ?? .max)) }
         for (position, range) in inside.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound })
         where !range.isEmpty {
-            if let last = pieces.last?.plan.range, range.lowerBound <= last.upperBound + Self.maximumGap,
-                max(range.upperBound, last.upperBound) - last.lowerBound <= Self.maximumPieceByteCount
-            {
-                let end = max(range.upperBound, last.upperBound)
-                pieces[pieces.count - 1].plan.range = last.lowerBound..<end
-                pieces[pieces.count - 1].plan.readCount += 1
-                pieces[pieces.count - 1].position = min(position, pieces[pieces.count - 1].position)
-                continue
-            }
+            if let last = plans.indices.last, plans[last].add(range, position) { continue }
             for start in stride(from: range.lowerBound, to: range.upperBound, by: Int(Self.maximumPieceByteCount)) {
                 let end = min(start + Self.maximumPieceByteCount, range.upperBound)
-                pieces.append((Plan(range: start..<end, readCount: 1), position))
+                plans.append(Plan(range: start..<end, position: position, starts: [start]))
             }
         }
-        for piece in pieces.sorted(by: { $0.position < $1.position }) { self.plans.append(piece.plan) }
+        for plan in plans.sorted(by: { $0.position < $1.position }) { self.plans.append(plan) }
+    }
+
+    /// Plans the pieces after an offset that one reader reads up to the end.
+    ///
+    /// - Parameter planned: The end of the pieces that were planned for this reader.
+    mutating func plan(after byteOffset: Int64, to end: Int64, planned: inout Int64) {
+        planned = max(planned, byteOffset)
+        let farthest = min(end, byteOffset + (Self.maximumPieceCount + 1) * Self.maximumPieceByteCount)
+        while planned < farthest {
+            let piece = planned..<min(planned + Self.maximumPieceByteCount, end)
+            self.plans.append(Plan(range: piece, position: 0, starts: [planned]))
+            planned = piece.upperBound
+        }
+    }
+
+    /// Returns the answers to cancel, which nobody reads, from a range that is not going to be read, and forgets them.
+    mutating func cancel(_ range: Range<Int64>) -> [RemoteBody] {
+        let isUnread = { (plan: Plan) in range.contains(plan.range.lowerBound) }
+        let kept = self.plans.all.filter { !isUnread($0) }
+        self.plans = Fifo()
+        for plan in kept { self.plans.append(plan) }
+        let unread = self.prepared.filter { isUnread($0.plan) && !$0.body.hasReaders }.map(\.body)
+        self.prepared.removeAll { prepared in unread.contains { $0 === prepared.body } }
+        return unread
     }
 
     /// Takes the next plan whose request may start now; nil when there is none.
@@ -71,15 +123,12 @@ struct PreparedAnswers {
         return Self.maximumByteCount - self.prepared.reduce(0) { $0 + $1.body.plannedByteCount }
     }
 
-    mutating func add(_ body: RemoteBody, for plan: Plan) {
-        self.prepared.append(Prepared(body: body, readCount: plan.readCount))
-    }
+    mutating func add(_ body: RemoteBody, for plan: Plan) { self.prepared.append(Prepared(body: body, plan: plan)) }
 
-    /// Drops an answer that was read as often as expected.
-    mutating func wasRead(_ body: RemoteBody) {
+    /// Drops an answer of which a reader has read the bytes from an offset, unless others are expected.
+    mutating func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
         guard let index = self.prepared.firstIndex(where: { $0.body === body }) else { return }
-        self.prepared[index].readCount -= 1
-        if self.prepared[index].readCount == 0 { self.prepared.remove(at: index) }
+        if self.prepared[index].plan.finishRead(at: byteOffset) { self.prepared.remove(at: index) }
     }
 
     mutating func remove(_ body: RemoteBody) { self.prepared.removeAll { $0.body === body } }

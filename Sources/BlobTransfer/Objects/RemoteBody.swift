@@ -262,8 +262,8 @@ final class RemoteBody: TransferSink {
 struct RemoteBodyState {
     /// The number of bytes that wait for readers, from which the transfer is paused; it continues at half of it.
     ///
-    /// The largest window, which ends and begins at whole blocks, fits.
-    static let capacity = (1 << 20) + 2 * ByteBlocks.blockByteCount
+    /// The largest window, which ends and begins at whole blocks, fits, and so does the largest piece.
+    static let capacity = Int(PreparedAnswers.maximumPieceByteCount) + 2 * ByteBlocks.blockByteCount
 
     var blocks: ByteBlocks
     /// The offset after the last byte of the body; nil until the end of a body of unknown length.

@@ -15,6 +15,8 @@ final class RemoteStream: BlobByteStream {
     private let context: BlobContext
     private let onClose: @Sendable () -> Void
     private var byteOffset: Int64
+    /// The end of what was requested ahead for this stream.
+    private var plannedEnd: Int64 = 0
     private var body: RemoteBody?
     private var isOwner = false
     private var progress = RemoteVersion.Progress.beginning
@@ -101,6 +103,7 @@ final class RemoteStream: BlobByteStream {
             }
         }
         self.detach()
+        if self.plannedEnd > self.byteOffset { self.version.cancel(self.byteOffset..<self.plannedEnd) }
         self.onClose()
     }
 
@@ -166,7 +169,8 @@ final class RemoteStream: BlobByteStream {
     private func attach(atLeast byteCount: Int) -> RemoteBody? {
         if let body { return body }
         let found = self.version.body(
-            at: self.byteOffset, atLeast: byteCount, self.progress, idleLimit: self.context.idleLimit)
+            at: self.byteOffset, atLeast: byteCount, self.progress, planned: &self.plannedEnd,
+            idleLimit: self.context.idleLimit)
         guard let found else { return nil }
         found.body.join(self.slot)
         (self.body, self.isOwner, self.bodyOffset) = (found.body, found.isOwner, self.byteOffset)
@@ -180,7 +184,7 @@ final class RemoteStream: BlobByteStream {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }
         body.leave(self.slot, isOwner: self.isOwner)
-        if self.byteOffset > self.bodyOffset { self.version.wasRead(body) }
+        if self.byteOffset > self.bodyOffset { self.version.wasRead(body, from: self.bodyOffset) }
         self.isOwner = false
     }
 }

@@ -40,6 +40,9 @@ final class RemoteVersion: Sendable {
     /// The bytes that are requested at once when reading continues after the first window.
     private static let secondWindowByteCount: Int64 = 1 << 20
 
+    /// The rest of an object that is not requested at once, but in pieces, over several connections.
+    private static let splitByteCount: Int64 = 8 << 20
+
     private let requests: any RemoteRequests
     private let relocation = Relocation()
     private let cacheByteCount: Int64
@@ -68,15 +71,26 @@ final class RemoteVersion: Sendable {
     ///   - byteOffset: The offset in the object.
     ///   - byteCount: The number of bytes that a reader is known to need.
     ///   - progress: What the reader has done before.
+    ///   - planned: The end of the pieces that were requested ahead for the reader.
     ///   - idleLimit: The longest time without activity on the connection; nil is the default.
     /// - Returns: The answer, and true if it is a stream for this reader; nil at the end of the object.
     func body(
-        at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, idleLimit: Duration?
+        at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, planned: inout Int64, idleLimit: Duration?
     ) -> (body: RemoteBody, isOwner: Bool)? {
+        if progress == .reading {
+            self.state.withLock { state in
+                guard let end = state.byteCount, state.hasRanges, end - byteOffset >= Self.splitByteCount,
+                    state.facts?.info.validator?.isStrong == true
+                else { return }
+                state.prepared.plan(after: byteOffset, to: end, planned: &planned)
+                state.idleLimit = idleLimit
+            }
+            self.startPrepared()
+        }
         let found = self.state.withLock { state -> (body: RemoteBody, isNew: Bool, isOwner: Bool)? in
             if state.facts == nil, let first = state.first { return (first, false, false) }
             if let end = state.byteCount, byteOffset >= end { return nil }
-            if let body = state.prepared.bodies.first(where: { $0.serves(byteOffset) }) { return (body, false, false) }
+            if let body = state.prepared.body(at: byteOffset) { return (body, false, false) }
             if let index = state.bodies.lastIndex(where: { $0.serves(byteOffset) }) {
                 state.bodies.append(state.bodies.remove(at: index))
                 return (state.bodies[state.bodies.count - 1], false, false)
@@ -123,10 +137,15 @@ final class RemoteVersion: Sendable {
         }) { body.start(self.fields(for: body), idleLimit: idleLimit) }
     }
 
-    /// Called when a reader has read bytes of an answer, and leaves it.
-    func wasRead(_ body: RemoteBody) {
-        self.state.withLock { $0.prepared.wasRead(body) }
+    /// Called when a reader has read bytes of an answer from an offset, and leaves it.
+    func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
+        self.state.withLock { $0.prepared.wasRead(body, from: byteOffset) }
         self.startPrepared()
+    }
+
+    /// Cancels what was requested ahead for a reader that leaves.
+    func cancel(_ range: Range<Int64>) {
+        for body in self.state.withLock({ $0.prepared.cancel(range) }) { body.cancel() }
     }
 
     /// Leaves an answer to its reader.
