@@ -1,4 +1,4 @@
-package import BlobCore
+import BlobCore
 internal import CChecksums
 internal import CZlib
 

@@ -13,7 +13,8 @@ import Testing
     /// Requests that are signed on another thread.
     private struct SignedRequests: RemoteRequests {
         let url: TransferURL
-        let (scheme, conditionField) = ("http", "If-Match")
+        let scheme = "http"
+        let conditionField = "If-Match"
 
         func makeRequest(
             _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
