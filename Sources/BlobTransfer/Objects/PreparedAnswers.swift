@@ -126,9 +126,14 @@ struct PreparedAnswers {
     mutating func add(_ body: RemoteBody, for plan: Plan) { self.prepared.append(Prepared(body: body, plan: plan)) }
 
     /// Drops an answer of which a reader has read the bytes from an offset, unless others are expected.
-    mutating func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
-        guard let index = self.prepared.firstIndex(where: { $0.body === body }) else { return }
-        if self.prepared[index].plan.finishRead(at: byteOffset) { self.prepared.remove(at: index) }
+    ///
+    /// - Returns: True when the answer was dropped.
+    mutating func wasRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {
+        guard let index = self.prepared.firstIndex(where: { $0.body === body }),
+            self.prepared[index].plan.finishRead(at: byteOffset)
+        else { return false }
+        self.prepared.remove(at: index)
+        return true
     }
 
     mutating func remove(_ body: RemoteBody) { self.prepared.removeAll { $0.body === body } }

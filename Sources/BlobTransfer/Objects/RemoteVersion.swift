@@ -139,7 +139,13 @@ final class RemoteVersion: Sendable {
 
     /// Called when a reader has read bytes of an answer from an offset, and leaves it.
     func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
-        self.state.withLock { $0.prepared.wasRead(body, from: byteOffset) }
+        self.state.withLock { state in
+            guard state.prepared.wasRead(body, from: byteOffset), body.plannedByteCount <= Self.tailByteCount else {
+                return
+            }
+            // It may be looked at again.
+            self.keep(body, &state)
+        }
         self.startPrepared()
     }
 

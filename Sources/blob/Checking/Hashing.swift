@@ -36,7 +36,7 @@ struct SharedMembers {
     typealias Digests = Result<[[UInt8]], BlobError>
 
     private let arguments: [String]
-    private let sources: ArgumentSources
+    private var sources: ArgumentSources
     private let hashing: Hashing
     private var groups: ArchiveGroups
     private var digests: [Int: Digests] = [:]
@@ -44,6 +44,7 @@ struct SharedMembers {
     init(_ arguments: [String], _ sources: ArgumentSources, _ hashing: Hashing) {
         (self.arguments, self.sources, self.hashing) = (arguments, sources, hashing)
         self.groups = ArchiveGroups(arguments, sources.registry)
+        self.sources.ahead = SourcesAhead(arguments, sources.registry)
     }
 
     /// Returns the digests of an argument, after reading all members of its archive that arguments name. Once for each.

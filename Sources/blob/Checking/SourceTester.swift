@@ -4,7 +4,7 @@ import BlobStreamsStandard
 
 /// Reads sources to their ends, and all members of archives, for the checks on the way.
 final class SourceTester {
-    private let sources: ArgumentSources
+    private var sources: ArgumentSources
     private let output: TestOutput
     /// The recorders of the checks of members, and of the layers around them, and the context that reports to the latter.
     private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
@@ -31,6 +31,7 @@ final class SourceTester {
     /// - Throws: The status of the first error, which was reported; an error that ends the command.
     func test(_ list: ArgumentList) throws {
         defer { self.copier.finish() }
+        self.sources.ahead = SourcesAhead(list.texts, self.sources.registry)
         var groups = ArchiveGroups(list.texts.map { self.isPattern($0) ? "" : $0 }, self.sources.registry)
         var tested: Set<Int> = []
         do {
@@ -91,7 +92,8 @@ final class SourceTester {
         _ argument: String, _ locator: BlobLocator
     ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
         do throws(BlobError) {
-            return try ArgumentSources(registry: self.sources.registry).source(argument, self.context)
+            return try ArgumentSources(registry: self.sources.registry, ahead: self.sources.ahead)
+                .source(argument, self.context)
         } catch {
             guard error.code == .invalidLocator, locator.scheme.contains("+") else { throw error }
             return nil

@@ -21,9 +21,11 @@ struct InfoCommand: ParsableCommand {
     func run() throws {
         Verbosity.isJSON = self.json
         let context = try self.source.makeContext()
-        let sources = self.source.makeSources()
+        var sources = self.source.makeSources()
+        let arguments = try sources.registry.expanding(self.locators, context)
+        sources.ahead = SourcesAhead(arguments, sources.registry)
         let failures = SourceFailures(isFailFast: self.locators.count == 1)
-        for (number, argument) in try sources.registry.expanding(self.locators, context).enumerated() {
+        for (number, argument) in arguments.enumerated() {
             do {
                 let report = try Report(argument, sources, context)
                 guard self.json else {
@@ -74,7 +76,7 @@ private struct Report {
             "locator": locator.description, "chain": chain, "content": formats.isEmpty ? nil : formats,
             "member_count": memberCount, "has_index": hasIndex, "byte_count": info.byteCount,
             "media_type": info.mediaType, "name": info.name, "validator": info.validator?.text,
-            "validator_is_strong": info.validator?.isStrong, "random_access": info.isRandomAccess, "helper": helper,
+            "validator_is_strong": info.validator?.isStrong, "digests": Self.digests(info), "random_access": info.isRandomAccess, "helper": helper,
             "concurrent_readers": traits.contains(.concurrentReaders), "repeatable": traits.contains(.repeatable),
             "facts": facts.isEmpty ? nil : facts.map(\.fields),
         ]
@@ -83,9 +85,22 @@ private struct Report {
             ("members", memberCount.map(String.init)), ("index", hasIndex.map { $0 ? "yes" : "none" }),
             ("helper", helper), ("bytes", info.byteCount.map(String.init) ?? "unknown"),
             ("media type", info.mediaType ?? "unknown"), ("name", info.name ?? "none"),
-            ("validator", info.validator?.text ?? "none"), ("can", abilities.isEmpty ? "be read once" : abilities),
+            ("validator", info.validator?.text ?? "none"),
+            ("digests", info.digests.isEmpty ? nil : info.digests.map(Self.text).joined(separator: ", ")), ("can", abilities.isEmpty ? "be read once" : abilities),
         ]
         self.rows = rows.compactMap { row in row.value.map { (row.name, printable($0)) } } + facts.flatMap(\.rows)
+    }
+
+    /// The digests of the whole that the server states; nil when it states none.
+    private static func digests(_ info: BlobInfo) -> [JSONObject]? {
+        guard !info.digests.isEmpty else { return nil }
+        return info.digests.map { digest in
+            ["algorithm": digest.algorithm, "value": digest.value.hexadecimal, "origin": digest.origin]
+        }
+    }
+
+    private static func text(_ digest: BlobStatedDigest) -> String {
+        "\(digest.algorithm) \(digest.value.hexadecimal) (\(digest.origin))"
     }
 
     /// Returns the number of members; nil when only reading all of the archive tells it, and where nothing reads the

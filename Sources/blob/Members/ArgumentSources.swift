@@ -6,9 +6,12 @@ struct ArgumentSources: Sendable {
     var registry: BlobRegistry
     /// True to decode all filters that signatures show.
     var decodes = false
+    /// The sources of the list that is read, if it is one.
+    var ahead: SourcesAhead?
 
     /// Returns the source of an argument.
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
+        if let source = self.ahead?.take(argument, context) { return try self.decoded(source, context) }
         let locator = try self.registry.locator(for: argument)
         guard let (container, selector) = self.registry.member(at: locator) else {
             return try self.decoded(self.registry.source(for: locator, context: context), context)

@@ -6,7 +6,7 @@ final class SharedContainers {
     /// The maximum number of open containers, which keep the tables of their members in memory.
     private static let maximumCount = 16
 
-    let sources: ArgumentSources
+    var sources: ArgumentSources
     private let isOnePass: Bool
     private let context: BlobContext
     private var containers: [String: any BlobContainer] = [:]

@@ -6,9 +6,6 @@ final class Copier {
     /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.
     static let bufferByteCount = 256 * 1024
 
-    /// True with a rate: nothing is gained by reading more than is printed.
-    var isThrottled: Bool { self.allowance != nil }
-
     private let output: any ByteOutput
     private let limit: Int64?
     private let allowance: ByteAllowance?
@@ -37,16 +34,15 @@ final class Copier {
 
     /// Copies the bytes from `byteOffset` on, at most `length` of them.
     ///
-    /// - Parameter opened: A reader that is open at `byteOffset` already, and is closed by this; without a rate.
     /// - Returns: The facts about the source, as the end of the reading left them.
     /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
     ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
     @discardableResult func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
-        isWhole: Bool = false, matching validator: BlobValidator? = nil, opened: BlobReader? = nil
+        isWhole: Bool = false, matching validator: BlobValidator? = nil
     ) throws -> BlobInfo {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
-        let reader = try opened ?? throttled.open(at: byteOffset, matching: validator, context: self.context)
+        let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer {
             reader.close()
             self.finishedCount += 1

@@ -20,16 +20,15 @@ struct ListCopier {
     private var parts: [Int: Range<Int64>] = [:]
     /// The position of the next argument to print.
     private var next = 0
-    private var openedAhead: OpenedAhead
 
     init(
         _ list: ArgumentList, _ containers: SharedContainers, _ copier: Copier, _ failures: SourceFailures,
         _ context: BlobContext
     ) {
+        containers.sources.ahead = SourcesAhead(list.texts, containers.sources.registry)
         (self.list, self.arguments, self.sources) = (list, list.texts, containers.sources)
         (self.containers, self.copier, self.failures, self.context) = (containers, copier, failures, context)
         self.groups = ArchiveGroups(list.texts, self.sources.registry)
-        self.openedAhead = OpenedAhead(self.sources.decodes ? [] : list.texts, self.sources.registry, context)
     }
 
     mutating func copyAll() throws {
@@ -41,12 +40,7 @@ struct ListCopier {
                     try self.copy(selection)
                     continue
                 }
-                if !self.copier.isThrottled { self.openedAhead.open(from: position) }
-                if let (source, reader) = self.openedAhead.take(position) {
-                    try self.copyNext(source, reader)
-                } else {
-                    try self.copyNext(self.containers.source(self.arguments[position]))
-                }
+                try self.copyNext(self.containers.source(self.arguments[position]))
             } catch {
                 // A part of a source must not be followed by another one, nor must an error be reported twice.
                 guard self.copier.written == byteCount, self.next == position else { throw error }
@@ -80,10 +74,10 @@ struct ListCopier {
     }
 
     /// Prints the next argument, and those after it that wait.
-    private mutating func copyNext(_ source: any BlobInputStreamDataSource, _ opened: BlobReader? = nil) throws {
+    private mutating func copyNext(_ source: any BlobInputStreamDataSource) throws {
         let byteCount = self.copier.written
         do {
-            try self.copier.copy(source, opened: opened)
+            try self.copier.copy(source)
         } catch {
             let error = self.list.naming(error, self.next)
             guard self.copier.written == byteCount else { throw error }
@@ -118,59 +112,6 @@ struct ListCopier {
             // The turn of this member has not come: its own reading reports the error.
             try self.context.check()
         }
-    }
-}
-
-/// The next sources of a list that are on the network: their requests are under way while others are printed.
-///
-/// A source that cannot be opened yet is opened when its turn comes, which reports the error.
-struct OpenedAhead {
-    /// The number of sources that are opened at once: each keeps a connection and one window of 64 KiB.
-    private static let maximumCount = 48
-
-    /// The age at which a reader is closed, and another source is opened: the server may have lost patience.
-    private static let maximumAge = Duration.seconds(5)
-
-    private let arguments: [String]
-    private let registry: BlobRegistry
-    private let context: BlobContext
-    private var readers: [Int: (source: any BlobInputStreamDataSource, reader: BlobReader, since: Moment)] = [:]
-    /// The position of the next argument to look at.
-    private var next = 0
-
-    init(_ arguments: [String], _ registry: BlobRegistry, _ context: BlobContext) {
-        (self.arguments, self.registry, self.context) = (arguments, registry, context)
-    }
-
-    /// Opens the sources from a position on.
-    mutating func open(from position: Int) {
-        self.next = max(self.next, position)
-        while self.next < min(position + Self.maximumCount, self.arguments.count) {
-            if let source = self.source(self.next), let reader = try? source.open(context: self.context) {
-                reader.whenReadable(BlobWaker {})  // Makes the request.
-                self.readers[self.next] = (source, reader, .now)
-            }
-            self.next += 1
-        }
-    }
-
-    /// Returns the source of an argument with its reader; nil when it is to be opened now.
-    mutating func take(_ position: Int) -> (any BlobInputStreamDataSource, BlobReader)? {
-        guard let (source, reader, since) = self.readers.removeValue(forKey: position) else { return nil }
-        guard since.instant + Self.maximumAge < .now else { return (source, reader) }
-        reader.close()
-        return nil
-    }
-
-    /// Returns the source of an argument, if its readers do not block, and an unused reader leaves no trace.
-    private func source(_ position: Int) -> (any BlobInputStreamDataSource)? {
-        // A path has no scheme.
-        guard self.arguments[position].utf8.contains(UInt8(ascii: ":")),
-            let locator = try? self.registry.locator(for: self.arguments[position]), locator.selectors.isEmpty,
-            let source = try? self.registry.source(for: locator, context: self.context),
-            source.traits.isSuperset(of: [.neverBlocks, .repeatable, .concurrentReaders])
-        else { return nil }
-        return source
     }
 }
 

@@ -1,0 +1,54 @@
+#if Command
+import BlobStreamsStandard
+
+/// The next sources of a list that are on the network: their first bytes are on their way while others are read.
+///
+/// One that cannot be made is made again when its turn comes, which reports the error.
+final class SourcesAhead: Sendable {
+    private struct State {
+        /// By the bytes of their arguments: strings are equal that differ in their Unicode form.
+        var sources: [[UInt8]: [any BlobInputStreamDataSource]] = [:]
+        var sourceCount = 0
+        /// The position of the next argument to look at.
+        var next = 0
+    }
+
+    /// The number of sources that are requested at once.
+    private static let maximumCount = 48
+    /// The bytes that are requested of each: the first window of a reader.
+    private static let byteCount: Int64 = 64 * 1024
+
+    private let arguments: [String]
+    private let registry: BlobRegistry
+    private let state = Locked(State())
+
+    init(_ arguments: [String], _ registry: BlobRegistry) { (self.arguments, self.registry) = (arguments, registry) }
+
+    /// Returns the source of an argument, and has the next ones requested; nil when it is to be made now.
+    func take(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
+        self.state.withLock { state in
+            while state.sourceCount < Self.maximumCount, state.next < self.arguments.count {
+                let argument = self.arguments[state.next]
+                state.next += 1
+                guard let source = self.source(argument, context) else { continue }
+                source.prepare([0..<Self.byteCount], context)
+                state.sources[Array(argument.utf8), default: []].append(source)
+                state.sourceCount += 1
+            }
+            guard let source = state.sources[Array(argument.utf8)]?.popLast() else { return nil }
+            state.sourceCount -= 1
+            return source
+        }
+    }
+
+    /// Returns the source of an argument, if its readers do not block, and an unused one leaves no trace.
+    private func source(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
+        // A path has no scheme.
+        guard argument.utf8.contains(UInt8(ascii: ":")), let locator = try? self.registry.locator(for: argument),
+            locator.selectors.isEmpty, let source = try? self.registry.source(for: locator, context: context),
+            source.traits.isSuperset(of: [.neverBlocks, .repeatable, .concurrentReaders])
+        else { return nil }
+        return source
+    }
+}
+#endif
