@@ -81,7 +81,7 @@ import Testing
         return try ObjectServer(object) { [object] _, request, connection in
             let (head, body) = ObjectServer.answer(request, object)
             let line = statement.isOfBody ? statement.line(Self.right[body.startIndex..<body.endIndex]) : whole
-            connection.send("\(head.dropLast(2))\(line)\r\nConnection: close\r\n\r\n")
+            connection.send("\(head.dropLast())\(line)\r\nConnection: close\r\n\r\n")
             connection.send(Array(way == .resumed && body.count > 100_000 ? body.prefix(70_001) : body))
             return true
         }
@@ -105,8 +105,11 @@ import Testing
             }
             #expect(try Self.read(Self.server(statement, way, Self.right), way, context) == Self.right)
             let field = try #require(statement.rawValue.split(separator: ":").first)
-            #expect(checks.withLock { $0 }.count == 1)
-            #expect(checks.withLock { $0 }.first??.hasSuffix("(\(field))") == true)
+            // Of answers that were proven one by one, a pass that began in the middle reports nothing.
+            if !statement.isOfBody || way != .resumed {
+                #expect(checks.withLock { $0 }.count == 1, "\(statement) \(way)")
+                #expect(checks.withLock { $0 }.first??.hasSuffix("(\(field))") == true)
+            }
 
             var random = SplitMix64(seed: 39)
             for number in 0..<count {
@@ -116,7 +119,7 @@ import Testing
                     .dropFirst(number).first ?? Int.random(in: 0..<Self.right.count * 8, using: &random)
                 var wrong = Self.right
                 wrong[bit / 8] ^= 1 << (bit % 8)
-                let error = #expect(throws: BlobError.self, "\(bit)") {
+                let error = #expect(throws: BlobError.self, "\(statement) \(way) \(bit)") {
                     try Self.read(Self.server(statement, way, wrong), way)
                 }
                 #expect(error?.code == .checksumMismatch, "\(bit)")

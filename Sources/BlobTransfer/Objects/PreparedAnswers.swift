@@ -38,6 +38,11 @@ struct PreparedAnswers {
         let body: RemoteBody
         var plan: Plan
         let since = Moment.now
+
+        /// The bytes that it has or will have.
+        var range: Range<Int64> {
+            self.plan.range.lowerBound..<(self.body.failedEnd ?? self.plan.range.upperBound)
+        }
     }
 
     /// The requests that are under way at once.
@@ -87,8 +92,14 @@ struct PreparedAnswers {
     mutating func plan(after byteOffset: Int64, to end: Int64, planned: inout Int64) {
         planned = max(planned, byteOffset)
         let farthest = min(end, byteOffset + (Self.maximumPieceCount + 1) * Self.maximumPieceByteCount)
+        let known = self.plans.all.map(\.range) + self.prepared.map(\.range)
         while planned < farthest {
-            let piece = planned..<min(planned + Self.maximumPieceByteCount, end)
+            if let range = known.first(where: { $0.contains(planned) }) {
+                planned = range.upperBound
+                continue
+            }
+            let next = known.map(\.lowerBound).filter { $0 > planned }.min() ?? end
+            let piece = planned..<min(planned + Self.maximumPieceByteCount, next, end)
             self.plans.append(Plan(range: piece, position: 0, starts: [planned]))
             planned = piece.upperBound
         }

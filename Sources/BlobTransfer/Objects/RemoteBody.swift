@@ -74,8 +74,13 @@ final class RemoteBody: TransferSink {
 
     /// True when this answer has, or will have, the byte at an offset for any reader.
     func serves(_ byteOffset: Int64) -> Bool {
-        self.state.withLock { !$0.isStream && $0.failure == nil && $0.covers(byteOffset) }
+        self.state.withLock { state in
+            !state.isStream && state.covers(byteOffset) && (state.failure == nil || byteOffset < state.blocks.end)
+        }
     }
+
+    /// True for an answer with bytes, perhaps not all.
+    var hasBytes: Bool { self.state.withLock { $0.blocks.byteCount > 0 } }
 
     /// The number of bytes that it holds when it is complete.
     var plannedByteCount: Int64 {
@@ -84,6 +89,9 @@ final class RemoteBody: TransferSink {
 
     /// True while bytes may come.
     var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
+
+    /// The offset after the last byte of an answer that was cut off; nil for any other.
+    var failedEnd: Int64? { self.state.withLock { $0.failure == nil ? nil : $0.blocks.end } }
 
     var hasReaders: Bool { self.state.withLock { !$0.slots.isEmpty } }
 
@@ -246,8 +254,11 @@ final class RemoteBody: TransferSink {
         if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
+            let isUnproven = state.isUnproven
             state.isOver = true
             state.failure = error ?? state.shortage ?? state.mismatch()
+            // Nobody has read these bytes, and others can be asked for.
+            if isUnproven, state.failure != nil { state.blocks.removeAll() }
             if state.failure == nil { state.limit = state.blocks.end }
             let transfer = state.transfer.take()
             return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
@@ -308,11 +319,9 @@ struct RemoteBodyState {
             self.proof = try check?.finish()
             return nil
         } catch {
-            guard !self.isStream else { return error }
-            // Nobody has read these bytes, and others can be asked for.
-            self.blocks.removeAll()
             var error = error
-            error.isTransient = true
+            // What nobody has read can be asked for again.
+            error.isTransient = !self.isStream
             return error
         }
     }

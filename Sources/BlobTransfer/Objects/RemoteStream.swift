@@ -96,6 +96,7 @@ final class RemoteStream: BlobByteStream {
     }
 
     func close() {
+        let hasFailed = self.body?.failedEnd != nil
         if let info = self.version.info {
             let cut = self.isOwner ? self.body?.cutCheck : nil
             for check in self.checks + [cut].compactMap(\.self) where check.reached == self.byteOffset {
@@ -103,7 +104,8 @@ final class RemoteStream: BlobByteStream {
             }
         }
         self.detach()
-        if self.plannedEnd > self.byteOffset { self.version.cancel(self.byteOffset..<self.plannedEnd) }
+        // After a failure, somebody may go on.
+        if self.plannedEnd > self.byteOffset, !hasFailed { self.version.cancel(self.byteOffset..<self.plannedEnd) }
         self.onClose()
     }
 

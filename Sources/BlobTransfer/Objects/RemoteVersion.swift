@@ -21,6 +21,8 @@ final class RemoteVersion: Sendable {
         var hasRanges = true
         /// True once an answer was the beginning of the range that was asked for.
         var hasShortAnswers = false
+        /// True once an answer that is read when it is whole was not: smaller ones are asked for.
+        var hasCutAnswers = false
         /// True when the server refused a range before anything was known of the object.
         var mustAskForStart = false
         /// The request under way whose answer will tell the facts.
@@ -175,8 +177,14 @@ final class RemoteVersion: Sendable {
         at byteOffset: Int64, _ byteCount: Int, _ progress: Progress, _ state: State
     ) -> (Int64, Int64?) {
         guard state.hasRanges else { return (0, nil) }
-        guard progress != .reading else { return (byteOffset, nil) }
+        func next(before end: Int64) -> Int64? {
+            (state.bodies + state.prepared.bodies).map(\.wanted.start).filter { $0 > byteOffset && $0 < end }.min()
+        }
+        guard progress != .reading else { return (byteOffset, next(before: .max)) }
         guard !state.mustAskForStart || state.facts != nil else { return (0, Self.windowByteCount) }
+        guard !state.hasCutAnswers else {
+            return (byteOffset, next(before: byteOffset + Self.windowByteCount) ?? byteOffset + Self.windowByteCount)
+        }
         let least = progress == .continued ? Self.secondWindowByteCount : Self.windowByteCount
         let wanted = min(max(Int64(byteCount), least), Self.secondWindowByteCount)
         // Whole blocks, so that neighbours neither overlap nor leave gaps.
@@ -187,8 +195,7 @@ final class RemoteVersion: Sendable {
         if let whole = state.byteCount {
             end = whole - byteOffset <= Self.tailByteCount ? whole : min(end, whole)
         }
-        let next = state.bodies.map(\.wanted.start).filter { $0 > byteOffset && $0 < end }.min()
-        return (start, next ?? end)
+        return (start, next(before: end) ?? end)
     }
 
     private func fields(for body: RemoteBody) -> [BlobHTTPField] {
@@ -365,7 +372,8 @@ final class RemoteVersion: Sendable {
             // Bytes that are read again after a failure, to be compared, have to come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
-            state.prepared.remove(body)
+            if !isStrong || !body.hasBytes { state.prepared.remove(body) }
+            if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }
             if state.first === body { state.first = nil }
             return state.facts == nil
         }

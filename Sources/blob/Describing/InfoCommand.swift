@@ -76,7 +76,8 @@ private struct Report {
             "locator": locator.description, "chain": chain, "content": formats.isEmpty ? nil : formats,
             "member_count": memberCount, "has_index": hasIndex, "byte_count": info.byteCount,
             "media_type": info.mediaType, "name": info.name, "validator": info.validator?.text,
-            "validator_is_strong": info.validator?.isStrong, "digests": Self.digests(info), "random_access": info.isRandomAccess, "helper": helper,
+            "validator_is_strong": info.validator?.isStrong, "digests": Self.digests(info),
+            "random_access": info.isRandomAccess, "helper": helper,
             "concurrent_readers": traits.contains(.concurrentReaders), "repeatable": traits.contains(.repeatable),
             "facts": facts.isEmpty ? nil : facts.map(\.fields),
         ]
@@ -86,7 +87,8 @@ private struct Report {
             ("helper", helper), ("bytes", info.byteCount.map(String.init) ?? "unknown"),
             ("media type", info.mediaType ?? "unknown"), ("name", info.name ?? "none"),
             ("validator", info.validator?.text ?? "none"),
-            ("digests", info.digests.isEmpty ? nil : info.digests.map(Self.text).joined(separator: ", ")), ("can", abilities.isEmpty ? "be read once" : abilities),
+            ("digests", info.digests.isEmpty ? nil : info.digests.map(Self.text).joined(separator: ", ")),
+            ("can", abilities.isEmpty ? "be read once" : abilities),
         ]
         self.rows = rows.compactMap { row in row.value.map { (row.name, printable($0)) } } + facts.flatMap(\.rows)
     }
