@@ -17,10 +17,9 @@ struct BlobCommand: ParsableCommand {
             """,
         version: commandVersion,
         subcommands: [
-            CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self, FormCommand.self,
-            ExtractCommand.self, IndexCommand.self, UploadCommand.self, PutCommand.self, ReceiveCommand.self,
-            LibraryCommand.self,
-            SchemesCommand.self, LocatorsCommand.self, CompleteCommand.self,
+            CatCommand.self, FetchCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self,
+            FormCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, PutCommand.self,
+            ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self, LocatorsCommand.self, CompleteCommand.self,
         ])
 }
 

@@ -111,7 +111,8 @@ package final class AtomicFile {
             }
         }
         self.temporaryPath = nil
-        try self.synchroniseFolder()
+        if let folder { return try folder.synchroniseFolder(doing: "Could not synchronise the folder of \(self.name)") }
+        try synchroniseFolder(of: self.name)
     }
 
     /// Gives the file without a name its own, or another one when a file has that, which only a renaming replaces.
@@ -129,13 +130,6 @@ package final class AtomicFile {
         self.file.close()
         if let temporaryPath { _ = unlinkat(self.folderNumber, temporaryPath, 0) }
         self.temporaryPath = nil
-    }
-
-    private func synchroniseFolder() throws(BlobError) {
-        let path = split(self.name).folder
-        let folder = self.folder ?? (try? Descriptor(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY, doing: ""))
-        // A folder that is writable and not readable cannot be synchronised.
-        try folder?.synchroniseFolder(doing: "Could not synchronise the folder of \(self.name)")
     }
 
     private static func temporaryName(for path: String) throws(BlobError) -> String {
@@ -180,6 +174,14 @@ package func writeAll(
     _ bytes: [UInt8], to descriptor: CInt, named name: @autoclosure () -> String
 ) throws(BlobError) {
     try bytes.withBytes { (bytes) throws(BlobError) in try writeAll(bytes, to: descriptor, named: name()) }
+}
+
+/// Waits until the name of a file is on the disk: before this, a loss of power may undo a renaming.
+package func synchroniseFolder(of path: String) throws(BlobError) {
+    let folder = split(path).folder
+    // A folder that is writable and not readable cannot be synchronised.
+    try (try? Descriptor(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY, doing: ""))?
+        .synchroniseFolder(doing: "Could not synchronise the folder of \(path)")
 }
 
 /// Splits the path of a file into its folder, with the slash, and its name after the last slash.

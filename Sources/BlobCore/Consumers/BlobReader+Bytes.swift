@@ -1,5 +1,3 @@
-package import BlobCore
-
 extension BlobReader {
     /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {

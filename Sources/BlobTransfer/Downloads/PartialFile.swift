@@ -1,0 +1,239 @@
+import BlobCore
+import BlobDeflate
+import BlobPlatform
+
+/// A file that is being downloaded, and the record beside it of what it is and of the blocks that are there.
+///
+/// A block counts when the bytes in the file have the checksum in the record: then it does not matter in which order a
+/// system that lost power had written the two. The record is a line of JSON about the content, and a line for each
+/// block: `NUMBER CHECKSUM`, the latter a CRC-64/NVME in hexadecimal digits.
+final class PartialFile {
+    /// What the bytes are of.
+    struct Content: Codable, Equatable {
+        let version: Int
+        let byteCount: Int64?
+        let validator: String?
+        let digests: [String]
+
+        init(_ info: BlobInfo) {
+            (self.version, self.byteCount, self.validator) = (1, info.byteCount, info.validator?.text)
+            self.digests = info.digests.map { "\($0.algorithm) \($0.value.hexadecimal)" }
+        }
+
+        /// True when what both tell says that they are the same, and nothing says that they are not.
+        func isSame(as other: Self) -> Bool {
+            guard self.version == other.version, self.byteCount == other.byteCount else { return false }
+            let areEqual = self.validator == other.validator
+            if !self.digests.isEmpty, !other.digests.isEmpty { return self.digests == other.digests }
+            return areEqual && self.validator != nil
+        }
+    }
+
+    /// What is lost at most by a kill, for each connection.
+    static let blockByteCount: Int64 = 1 << 20
+    /// The bytes after which the file and its record are written to the disk.
+    private static let synchronisedByteCount: Int64 = 64 << 20
+
+    private let path: String
+    private let byteCount: Int64?
+    private let part: Descriptor
+    private let record: Descriptor
+    private var partPath: String { Self.partPath(self.path) }
+    private var recordPath: String { Self.recordPath(self.path) }
+    /// The numbers of the blocks that are there.
+    private var blocks: Set<Int64> = []
+    /// The offset of the next byte to write, and the checksum of those of its block.
+    private var byteOffset: Int64 = 0
+    private var sum = CyclicSum(.crc64NVME)
+    private var unsynchronisedByteCount: Int64 = 0
+
+    static func partPath(_ path: String) -> String { path + ".blob-part" }
+    static func recordPath(_ path: String) -> String { path + ".blob-part.record" }
+
+    /// Opens what an earlier download left, and reads it.
+    ///
+    /// - Parameter restarts: True to begin anew when the content is another one.
+    /// - Throws: ``BlobError/Code/changed`` when the content is another one; ``BlobError/Code/unavailable`` while another
+    ///   process downloads the file; the errors of the file system.
+    init(_ path: String, _ info: BlobInfo, restarts: Bool, _ context: BlobContext) throws {
+        (self.path, self.byteCount) = (path, info.byteCount)
+        guard FileStatus(at: path)?.isRegular ?? true else {
+            throw BlobError(.invalidArgument, "\(path) is no regular file, and cannot be downloaded to.")
+        }
+        self.part = try Self.openLocked(Self.partPath(path))
+        self.record = try Descriptor(
+            Self.recordPath(path), O_RDWR | O_CREAT | O_APPEND, permissions: 0o666,
+            doing: "Could not open the record of \(path)", operation: "write")
+        let size = try self.record.status(named: "the record of \(path)").byteCount
+        let lines = try self.record.bytes(count: Int(size), named: "the record of \(path)")
+            .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let content = Content(info)
+        // What follows the last line break was not written whole.
+        let known = lines.count > 1 ? try? JSONDecoder().decode(Content.self, from: Data(lines[0])) : nil
+        if let known, known.isSame(as: content) {
+            try self.verify(lines.dropFirst().dropLast(), context)
+            return
+        }
+        guard restarts || lines.count <= 2 || known == nil else {
+            throw BlobError(
+                .changed, "The content is no longer the one of which \(self.partPath) has a part.", operation: "read")
+        }
+        guard ftruncate(self.part.number, 0) == 0, ftruncate(self.record.number, 0) == 0 else {
+            throw writeFailure("Could not empty \(self.partPath)")
+        }
+        try self.note(Array(JSONEncoder().encode(content)))
+    }
+
+    /// Opens the file, which no other process has, and which still has its name.
+    private static func openLocked(_ path: String) throws(BlobError) -> Descriptor {
+        while true {
+            let file = try Descriptor(
+                path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o666, doing: "Could not open \(path)",
+                operation: "write")
+            guard file.lock() else {
+                throw BlobError(.unavailable, "Another process downloads to \(path).", isTransient: false)
+            }
+            if try FileStatus(at: path)?.identity == file.status(named: path).identity { return file }
+        }
+    }
+
+    /// Takes the blocks whose bytes have their checksums.
+    private func verify(_ lines: ArraySlice<[UInt8].SubSequence>, _ context: BlobContext) throws {
+        var sums: [Int64: UInt64] = [:]
+        for line in lines {
+            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+            guard words.count == 2, let number = Int64(words[0]), number >= 0, let sum = UInt64(words[1], radix: 16)
+            else { continue }
+            sums[number] = sum
+        }
+        for number in sums.keys.sorted() {
+            try context.check()
+            let (start, overflows) = number.multipliedReportingOverflow(by: Self.blockByteCount)
+            let length = min((self.byteCount ?? .max) - start, Self.blockByteCount)
+            guard !overflows, length > 0 else { continue }
+            // Without a length, blocks behind a gap tell nothing.
+            guard self.byteCount != nil || number == self.blocks.count else { break }
+            let bytes = try self.part.bytes(at: start, count: Int(length), named: self.partPath)
+            var sum = CyclicSum(.crc64NVME)
+            bytes.withUnsafeBytes { sum.update($0) }
+            if bytes.count == length, sum.value == sums[number] { self.blocks.insert(number) }
+        }
+    }
+
+    /// The number of bytes that are there.
+    var knownByteCount: Int64 {
+        let count = Int64(self.blocks.count) * Self.blockByteCount
+        guard let byteCount, self.blocks.contains(byteCount / Self.blockByteCount) else { return count }
+        return count - Self.blockByteCount + byteCount % Self.blockByteCount
+    }
+
+    /// The runs of bytes that are missing; the last one ends with the content.
+    var missing: [(start: Int64, end: Int64?)] {
+        let count = self.byteCount.map { ($0 + Self.blockByteCount - 1) / Self.blockByteCount }
+        var (runs, number): ([(start: Int64, end: Int64?)], Int64) = ([], 0)
+        while number < count ?? .max {
+            guard !self.blocks.contains(number) else {
+                number += 1
+                continue
+            }
+            let start = number * Self.blockByteCount
+            guard let count else { return [(start, nil)] }
+            while number < count, !self.blocks.contains(number) { number += 1 }
+            runs.append((start, number == count ? nil : number * Self.blockByteCount))
+        }
+        // Its end has checks, too.
+        return runs.isEmpty && self.byteCount == 0 ? [(0, nil)] : runs
+    }
+
+    /// Returns the bytes before an offset, at most `count`.
+    func bytes(before byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
+        let count = min(Int64(count), byteOffset)
+        return try self.part.bytes(at: byteOffset - count, count: Int(count), named: self.partPath)
+    }
+
+    /// Writes from the start of a block on.
+    func seek(to byteOffset: Int64) throws(BlobError) {
+        guard lseek(self.part.number, off_t(byteOffset), SEEK_SET) == byteOffset else {
+            throw writeFailure("Could not seek in \(self.partPath)")
+        }
+        (self.byteOffset, self.sum) = (byteOffset, CyclicSum(.crc64NVME))
+    }
+
+    /// Writes the next bytes.
+    func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let room = Int(Self.blockByteCount - self.byteOffset % Self.blockByteCount)
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room))
+            try writeAll(piece, to: self.part.number, named: self.partPath)
+            self.sum.update(piece)
+            self.byteOffset += Int64(piece.count)
+            if self.byteOffset % Self.blockByteCount == 0 { try self.endBlock() }
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(room))
+        }
+    }
+
+    /// Ends the last block, which is shorter than others.
+    func end() throws(BlobError) {
+        if self.byteOffset % Self.blockByteCount != 0 { try self.endBlock() }
+    }
+
+    private func endBlock() throws(BlobError) {
+        let number = (self.byteOffset - 1) / Self.blockByteCount
+        try self.note(Array("\(number) \(String(self.sum.value, radix: 16))".utf8))
+        self.blocks.insert(number)
+        self.sum = CyclicSum(.crc64NVME)
+        self.unsynchronisedByteCount += Self.blockByteCount
+        guard self.unsynchronisedByteCount >= Self.synchronisedByteCount else { return }
+        try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
+        try self.record.synchronise(doing: "Could not synchronise the record of \(self.path)")
+        self.unsynchronisedByteCount = 0
+    }
+
+    private func note(_ line: [UInt8]) throws(BlobError) {
+        try writeAll(line + [UInt8(ascii: "\n")], to: self.record.number, named: self.recordPath)
+    }
+
+    /// Compares all bytes with digests.
+    ///
+    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws {
+        try Self.check(digests, of: self.part, self.partPath, context)
+    }
+
+    /// Returns true for a file that is there, as long as the content, with digests that are the right ones.
+    static func isThere(_ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], _ context: BlobContext) -> Bool
+    {
+        guard !digests.isEmpty, let status = FileStatus(at: path), status.isRegular,
+            info.byteCount ?? status.byteCount == status.byteCount,
+            let file = try? Descriptor(path, O_RDONLY, doing: "")
+        else { return false }
+        return (try? self.check(digests, of: file, path, context)) != nil
+    }
+
+    private static func check(
+        _ digests: [BlobStatedDigest], of file: Descriptor, _ path: String, _ context: BlobContext
+    ) throws {
+        guard var check = StatedDigestCheck(digests) else { return }
+        var byteOffset: Int64 = 0
+        while case let bytes = try file.bytes(at: byteOffset, count: Int(self.blockByteCount), named: path),
+            !bytes.isEmpty
+        {
+            try context.check()
+            bytes.withUnsafeBytes { check.append($0, at: byteOffset) }
+            byteOffset += Int64(bytes.count)
+        }
+        _ = try check.finish()
+    }
+
+    /// Removes the file and its record: nobody knows which of its bytes are wrong.
+    func discard() { for path in [self.recordPath, self.partPath] { _ = unlink(path) } }
+
+    /// Gives the file its name, once all of it is on the disk.
+    func commit() throws(BlobError) {
+        try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
+        guard rename(self.partPath, self.path) == 0 else { throw writeFailure("Could not name the file \(self.path)") }
+        try synchroniseFolder(of: self.path)
+        _ = unlink(self.recordPath)
+    }
+}

@@ -1,0 +1,178 @@
+#if Command
+import ArgumentParser
+import BlobCommandLine
+import BlobPlatform
+import BlobStreamsStandard
+import BlobTransfer
+
+struct FetchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch", abstract: "Downloads locators to files, and goes on after an interruption.",
+        discussion: """
+            The bytes are in FILE.blob-part until the file is whole and verified; after a crash or a kill, the same command \
+            goes on there, if the content is the same by its digest, its ETag, or its date and the last 4 KiB. Lines of \
+            --from-file may begin with a digest, as 'sha256sum' and 'blob sum' print them.
+            """)
+
+    @Argument(help: "The locators to download.")
+    var locators: [String] = []
+
+    @Option(name: .shortAndLong, help: "Write the one locator to this file.")
+    var output: String?
+
+    @Option(
+        name: [.customShort("C"), .long],
+        help: "Write to this folder, with the names that locators or servers give (default: the current one).")
+    var directory = "."
+
+    @Option(help: "Download this many locators at once.")
+    var jobs = 4
+
+    @Option(help: "Read at most this many bytes per second, of all locators together.")
+    var limitRate: ByteRate?
+
+    @Flag(help: "Begin anew when the content is no longer the one that was begun.")
+    var restartIfChanged = false
+
+    @OptionGroup var pass: PassOptions
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard !self.locators.isEmpty || self.pass.fromFile != nil else {
+            throw ValidationError("Missing expected argument '<locators> ...'")
+        }
+        guard self.output == nil || self.locators.count == 1 && self.pass.fromFile == nil else {
+            throw ValidationError("-o takes exactly one locator.")
+        }
+        guard self.jobs > 0 else { throw ValidationError("--jobs takes a number from 1.") }
+    }
+
+    func run() throws {
+        var pass = self.pass
+        pass.resume = true
+        let context = try pass.makeContext(self.source)
+        let sources = pass.makeSources(self.source)
+        let fetch = Fetch(self, sources, try self.items(sources.registry, context), context)
+        try fetch.run()
+    }
+
+    /// Returns the arguments and the lines of the list, each with the digest before it.
+    private func items(_ registry: BlobRegistry, _ context: BlobContext) throws -> [Fetch.Item] {
+        var items = self.locators.map { Fetch.Item(argument: $0, digests: []) }
+        guard let list = self.pass.fromFile else { return items }
+        let lines = try LineReader(list, registry, context)
+        while let line = try lines.next() {
+            guard !line.isEmpty else { continue }
+            let checksum = ChecksumLine(line)
+            let argument = RawArguments.decoded(checksum?.name ?? line)
+            try self.pass.listed.check(argument, registry, line: lines.number, of: list)
+            let digests = checksum.map { checksum in
+                let names = CryptoDigest.all.filter { $0.name == checksum.algorithm ?? $0.name }
+                    .filter { $0.byteCount == checksum.digest.count }
+                return names.prefix(1).map { BlobStatedDigest($0.name, checksum.digest, origin: list) }
+            }
+            guard digests?.isEmpty != true else {
+                throw BlobError(.unsupported, "No algorithm has digests like this one.").inLine(lines.number, of: list)
+            }
+            items.append(Fetch.Item(argument: argument, digests: digests ?? []))
+        }
+        return items
+    }
+}
+
+/// The downloads of one command.
+private final class Fetch: Sendable {
+    struct Item: Sendable {
+        let argument: String
+        let digests: [BlobStatedDigest]
+    }
+
+    private struct State {
+        /// The bytes that are there, and those of all, by the position of the item.
+        var counts: [Int: (known: Int64, total: Int64?)] = [:]
+        var finishedCount = 0
+        var paths: Set<String> = []
+    }
+
+    private let options: BlobDownloadOptions
+    private let (output, directory, jobCount): (String?, String, Int)
+    private let sources: ArgumentSources
+    private let items: [Item]
+    private let context: BlobContext
+    private let allowance: ByteAllowance?
+    private let progress: ProgressLine
+    private let failures: Locked<SourceFailures>
+    private let state = Locked(State())
+
+    init(_ command: FetchCommand, _ sources: ArgumentSources, _ items: [Item], _ context: BlobContext) {
+        var options = BlobDownloadOptions()
+        options.restartsIfChanged = command.restartIfChanged
+        (self.options, self.sources, self.items, self.context) = (options, sources, items, context)
+        (self.output, self.directory, self.jobCount) = (command.output, command.directory, command.jobs)
+        self.allowance = command.limitRate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
+        self.progress = ProgressLine(command.pass.progress)
+        self.failures = Locked(SourceFailures(isFailFast: command.pass.failFast || items.count == 1))
+    }
+
+    func run() throws {
+        defer { self.progress.clear() }
+        _ = try waiting { [self] () throws(BlobError) in
+            try await concurrently(self.items.count, atOnce: self.jobCount) { (number) async throws(BlobError) in
+                do throws(BlobError) {
+                    try await BlockingPool.reads.value { () throws(BlobError) in try self.fetch(number) }
+                } catch {
+                    self.progress.clear()
+                    try self.failures.withLock { failures throws(BlobError) in try failures.note(error) }
+                }
+            }
+        }
+        try self.failures.withLock { try $0.end() }
+    }
+
+    private func fetch(_ number: Int) throws(BlobError) {
+        let item = self.items[number]
+        var source = try self.sources.source(item.argument, self.context)
+        let path = if let output { output } else { try self.path(source) }
+        guard self.state.withLock({ $0.paths.insert(path).inserted }) else {
+            throw BlobError(
+                .invalidArgument, "Two locators have the name \(printableArgument(path)).",
+                locator: source.locator?.description)
+        }
+        if let allowance { source = ThrottledSource(source, sharing: allowance) }
+        var options = self.options
+        options.digests = item.digests
+        let isFirst = Locked(true)
+        options.onProgress = { known, total in
+            if isFirst.exchange(false), known > 0 {
+                ProgressLine.printNotice(
+                    "blob: \(printableArgument(path)): going on with \(known) bytes that are there\n")
+            }
+            self.show(number, known, total)
+        }
+        try source.write(to: URL(fileURLWithPath: path), resuming: options, context: self.context)
+        self.state.withLock { $0.finishedCount += 1 }
+    }
+
+    /// Returns the path in the folder with the name that the source has.
+    private func path(_ source: any BlobInputStreamDataSource) throws(BlobError) -> String {
+        guard let name = try source.info(self.context).name, !name.isEmpty, !name.contains("/"), name != ".",
+            name != ".."
+        else {
+            throw BlobError(
+                .invalidArgument, "Nothing gives the file a name: use -o.", locator: source.locator?.description)
+        }
+        return self.directory == "." ? name : "\(self.directory)/\(name)"
+    }
+
+    private func show(_ number: Int, _ known: Int64, _ total: Int64?) {
+        let (sum, all, finishedCount) = self.state.withLock { state in
+            state.counts[number] = (known, total)
+            let sum = state.counts.values.reduce(0) { $0 + $1.known }
+            let totals = state.counts.values.compactMap(\.total)
+            return (sum, totals.count == self.items.count ? totals.reduce(0, +) : nil, state.finishedCount)
+        }
+        self.progress.show(sum, of: all, note: ProgressLine.note(finishedCount, of: self.items.count))
+    }
+}
+#endif
