@@ -13,7 +13,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check test-check picker-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check fetch-kills s3-check s3-kills form-check test-check picker-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
@@ -192,6 +192,12 @@ S3_KILLS := 50
 s3-kills: setup $(STORE)/bin/swift-proxy-server
 	$(BUILD) --product blob
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(STORE)/bin/python Tests/s3_kills.py .build/debug/blob --kills $(S3_KILLS)
+
+# Kills downloads FETCH_KILLS times at random moments, and changes the content of half of them meanwhile.
+FETCH_KILLS := 1000
+fetch-kills: setup
+	$(BUILD) --product blob
+	Tests/fetch_kills.py .build/debug/blob --kills $(FETCH_KILLS)
 
 # Interrupts uploads by the IETF's draft to a server of NIOResumableUpload, DRAFT_KILLS times each.
 DRAFT_KILLS := 50
