@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func tornAndDamagedLinesAreSkipped() throws {
-        for number in 0..<2 { try self.test.add([UInt8(number)], named: "\"\u{FFFD}\n\(number)") }
+        for number in 0..<3 { try self.test.add([UInt8(number)], named: "\"\u{FFFD}\n\(number)") }
         let bytes = try self.bytes()
         let all = try self.state().assets
         let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
