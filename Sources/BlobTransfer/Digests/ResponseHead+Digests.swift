@@ -50,10 +50,9 @@ extension ResponseHead {
     /// The MD5 that the ETag of a store is: 32 hexadecimal digits; nil for any other.
     package var tagDigest: BlobStatedDigest? {
         let text = (self.value(of: "etag") ?? "").split(separator: "\"", omittingEmptySubsequences: false)
-        guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32 else { return nil }
-        let digits = text[1].compactMap(\.hexDigitValue)
-        guard digits.count == 32 else { return nil }
-        let value = stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
+        guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32,
+            let value = [UInt8](hexadecimal: text[1].utf8)
+        else { return nil }
         return BlobStatedDigest(StatedAlgorithm.md5.rawValue, value, origin: "ETag")
     }
 }

@@ -50,38 +50,13 @@ extension TransferRequest {
 }
 
 extension ResponseHead {
-    /// The names of digests in `Repr-Digest` (RFC 9530) and `Digest` (RFC 3230), the strongest first.
-    private static let digests: [(name: String, algorithm: CryptoDigest)] = [
-        ("sha-512", .sha512), ("sha-256", .sha256), ("sha", .sha1), ("md5", .md5),
-    ]
-
     /// The strongest digest of the object; nil when there is none.
     var digest: (algorithm: CryptoDigest, value: [UInt8])? {
-        var found: [String: [UInt8]] = [:]
-        for field in ["repr-digest", "digest"] {
-            for item in (self.value(of: field) ?? "").split(separator: ",") {
-                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts.count == 2 else { continue }
-                let name = parts[0].filter { !$0.isWhitespace }.lowercased()
-                // RFC 9530 has colons around the base64 (RFC 8941, section 3.3.5).
-                let text = parts[1].filter { !$0.isWhitespace }.split(separator: ":").first ?? ""
-                if let value = Data(base64Encoded: String(text)) { found[name] = Array(value) }
-            }
+        let stated = self.objectDigests + [self.tagDigest].compactMap(\.self)
+        for algorithm in [CryptoDigest.sha512, .sha256, .sha1, .md5] {
+            if let digest = stated.first(where: { $0.algorithm == algorithm.name }) { return (algorithm, digest.value) }
         }
-        for (name, algorithm) in Self.digests {
-            if let value = found[name] { return (algorithm, value) }
-        }
-        if let text = self.value(of: "content-md5"), let value = Data(base64Encoded: text) {
-            return (.md5, Array(value))
-        }
-        return self.value(of: "etag").flatMap(Self.md5).map { (.md5, $0) }
-    }
-
-    /// Returns the bytes of an entity tag of 32 hexadecimal digits, the MD5 of many stores; nil for any other.
-    private static func md5(entityTag tag: String) -> [UInt8]? {
-        let text = tag.split(separator: "\"", omittingEmptySubsequences: false)
-        guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32 else { return nil }
-        return [UInt8](hexadecimal: text[1].utf8)
+        return nil
     }
 }
 #endif
