@@ -59,6 +59,8 @@ struct PreparedAnswers {
     private static let maximumDistance = 16
     /// The age at which an answer that nobody reads makes room for others.
     private static let patience = Duration.seconds(30)
+    /// The age at which an answer that waits for room is asked for again: its server may have lost patience.
+    private static let serverPatience = Duration.seconds(5)
 
     private var plans = Fifo<Plan>()
     private var prepared: [Prepared] = []
@@ -114,6 +116,15 @@ struct PreparedAnswers {
         let unread = self.prepared.filter { isUnread($0.plan) && !$0.body.hasReaders }.map(\.body)
         self.prepared.removeAll { prepared in unread.contains { $0 === prepared.body } }
         return unread
+    }
+
+    /// Returns the answers to cancel that have waited for too long, and forgets them.
+    mutating func removeStale() -> [RemoteBody] {
+        let stale = self.prepared.filter { prepared in
+            prepared.body.isUnderWay && !prepared.body.hasReaders && prepared.since.instant + Self.serverPatience < .now
+        }.map(\.body)
+        for body in stale { self.remove(body) }
+        return stale
     }
 
     /// Takes the next plan whose request may start now; nil when there is none.

@@ -79,6 +79,7 @@ final class RemoteVersion: Sendable {
     func body(
         at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, planned: inout Int64, idleLimit: Duration?
     ) -> (body: RemoteBody, isOwner: Bool)? {
+        for body in self.state.withLock({ $0.prepared.removeStale() }) { body.cancel() }
         if progress == .reading {
             self.state.withLock { state in
                 guard let end = state.byteCount, state.hasRanges, end - byteOffset >= Self.splitByteCount,
