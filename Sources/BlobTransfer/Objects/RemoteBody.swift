@@ -90,6 +90,15 @@ final class RemoteBody: TransferSink {
     /// True while bytes may come.
     var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
 
+    /// Ends an answer that was cut off where it was, as a short one; returns false when it has a reader, who gets the error.
+    func becomeShort() -> Bool {
+        self.state.withLock { state in
+            guard state.slots.isEmpty, state.failure != nil else { return false }
+            (state.failure, state.limit) = (nil, state.blocks.end)
+            return true
+        }
+    }
+
     /// The offset after the last byte of an answer that was cut off; nil for any other.
     var failedEnd: Int64? { self.state.withLock { $0.failure == nil ? nil : $0.blocks.end } }
 

@@ -373,7 +373,9 @@ final class RemoteVersion: Sendable {
             // Bytes that are read again after a failure, to be compared, have to come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
-            if !isStrong || !body.hasBytes { state.prepared.remove(body) }
+            // What nobody reads yet is asked for again when its turn comes.
+            let isKept = isStrong && body.hasBytes && (body.hasReaders || state.hasRanges && body.becomeShort())
+            if !isKept { state.prepared.remove(body) }
             if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }
             if state.first === body { state.first = nil }
             return state.facts == nil
