@@ -107,6 +107,13 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobReader {
+    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
+    package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
+        try [UInt8](capacity: count) { output in
+            while output.freeCapacity > 0, try self.readWaiting(into: &output) == .bytes {}
+        }
+    }
+
     /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
     func data(upTo byteCount: Int) throws -> Data {
         var data = Data()

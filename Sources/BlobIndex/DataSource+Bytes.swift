@@ -1,11 +1,4 @@
-extension BlobReader {
-    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
-    package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
-        try [UInt8](capacity: count) { output in
-            while output.freeCapacity > 0, try self.readWaiting(into: &output) == .bytes {}
-        }
-    }
-}
+package import BlobCore
 
 extension BlobInputStreamDataSource {
     /// Returns bytes from an offset on; fewer only at the end.
