@@ -76,7 +76,11 @@ struct PreparedAnswers {
     /// Plans the requests for ranges that will be read in this order. Neighbours become one request.
     mutating func plan(_ ranges: [Range<Int64>], within byteCount: Int64?) {
         var plans: [Plan] = []
-        let inside = ranges.map { $0.clamped(to: 0..<(byteCount ?? .max)) }
+        let inside = ranges.map { range in
+            let range = range.clamped(to: 0..<(byteCount ?? .max))
+            // The rest of a long one is requested while it is read.
+            return range.lowerBound..<range.lowerBound + min(Int64(range.count), Self.maximumByteCount)
+        }
         for (position, range) in inside.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound })
         where !range.isEmpty {
             if let last = plans.indices.last, plans[last].add(range, position) { continue }
@@ -118,10 +122,10 @@ struct PreparedAnswers {
         return unread
     }
 
-    /// Returns the answers to cancel that have waited for too long, and forgets them.
+    /// Returns the answers to cancel that have waited for room for too long, and forgets them.
     mutating func removeStale() -> [RemoteBody] {
         let stale = self.prepared.filter { prepared in
-            prepared.body.isUnderWay && !prepared.body.hasReaders && prepared.since.instant + Self.serverPatience < .now
+            prepared.body.isPaused && !prepared.body.hasReaders && prepared.since.instant + Self.serverPatience < .now
         }.map(\.body)
         for body in stale { self.remove(body) }
         return stale

@@ -87,6 +87,9 @@ final class RemoteBody: TransferSink {
         self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
     }
 
+    /// True while its bytes wait for a reader to make room.
+    var isPaused: Bool { self.state.withLock { $0.isPaused && !$0.isOver } }
+
     /// True while bytes may come.
     var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
 

@@ -78,6 +78,8 @@ struct CatCommand: NameListCommand {
 private struct Cat {
     /// The length in bytes up to which a list is read before its first locator is printed: 64 MiB.
     private static let maximumListByteCount: Int64 = 64 << 20
+    /// The ranges of which a source is told before they are read.
+    private static let rangesAheadCount = 1024
 
     private let options: CatCommand
     private let context: BlobContext
@@ -197,19 +199,25 @@ private struct Cat {
             }
             return nil
         }
-        func copy(_ range: Range<Int64>) throws {
+        // Of a list that is complete, the source is told what comes next.
+        let aheadCount = try self.isComplete(list) ? Self.rangesAheadCount : 0
+        var (ahead, failure): (Fifo<Range<Int64>>, (any Error)?) = (Fifo(), nil)
+        while true {
+            if ahead.count <= aheadCount / 2, failure == nil {
+                var more: [Range<Int64>] = []
+                do {
+                    while ahead.count + more.count <= aheadCount, let range = try next() { more.append(range) }
+                } catch {
+                    failure = error  // Told when the turn of its line comes.
+                }
+                if aheadCount > 0 { source.prepare(more, self.context) }
+                for range in more { ahead.append(range) }
+            }
+            guard let range = ahead.popFirst() else { break }
             try self.copier.copy(
                 source, at: range.lowerBound, upTo: Int64(range.count), isWhole: true, matching: validator)
         }
-        if try self.isComplete(list) {
-            var ranges: [Range<Int64>] = []
-            // What is wrong with a line is told when its turn comes.
-            let outcome = Result { while let range = try next() { ranges.append(range) } }
-            source.prepare(ranges, self.context)
-            try ranges.forEach(copy)
-            try outcome.get()
-        }
-        while let range = try next() { try copy(range) }
+        if let failure { throw failure }
     }
 
     /// True for a list that can be read at once; one that is still being written is read as it comes.
