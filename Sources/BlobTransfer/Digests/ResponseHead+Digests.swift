@@ -9,11 +9,16 @@ extension ResponseHead {
     ]
 
     /// The digests of the whole object that this answer states, whichever part of it is in its body.
-    ///
-    /// `Content-MD5` is of the body (RFC 1864), as is `Content-Digest`: they count here when the body is the object.
     package var objectDigests: [BlobStatedDigest] {
-        var digests = ["Repr-Digest", "Digest", "x-goog-hash"].flatMap(self.dictionary)
-        if self.status != 206 { digests += self.bodyDigests }
+        var digests = ["Repr-Digest", "Digest"].flatMap(self.dictionary)
+        // Google's is of the bytes as they are stored, which it may have decoded for this answer.
+        let storedCoding = self.value(of: "x-goog-stored-content-encoding")?.lowercased() ?? "identity"
+        if storedCoding == self.contentCodings.last ?? "identity" { digests += self.dictionary("x-goog-hash") }
+        if self.status != 206 {
+            digests += self.bodyDigests
+            // Servers disagree on whether it is of a part or of the whole (RFC 7231, appendix B).
+            digests += self.values(of: "content-md5").compactMap { Self.digest(.md5, $0, "Content-MD5") }
+        }
         for algorithm in [StatedAlgorithm.crc64nvme, .crc32c, .crc32, .sha256, .sha1] {
             let field = "x-amz-checksum-\(algorithm.rawValue)"
             // One of the checksums of parts has their number behind it, and is none of the bytes.
@@ -23,11 +28,8 @@ extension ResponseHead {
         return digests
     }
 
-    /// The digests of the body of this answer, if it is read whole.
-    package var bodyDigests: [BlobStatedDigest] {
-        self.dictionary("Content-Digest")
-            + self.values(of: "content-md5").compactMap { Self.digest(.md5, $0, "Content-MD5") }
-    }
+    /// The digests of the body of this answer, which count for the object when the body is the object.
+    package var bodyDigests: [BlobStatedDigest] { self.dictionary("Content-Digest") }
 
     /// Returns the digests of a field that is a list of algorithms with their values in base64, which RFC 9530 has
     /// between colons (RFC 8941, section 3.3.5).
