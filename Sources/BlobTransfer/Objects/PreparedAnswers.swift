@@ -51,7 +51,7 @@ struct PreparedAnswers {
     private static let maximumByteCount: Int64 = 16 << 20
     /// The longest range of one request: an answer that is kept whole.
     static let maximumPieceByteCount: Int64 = 2 << 20
-    /// The pieces of a long range that are requested at once, while the one before them is read.
+    /// The pieces of a long range that are requested at once, the one that is read among them.
     private static let maximumPieceCount: Int64 = 4
     /// The gap between two ranges that costs less than a request: at 100 MB/s, a sixth of a millisecond.
     private static let maximumGap: Int64 = 16 * 1024
@@ -97,7 +97,7 @@ struct PreparedAnswers {
     /// - Parameter planned: The end of the pieces that were planned for this reader.
     mutating func plan(after byteOffset: Int64, to end: Int64, planned: inout Int64) {
         planned = max(planned, byteOffset)
-        let farthest = min(end, byteOffset + (Self.maximumPieceCount + 1) * Self.maximumPieceByteCount)
+        let farthest = min(end, byteOffset + Self.maximumPieceCount * Self.maximumPieceByteCount)
         let known = self.plans.all.map(\.range) + self.prepared.map(\.range)
         while planned < farthest {
             if let range = known.first(where: { $0.contains(planned) }) {

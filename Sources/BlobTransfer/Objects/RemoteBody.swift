@@ -36,14 +36,16 @@ final class RemoteBody: TransferSink {
     }
 
     init(
-        _ wanted: (start: Int64, end: Int64?), isStream: Bool, _ requests: any RemoteRequests, _ relocation: Relocation,
+        _ wanted: (start: Int64, end: Int64?), isStream: Bool, spares: [Window] = [],
+        _ requests: any RemoteRequests, _ relocation: Relocation,
         judge: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement,
         onEnd: @escaping @Sendable (RemoteBody, BlobError?) -> Void
     ) {
         (self.wanted, self.requests, self.relocation) = (wanted, requests, relocation)
         (self.judge, self.onEnd) = (judge, onEnd)
         self.state = Locked(
-            RemoteBodyState(blocks: ByteBlocks(at: wanted.start), limit: wanted.end, isStream: isStream))
+            RemoteBodyState(
+                blocks: ByteBlocks(at: wanted.start, spares: spares), limit: wanted.end, isStream: isStream))
     }
 
     /// Starts the request.
@@ -193,6 +195,11 @@ final class RemoteBody: TransferSink {
         if isOwner { self.cancel() }
     }
 
+    /// Drops the bytes of an answer that is over, and returns the memory for another one.
+    func takeSpares() -> [Window] {
+        self.state.withLock { $0.isOver && $0.slots.isEmpty ? $0.blocks.takeSpares() : [] }
+    }
+
     /// Ends the transfer and frees the bytes.
     func cancel() {
         let transfer = self.state.withLock { state in
@@ -211,7 +218,8 @@ final class RemoteBody: TransferSink {
             case .nothing: state.limit = state.blocks.start
             case .range(let range):
                 let limit = min(range.upperBound, self.wanted.end ?? .max)
-                (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound), limit)
+                let spares = state.blocks.takeSpares()
+                (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound, spares: spares), limit)
                 state.isExcessive = limit < range.upperBound
                 state.digestCheck =
                     state.isExcessive ? nil : StatedDigestCheck(head.bodyDigests, from: range.lowerBound, to: limit)
@@ -371,7 +379,10 @@ struct ByteBlocks {
     private(set) var start: Int64
     private(set) var end: Int64
 
-    init(at byteOffset: Int64) { (self.start, self.end) = (byteOffset, byteOffset) }
+    /// - Parameter spares: Blocks without bytes, which are used first.
+    init(at byteOffset: Int64, spares: [Window] = []) {
+        (self.start, self.end, self.spares) = (byteOffset, byteOffset, spares)
+    }
 
     var byteCount: Int { Int(self.end - self.start) }
 
@@ -407,6 +418,17 @@ struct ByteBlocks {
             block.drop(block.count)
             self.spares.append(block)
         }
+    }
+
+    /// Drops all bytes, and returns the blocks that nobody else has, for other runs.
+    mutating func takeSpares() -> [Window] {
+        var free = self.spares
+        for index in self.blocks.indices where isKnownUniquelyReferenced(&self.blocks[index]) {
+            self.blocks[index].drop(self.blocks[index].count)
+            free.append(self.blocks[index])
+        }
+        self.removeAll()
+        return free
     }
 
     /// Frees the memory of all blocks.

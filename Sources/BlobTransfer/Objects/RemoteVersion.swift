@@ -31,6 +31,8 @@ final class RemoteVersion: Sendable {
         var bodies: [RemoteBody] = []
         /// The answers that were requested ahead.
         var prepared = PreparedAnswers()
+        /// The memory of the one that was read last.
+        var spares: [Window] = []
         /// The longest time without activity on the connections of these; nil is the default.
         var idleLimit: Duration?
     }
@@ -133,7 +135,9 @@ final class RemoteVersion: Sendable {
             }
             // The first answer tells whether there are ranges.
             guard state.facts != nil || state.first == nil, let plan = state.prepared.next() else { return nil }
-            let body = self.makeBody((plan.range.lowerBound, plan.range.upperBound), false)
+            let spares = state.spares
+            state.spares = []
+            let body = self.makeBody((plan.range.lowerBound, plan.range.upperBound), false, spares)
             state.prepared.add(body, for: plan)
             if state.facts == nil { state.first = body }
             return (body, state.idleLimit)
@@ -143,11 +147,13 @@ final class RemoteVersion: Sendable {
     /// Called when a reader has read bytes of an answer from an offset, and leaves it.
     func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
         self.state.withLock { state in
-            guard state.prepared.wasRead(body, from: byteOffset), body.plannedByteCount <= Self.tailByteCount else {
-                return
+            guard state.prepared.wasRead(body, from: byteOffset) else { return }
+            // A short one may be looked at again.
+            if body.plannedByteCount <= Self.tailByteCount {
+                self.keep(body, &state)
+            } else if state.spares.isEmpty {
+                state.spares = body.takeSpares()
             }
-            // It may be looked at again.
-            self.keep(body, &state)
         }
         self.startPrepared()
     }
@@ -162,8 +168,8 @@ final class RemoteVersion: Sendable {
 
     // MARK: Requests
 
-    private func makeBody(_ range: (Int64, Int64?), _ isStream: Bool) -> RemoteBody {
-        RemoteBody(range, isStream: isStream, self.requests, self.relocation) {
+    private func makeBody(_ range: (Int64, Int64?), _ isStream: Bool, _ spares: [Window] = []) -> RemoteBody {
+        RemoteBody(range, isStream: isStream, spares: spares, self.requests, self.relocation) {
             [weak self] body, head throws(BlobError) in
             guard let self else { throw BlobError(.cancelled, "The object is not read any more.") }
             defer { self.startPrepared() }
