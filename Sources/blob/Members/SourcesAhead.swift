@@ -35,7 +35,7 @@ final class SourcesAhead: Sendable {
                 state.sources[Array(argument.utf8), default: []].append(source)
                 state.sourceCount += 1
             }
-            guard let source = state.sources[Array(argument.utf8)]?.popLast() else { return nil }
+            guard state.sourceCount > 0, let source = state.sources[Array(argument.utf8)]?.popLast() else { return nil }
             state.sourceCount -= 1
             return source
         }
