@@ -6,7 +6,7 @@ usage: Benchmarks/in_flight.py BLOB [--runs N] [--delay MS] [--rate BYTES]
 The server is in Python: it answers each request after a delay, and sends at most so many bytes a second over each
 connection. Peers that are not there are left out: `pip install obstore fsspec aiohttp`, `apt-get install aria2`.
 """
-import argparse, os, random, subprocess, sys, tempfile, urllib.request
+import argparse, os, random, subprocess, sys, tempfile
 from measuring import banner, compare, has_module, tool
 
 parser = argparse.ArgumentParser()
@@ -86,7 +86,7 @@ def start_server(count, rate):
 
 def sent(url):
     """The requests that the server answered, and the bytes of their answers."""
-    return map(int, urllib.request.urlopen(f'{url}sent').read().split())
+    return map(int, subprocess.check_output([tool('curl'), '-s', f'{url}sent']).split())
 
 
 banner('Requests in flight', blob, options)
@@ -113,7 +113,7 @@ with tempfile.TemporaryDirectory() as folder:
         for command in 'cat', 'sum', 'info':
             compare(f'300 URLs of 4 KiB, {options.delay:g} ms each', [
                 (f'blob {command}', [blob, command, *urls]),
-                ('curl -Z', [tool('curl'), '-sZ', '--parallel-max', '50', '-K', f'{folder}/curl'])],
+                ('curl -Z', [tool('curl'), '-sZ', '--no-progress-meter', '--parallel-max', '50', '-K', f'{folder}/curl'])],
                 'wall <= 1.2', runs=options.runs)
 
         target = f'{folder}/large'
