@@ -60,11 +60,11 @@ package struct Adler32: Equatable, Sendable {
 package struct CyclicSum: BlobHasher, Equatable, Sendable {
     /// A polynomial.
     package enum Polynomial: Sendable {
-        /// That of gzip and zip (RFC 1952, section 8).
+        /// CRC-32 of gzip and zip (RFC 1952, section 8).
         case crc32
-        /// That of iSCSI (RFC 3720, section 12.1).
+        /// CRC-32C of iSCSI (RFC 3720, section 12.1).
         case crc32c
-        /// That of NVMe (NVM Command Set Specification 1.0, section 5.2.1.3.4).
+        /// CRC-64 of NVMe (NVM Command Set Specification 1.0, section 5.2.1.3.4).
         case crc64NVME
     }
 

@@ -66,7 +66,7 @@ public struct BlobStatedDigest: Hashable, Sendable {
     /// The digest; a checksum has its highest byte first.
     public let value: [UInt8]
 
-    /// What states it, such as the name of a header field: `Repr-Digest`.
+    /// The origin of the statement, such as a header field: `Repr-Digest`.
     public let origin: String
 
     /// Creates a stated digest.

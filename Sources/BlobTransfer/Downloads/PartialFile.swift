@@ -8,7 +8,7 @@ import BlobPlatform
 /// system that lost power had written the two. The record is a line of JSON about the content, and a line for each
 /// block: `NUMBER CHECKSUM`, the latter a CRC-64/NVME in hexadecimal digits.
 final class PartialFile {
-    /// What the bytes are of.
+    /// The content that is downloaded.
     struct Content: Codable, Equatable {
         let version: Int
         let byteCount: Int64?
@@ -29,7 +29,7 @@ final class PartialFile {
         }
     }
 
-    /// What is lost at most by a kill, for each connection.
+    /// The length of a block: a kill loses at most the one that is being written.
     static let blockByteCount: Int64 = 1 << 20
     /// The bytes after which the file and its record are written to the disk.
     private static let synchronisedByteCount: Int64 = 64 << 20
