@@ -50,8 +50,8 @@ final class S3Requests: RemoteRequests {
 
     func name(_ head: ResponseHead) -> String? { self.address.name }
 
-    /// The checksums of the object, and the ETag that is its MD5: not when it has parts or is encrypted by other keys
-    /// than those of the store.
+    /// The checksums of the object, and the ETag if it is the MD5: the object has no parts, and is not encrypted with a
+    /// customer's key or by KMS.
     func digests(_ head: ResponseHead) -> [BlobStatedDigest] {
         let isEncrypted =
             head.value(of: "x-amz-server-side-encryption-customer-algorithm") != nil

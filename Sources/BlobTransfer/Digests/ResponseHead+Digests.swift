@@ -21,7 +21,7 @@ extension ResponseHead {
         }
         for algorithm in [StatedAlgorithm.crc64nvme, .crc32c, .crc32, .sha256, .sha1] {
             let field = "x-amz-checksum-\(algorithm.rawValue)"
-            // One of the checksums of parts has their number behind it, and is none of the bytes.
+            // A composite checksum is computed from those of the parts, not from the bytes.
             guard self.value(of: "x-amz-checksum-type")?.lowercased() != "composite" else { continue }
             digests += self.values(of: field).compactMap { Self.digest(algorithm, $0, field) }
         }

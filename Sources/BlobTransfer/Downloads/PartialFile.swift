@@ -68,7 +68,7 @@ final class PartialFile {
         let lines = try self.record.bytes(count: Int(size), named: "the record of \(path)")
             .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let content = Content(info)
-        // What follows the last line break was not written whole.
+        // A last line without a line break is incomplete.
         let known = lines.count > 1 ? try? JSONDecoder().decode(Content.self, from: Data(lines[0])) : nil
         if let known, known.isSame(as: content) {
             try self.verify(lines.dropFirst().dropLast(), context)

@@ -135,7 +135,7 @@ struct PreparedAnswers {
     mutating func next() -> Plan? {
         guard let next = self.plans.first else { return nil }
         if let room = self.room, next.range.count > room {
-            // What somebody prepared and did not read.
+            // Old answers that nobody reads.
             self.prepared.removeAll { $0.since.instant + Self.patience < .now && !$0.body.hasReaders }
             if let room = self.room, next.range.count > room { return nil }
         }

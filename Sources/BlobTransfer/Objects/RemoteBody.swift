@@ -183,7 +183,7 @@ final class RemoteBody: TransferSink {
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
 
-    /// What proved that all bytes of this answer are right; nil without a digest of them.
+    /// The digest that all bytes of this answer matched; nil if it was not compared.
     var proof: String? { self.state.withLock { $0.proof } }
 
     /// The comparison with the digests of this answer, if it was cut off.
@@ -340,7 +340,7 @@ struct RemoteBodyState {
             return nil
         } catch {
             var error = error
-            // What nobody has read can be asked for again.
+            // Unread bytes can be requested again.
             error.isTransient = !self.isStream
             return error
         }

@@ -117,7 +117,7 @@ package protocol RemoteRequests: Sendable {
 extension RemoteRequests {
     package var conditionField: String { "If-Range" }
 
-    /// Those of ``ResponseHead/objectDigests``.
+    /// The digests in ``ResponseHead/objectDigests``.
     package func digests(_ head: ResponseHead) -> [BlobStatedDigest] { head.objectDigests }
 
     /// False: answers teach nothing.

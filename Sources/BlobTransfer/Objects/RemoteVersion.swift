@@ -379,7 +379,7 @@ final class RemoteVersion: Sendable {
             // Bytes that are read again after a failure, to be compared, have to come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
-            // What nobody reads yet is asked for again when its turn comes.
+            // An unread answer is requested again when its turn comes.
             let isKept = isStrong && body.hasBytes && (body.hasReaders || state.hasRanges && body.becomeShort())
             if !isKept { state.prepared.remove(body) }
             if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }
