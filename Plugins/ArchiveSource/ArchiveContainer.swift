@@ -157,11 +157,12 @@ public struct ArchiveContainer: BlobContainer {
 
     /// Calls `body` with each member and its source, in as few passes as possible, and makes the checks at the end.
     ///
-    /// - Parameter isWhole: True when most members are going to be read.
+    /// - Parameter isWanted: Returns true for the members that are going to be read; nil for most of them.
     func forEachSource(
-        isWhole: Bool, _ context: BlobContext, _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
+        where isWanted: ((BlobMember) -> Bool)?, _ context: BlobContext,
+        _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
     ) throws {
-        let isInOrder = try isWhole && !self.archive.format.needsRandomAccess || self.isSequential(context)
+        let isInOrder = try isWanted == nil && !self.archive.format.needsRandomAccess || self.isSequential(context)
         let (container, pass) = self.inOnePass(isInOrder: isInOrder, isListed: true)
         if isInOrder {
             var next = 0
@@ -170,6 +171,14 @@ public struct ArchiveContainer: BlobContainer {
                 next = member.index + 1
             }
         } else {
+            if let isWanted, self.archive.base.isOnNetwork {
+                var wanted: [BlobLocator.Selector] = []
+                try self.forEachMember(context) { member in
+                    if isWanted(member) { wanted.append(.index(member.index)) }
+                    return true
+                }
+                container.prepare(wanted, context)
+            }
             try self.forEachMember(context) { member in
                 try body(member, container.member(.index(member.index), context: context))
                 return true
@@ -210,10 +219,26 @@ public struct ArchiveContainer: BlobContainer {
             let rest = positions.values.flatMap { $0 }.sorted()
             order = try self.archiveOrder(rest, selectors, context) ?? rest
         }
-        for position in order ?? Array(selectors.indices) {
+        let inOrder = order ?? Array(selectors.indices)
+        container.prepare(inOrder.map { selectors[$0] }, context)
+        for position in inOrder {
             try body(position, container.member(selectors[position], context: context))
         }
         try pass.finish(context)
+    }
+
+    /// Requests the bytes of members that are read next, in this order, from a source whose readers do not block, such as
+    /// one on the network. Errors are left to reading the members.
+    ///
+    /// - Parameter byteCount: The bytes that are needed of each, with its header.
+    package func prepare(
+        _ selectors: [BlobLocator.Selector], upTo byteCount: Int64 = .max, _ context: BlobContext
+    ) {
+        guard self.archive.base.isOnNetwork else { return }
+        let table = try? self.archive.tables.searchedTable(self.catalogue, context)
+        guard let ranges = try? self.catalogue.ranges(of: selectors, table, context) else { return }
+        self.archive.base.prepare(
+            ranges.map { $0.lowerBound..<$0.lowerBound + min(byteCount, Int64($0.count)) }, context)
     }
 
     /// Returns positions of selectors in the order of the members; nil when neither a table nor the archive tells it.

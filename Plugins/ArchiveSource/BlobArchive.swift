@@ -128,14 +128,15 @@ public struct BlobArchive: Sendable {
     /// when this returns. The source is of use within `body` alone, and of members of the kind
     /// ``BlobMember/Kind/file`` and hard links.
     ///
-    /// - Parameter isWhole: True when most members are going to be read: then any archive that can be is read from
-    ///   beginning to end.
+    /// - Parameter isWanted: Returns true for the members that are going to be read, whose bytes are then requested
+    ///   ahead of time; nil when most members are: then any archive that can be is read from beginning to end.
     /// - Throws: Any error of `body`; any error of reading the archive, after the members before it.
     package func forEachSource(
-        isWhole: Bool, _ context: BlobContext, _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
+        where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
+        _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
     ) throws {
         if let archive = self.container as? ArchiveContainer {
-            return try archive.forEachSource(isWhole: isWhole, context, body)
+            return try archive.forEachSource(where: isWanted, context, body)
         }
         try self.container.forEachMember(context) { member in
             try body(member, self.container.member(.index(member.index), context: context))

@@ -12,7 +12,7 @@ import Testing
         try await onThread {
             let context = BlobContext()
             var expected: [Int: Data] = [:]
-            try archive.forEachSource(isWhole: true, context) { member, source in
+            try archive.forEachSource(context) { member, source in
                 guard member.kind == .file else { return }
                 expected[member.index] = try source.data(upTo: 1 << 22)
                 #expect(member.byteCount == nil || member.byteCount == Int64(expected[member.index]?.count ?? -1))
@@ -42,7 +42,7 @@ import Testing
         try await onThread {
             let archive = BlobArchive(MemorySource(bytes), format: .tar)
             var found: [[UInt8]] = []
-            try archive.forEachSource(isWhole: true, BlobContext()) { _, source in
+            try archive.forEachSource(BlobContext()) { _, source in
                 let outcome = ReadingOutcome(source, inPiecesOf: capacity)
                 #expect(outcome.error == nil)
                 found.append(outcome.bytes)
@@ -65,7 +65,7 @@ import Testing
                 MemorySource(try Fixture.bytes(file)), format: .xar, isolation: isolation)
             try await onThread {
                 var contents: [String: Data] = [:]
-                try archive.forEachSource(isWhole: true, BlobContext()) { member, source in
+                try archive.forEachSource(BlobContext()) { member, source in
                     guard member.kind == .file else { return }
                     contents[member.printableName] = try source.data(upTo: 1 << 20)
                 }

@@ -145,7 +145,7 @@ import Testing
                 for (index, name) in ["a", "b", "c", "d"].enumerated() { try check(.index(index), name) }
             }
             // To their ends, where their checksums are. The length of `c` is as it says.
-            try archive.forEachSource(isWhole: true, BlobContext()) { member, source in
+            try archive.forEachSource(BlobContext()) { member, source in
                 guard member.name != Array("c".utf8) else { return }
                 let (count, code) = Self.count(source)
                 #expect(count == lengths[String(decoding: member.name, as: UTF8.self)] && code == nil)

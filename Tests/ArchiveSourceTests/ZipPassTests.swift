@@ -43,7 +43,7 @@ import Testing
         try await onThread {
             for _ in 0..<2 {
                 var count = 0
-                try BlobArchive(base, format: .zip).forEachSource(isWhole: true, BlobContext()) { member, source in
+                try BlobArchive(base, format: .zip).forEachSource(BlobContext()) { member, source in
                     let bytes = try source.data(upTo: 1 << 20)
                     #expect(bytes == Self.text(member.index))
                     count += 1

@@ -31,6 +31,9 @@ final class ArchiveScanner {
     /// True when every offset can be reached.
     var hasRandomAccess: Bool { self.cursor.hasRandomAccess }
 
+    /// Reopens the base for each gap from now on: what is needed was requested, and the bytes between were not.
+    func skipGaps() { self.cursor.patience = 0 }
+
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
     ///
     /// - Parameters:

@@ -4,7 +4,7 @@ import BlobCore
 /// or where there is no other way. Has one owner.
 final class BaseCursor {
     /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
-    private static let patience: Int64 = 256 * 1024
+    var patience: Int64 = 256 * 1024
 
     let info: BlobInfo
     /// True when every offset can be reached.
@@ -13,6 +13,8 @@ final class BaseCursor {
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private var reader: BlobReader
+    /// True to fill a buffer at once; on a network, that could take a request for bytes that nobody needs.
+    private let fillsBuffers: Bool
     /// True after an error of the base, which its reader repeats.
     private(set) var hasFailed = false
     /// True when the reader is closed until more of the base is needed.
@@ -26,6 +28,7 @@ final class BaseCursor {
         self.info = self.reader.isOpen ? self.reader.info : try base.info(context)
         self.hasRandomAccess =
             base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
+        self.fillsBuffers = self.hasRandomAccess && !base.isOnNetwork
     }
 
     deinit { self.reader.close() }
@@ -49,7 +52,7 @@ final class BaseCursor {
     func go(to byteOffset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
         let gap = byteOffset - self.byteOffset
         if self.hasRandomAccess, let end = self.info.byteCount,
-            gap < 0 || gap > Self.patience || self.isReleased || gap > 0 && byteOffset >= end
+            gap < 0 || gap > self.patience || self.isReleased || gap > 0 && byteOffset >= end
         {
             self.reader.close()
             self.reader = try self.base.open(
@@ -74,7 +77,7 @@ final class BaseCursor {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
                 guard case let count = try self.reader.readWaiting(into: rest), count > 0 else { break }
                 filled += count
-            } while self.hasRandomAccess && filled < buffer.count
+            } while self.fillsBuffers && filled < buffer.count
         } catch {
             self.hasFailed = true
             // After the bytes before it, the next read throws it again.
@@ -90,6 +93,11 @@ final class BaseCursor {
 }
 
 extension BlobInputStreamDataSource {
+    /// True when the source below all layers is read without blocking, as those on a network are.
+    var isOnNetwork: Bool {
+        layerChain(of: self).reduce(self) { $1 }.traits.isSuperset(of: [.neverBlocks, .concurrentReaders])
+    }
+
     /// Returns the first bytes, fewer only when the source has fewer.
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
         let reader = try self.open(context: context)

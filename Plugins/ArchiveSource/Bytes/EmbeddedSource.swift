@@ -27,6 +27,11 @@ final class EmbeddedSource: BlobLayer {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).info(context) }
 
+    func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        let byteOffset = self.start.last ?? 0
+        (byteOffset > 0 ? self.underlying.slice(byteOffset...) : self.underlying).prepare(ranges, context)
+    }
+
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.archive(opening.context).makeBody(opening)
     }

@@ -27,12 +27,23 @@ protocol ArchiveCatalogue: Sendable {
     /// costs more than their order saves.
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
 
+    /// Returns the ranges of the source that reading members takes, without those that are not found or not known.
+    ///
+    /// - Parameter table: The table of the members; nil without one.
+    func ranges(
+        of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
+    ) throws(BlobError) -> [Range<Int64>]
+
     /// Returns the members of the same archive as they are read in a pass, from another source of the same bytes.
     func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue
 }
 
 extension ArchiveCatalogue {
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]? { nil }
+
+    func ranges(
+        of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
+    ) throws(BlobError) -> [Range<Int64>] { [] }
 }
 
 /// The member that is searched for.
@@ -90,6 +101,19 @@ struct WalkedCatalogue: ArchiveCatalogue {
         }
         try walker.finish()
         try recording?.finish()
+    }
+
+    func ranges(
+        of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
+    ) throws(BlobError) -> [Range<Int64>] {
+        // Of other formats, a place may be a number.
+        guard [.tar, .cpio, .ar].contains(self.archive.format), let table else { return [] }
+        return selectors.compactMap { selector in
+            guard let record = try? table.record(of: selector), let start = record.place,
+                let next = try? table.record(at: record.member.index + 1)?.place, next > start
+            else { return nil }
+            return start..<next
+        }
     }
 
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {

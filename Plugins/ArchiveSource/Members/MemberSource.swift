@@ -41,6 +41,12 @@ struct MemberSource: BlobLayer {
         return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 
+    /// Passes the hint on for a member that was found, and whose bytes lie in the archive as they are.
+    func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        guard let stored = self.stored.withLock({ $0 }) else { return }
+        self.archive.base.slice(stored.range).prepare(ranges, context)
+    }
+
     /// Returns the bytes of a member from the offset on where that costs less than to decode all before it.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (byteOffset, context) = (opening.byteOffset, opening.context)
@@ -184,7 +190,7 @@ struct StoredMember: Sendable {
     let info: BlobInfo
     private let format: ArchiveFormat
     /// The range of the bytes in the base.
-    private let range: Range<Int64>
+    let range: Range<Int64>
     /// Returns a body that verifies the checksum of the member; nil when the format has no checksum, as in a tar.
     private let makeCheckedBody: FoundMember.MakeCheckedBody?
     /// The info of the base in which the member was found.

@@ -22,6 +22,11 @@ final class SpooledSource: BlobLayer {
         try self.infoOfRandomAccess(context) ?? self.spool(context).info
     }
 
+    /// Passes the hint on, unless there is a copy.
+    func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        if self.copy.withLock({ $0 == nil }) { self.underlying.prepare(ranges, context) }
+    }
+
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         guard try self.infoOfRandomAccess(opening.context) == nil else {
             return .inspected(try self.underlying.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)

@@ -55,6 +55,40 @@ struct ZipCatalogue: ArchiveCatalogue {
         try recording.finish(overlapping: found.areDisjoint && !directory.isWrapped ? nil : found)
     }
 
+    func ranges(
+        of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
+    ) throws(BlobError) -> [Range<Int64>] {
+        guard let pass else { return try Self.ranges(of: selectors, table, ZipDirectory(self.archive.base, context)) }
+        return try pass.withLease(over: self.archive.base, context) { lease throws(BlobError) in
+            lease.members.skipGaps()
+            return try Self.ranges(of: selectors, table, lease.directory)
+        }
+    }
+
+    private static func ranges(
+        of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ directory: ZipDirectory
+    ) throws(BlobError) -> [Range<Int64>] {
+        if let table {
+            return selectors.compactMap { selector in
+                guard let place = try? table.record(of: selector).place else { return nil }
+                var records = directory.records(from: place)
+                return try? records.next()?.likelyRange
+            }
+        }
+        let wanted = Set(selectors)
+        var found: [BlobLocator.Selector: Range<Int64>] = [:]
+        var records = directory.records()
+        var index = 0
+        while let record = try records.next() {
+            for selector in [.index(index), .name(record.name)] as [BlobLocator.Selector]
+            where wanted.contains(selector) {
+                found[selector] = record.likelyRange
+            }
+            index += 1
+        }
+        return selectors.compactMap { found[$0] }
+    }
+
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
         let (pass, known) = (query.isAlone ? nil : self.pass, query.known)
         let found = try ZipSearch(base: self.archive.base, selector: query.selector, context: context, pass: pass)

@@ -50,6 +50,14 @@ struct ZipRecord {
         self.localOffset = place
     }
 
+    /// The range from the local header to the end of the data, and of a data descriptor, if the header
+    /// has hardly more extra fields than this entry.
+    var likelyRange: Range<Int64> {
+        let headerByteCount = Int64(30 + self.nameCount + self.extraCount + 96)
+        let (end, overflows) = self.localOffset.addingReportingOverflow(headerByteCount + self.compressedByteCount)
+        return self.localOffset..<(overflows ? .max : end)
+    }
+
     /// The bytes of the name in the directory and the local header.
     var rawName: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameCount])

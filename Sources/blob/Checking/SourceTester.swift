@@ -162,7 +162,7 @@ final class SourceTester {
     ) throws {
         var lastMessage: String?
         do {
-            try archive.forEachSource(isWhole: true, self.context) { member, source in
+            try archive.forEachSource(self.context) { member, source in
                 guard isSelected(member) else { return }
                 let tested = try self.test(member, source, "\(prefix)\(member.printableName)", locator)
                 outcome.add(tested)

@@ -24,10 +24,13 @@ struct InfoCommand: ParsableCommand {
         var sources = self.source.makeSources()
         let arguments = try sources.registry.expanding(self.locators, context)
         sources.ahead = SourcesAhead(arguments, sources.registry)
+        let containers = SharedContainers(sources, isOnePass: false, context)
         let failures = SourceFailures(isFailFast: self.locators.count == 1)
+        var groups = ArchiveGroups(arguments, sources.registry)
         for (number, argument) in arguments.enumerated() {
             do {
-                let report = try Report(argument, sources, context)
+                if let group = groups.remove(of: number) { try containers.prepare(group, upTo: 64 * 1024) }
+                let report = try Report(argument, containers, context)
                 guard self.json else {
                     if number > 0 { try printLine("") }
                     for (name, value) in report.rows { try printLine("\(name): \(value)") }
@@ -48,9 +51,10 @@ private struct Report {
     /// The rows of the readable form, which also show unknown facts.
     let rows: [(name: String, value: String)]
 
-    init(_ argument: String, _ sources: ArgumentSources, _ context: BlobContext) throws {
+    init(_ argument: String, _ containers: SharedContainers, _ context: BlobContext) throws {
+        let sources = containers.sources
         let parsed = try sources.registry.locator(for: argument)
-        var source = try sources.source(argument, context)
+        var source = try containers.source(argument)
         if let named = source as? NamedMemberSource { source = try named.found(context).source }
         let (info, traits) = (try source.info(context), source.traits)
         // Bytes of a source that is read once stay unread.

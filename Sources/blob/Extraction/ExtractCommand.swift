@@ -95,7 +95,7 @@ struct ExtractCommand: ParsableCommand {
         defer { copier.finish() }
         do {
             defer { folder.finish() }
-            try archive.forEachSource(isWhole: globs.isEmpty, context) { member, source in
+            try archive.forEachSource(where: globs.isEmpty ? nil : extractor.isSelected, context) { member, source in
                 try extractor.extract(member, source, copier)
             }
         } catch {

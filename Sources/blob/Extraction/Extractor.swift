@@ -102,7 +102,8 @@ final class Extractor {
         }
     }
 
-    private func isSelected(_ member: BlobMember) -> Bool {
+    /// Returns true for a member that the patterns select, and notes these.
+    func isSelected(_ member: BlobMember) -> Bool {
         guard !self.globs.isEmpty else { return true }
         if self.names.count < NamedMemberSource.maximumNameCount,
             self.globs.contains(where: { !$0.pattern.hasWildcard })

@@ -117,8 +117,9 @@ extension BlobRegistry {
     ) throws {
         var isFound = false
         let archive = try self.openArchive(at: selection.container, context)
-        try archive.forEachSource(isWhole: false, context) { member, source in
-            guard selection.contains(member) || member.name == selection.name else { return }
+        let isWanted = { selection.contains($0) || $0.name == selection.name }
+        try archive.forEachSource(where: isWanted, context) { member, source in
+            guard isWanted(member) else { return }
             isFound = true
             try body("\(selection.prefix)\(member.printableName)", source)
         }

@@ -25,9 +25,19 @@ final class SharedContainers {
         guard let (parent, selector) = self.sources.registry.member(at: locator) else {
             return try self.sources.source(argument, self.context)
         }
-        if let container = self.containers[parent.text] {
-            return try self.sources.member(selector, of: container, self.context)
-        }
+        return try self.sources.member(selector, of: self.container(parent), self.context)
+    }
+
+    /// Has the members of an archive requested before they are read, in the order of the arguments.
+    ///
+    /// - Parameter byteCount: The bytes that are needed of each.
+    func prepare(_ group: ArchiveGroups.Group, upTo byteCount: Int64 = .max) throws {
+        let archive = try self.container(group.archive) as? ArchiveContainer
+        archive?.prepare(group.members.map(\.selector), upTo: byteCount, self.context)
+    }
+
+    private func container(_ locator: BlobLocator) throws -> any BlobContainer {
+        if let container = self.containers[locator.text] { return container }
         if self.containers.count == Self.maximumCount {
             do {
                 try self.finish()
@@ -36,9 +46,9 @@ final class SharedContainers {
                 self.failure = BlobError(wrapping: error)
             }
         }
-        let container = try self.open(parent)
-        self.containers[parent.text] = container
-        return try self.sources.member(selector, of: container, self.context)
+        let container = try self.open(locator)
+        self.containers[locator.text] = container
+        return container
     }
 
     private func open(_ locator: BlobLocator) throws -> any BlobContainer {

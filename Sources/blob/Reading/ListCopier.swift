@@ -53,7 +53,10 @@ struct ListCopier {
     /// Reads the members of an archive without random access; returns false, and reads nothing, if it has that.
     private mutating func copy(_ group: ArchiveGroups.Group) throws -> Bool {
         let archive = try self.sources.registry.openArchive(at: group.archive, self.context)
-        guard try archive.isSequential(self.context) else { return false }
+        guard try archive.isSequential(self.context) else {
+            try self.containers.prepare(group)
+            return false
+        }
         let start = self.next
         try group.forEachSource(in: archive, self.sources, self.context) { position, makeSource in
             if position == self.next {
