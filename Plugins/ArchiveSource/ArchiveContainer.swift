@@ -159,7 +159,7 @@ public struct ArchiveContainer: BlobContainer {
     ///
     /// - Parameter isWanted: Returns true for the members that are going to be read; nil for most of them.
     func forEachSource(
-        where isWanted: ((BlobMember) -> Bool)?, _ context: BlobContext,
+        where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
         _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
     ) throws {
         let isInOrder = try isWanted == nil && !self.archive.format.needsRandomAccess || self.isSequential(context)

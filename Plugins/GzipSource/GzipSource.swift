@@ -130,6 +130,12 @@ public struct GzipSource: BlobLayer {
         return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
+    /// Passes the hint on for the compressed bytes that the index names; without an index, they are not known.
+    public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        guard self.holder.isIndexable, let points = try? self.restartPoints(context) else { return }
+        self.base.prepare(ranges.compactMap(points.compressedRange), context)
+    }
+
     /// Opens the base: at its start or, with an index and in blocked gzip, at a position before the offset.
     ///
     /// - Throws: Errors of opening the base, and of reading the index.

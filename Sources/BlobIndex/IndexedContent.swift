@@ -47,6 +47,7 @@ package struct IndexedContent: Hashable, Sendable {
         guard text.utf8.count <= Self.maximumValidatorByteCount else { return nil }
         let edge = min(byteCount, Int64(Self.edgeByteCount))
         var sum = CRC32()
+        base.prepare([0..<edge, byteCount - edge..<byteCount], context)
         for byteOffset in [0, byteCount - edge] {
             let bytes = try base.bytes(at: byteOffset, count: Int(edge), matching: validator, context)
             bytes.withUnsafeBytes { sum.update($0) }
@@ -122,14 +123,13 @@ struct ContentParts: Equatable, Sendable {
     ) throws(BlobError) {
         let validator = try base.info(context).validator
         let partByteCount = min(byteCount, Self.partByteCount)
-        var checksums: [UInt32] = []
-        for number in 1...Self.count {
-            let (places, rest) = (byteCount - partByteCount).quotientAndRemainder(dividingBy: Self.count + 1)
-            let byteOffset = places * number + rest * number / (Self.count + 1)
+        let (places, rest) = (byteCount - partByteCount).quotientAndRemainder(dividingBy: Self.count + 1)
+        let byteOffsets = (1...Self.count).map { places * $0 + rest * $0 / (Self.count + 1) }
+        base.prepare(byteOffsets.map { $0..<$0 + partByteCount }, context)
+        self.checksums = try byteOffsets.map { byteOffset throws(BlobError) in
             let part = try base.bytes(at: byteOffset, count: Int(partByteCount), matching: validator, context)
-            checksums.append(CRC32(of: part).value)
+            return CRC32(of: part).value
         }
-        self.checksums = checksums
     }
 
     /// The encoded section.

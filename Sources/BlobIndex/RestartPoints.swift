@@ -67,6 +67,14 @@ package struct RestartPoints: Sendable {
         return self.places[index].compressedByteOffset..<end
     }
 
+    /// Returns the range of the compressed bytes that decoding a range takes; nil for one that is empty or not inside.
+    package func compressedRange(of decoded: Range<Int64>) -> Range<Int64>? {
+        let inside = decoded.clamped(to: 0..<self.byteCount)
+        guard !inside.isEmpty else { return nil }
+        let (first, last) = (self.index(of: inside.lowerBound), self.index(of: inside.upperBound - 1))
+        return self.compressedRange(of: first).lowerBound..<self.compressedRange(of: last).upperBound
+    }
+
     /// Returns the last slice that begins at or before a decoded byte; 0 when there is none.
     package func index(of byteOffset: Int64) -> Int { max(self.places.count(upTo: byteOffset) - 1, 0) }
 

@@ -47,6 +47,46 @@ import Testing
         #expect(other.sentByteCount < 2 << 20)
     }
 
+    /// A server that withholds answers to requests for bytes in a range until so many of these requests have come.
+    private static func server(_ bytes: [UInt8], withholding count: Int, in range: Locked<Range<Int>>) throws
+        -> ObjectServer
+    {
+        let arrived = BlobObservable(0)
+        return try ObjectServer(bytes) { _, request, _ in
+            guard let asked = request.range(in: bytes.count), range.withLock({ $0.contains(asked.lowerBound) })
+            else { return false }
+            arrived.update { $0 += 1 }
+            try? arrived.wait(BlobContext()) { $0 >= count ? () : nil }
+            return false
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func membersOfAZipAreRequestedTogether(isByPattern: Bool) throws {
+        let bytes = try Self.zip(ofMembers: 3000)
+        // The directory is in the last MiB.
+        let server = try Self.server(bytes, withholding: 23, in: Locked(65_536..<bytes.count - 1 << 20))
+        let archive = try BlobArchive(BlobLocator(server.url), registry: .standard)
+        let numbers = stride(from: 2300, to: 0, by: -100).map(\.self)
+        var found: Set<UInt32> = []
+        func read(_ source: any BlobInputStreamDataSource) throws {
+            let member = try readAll(source.open())
+            #expect(member.count == 2000)
+            found.insert(member.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
+        }
+        if isByPattern {
+            try archive.forEachSource(where: { numbers.contains($0.index) }, BlobContext()) { member, source in
+                if numbers.contains(member.index) { try read(source) }
+            }
+        } else {
+
+            try archive.forEachSource(of: numbers.map { .index($0) }) { try read($1) }
+        }
+        #expect(found == Set(numbers.map(UInt32.init)))
+        #expect(server.requests.count <= 4 + numbers.count, "\(server.requests.map { $0.fields["range"] ?? "" })")
+        #expect(server.sentByteCount < 1_300_000)
+    }
+
     /// A gzip is decoded once for its index, and then read where an offset is.
     @Test func aGzipSeeksByItsIndex() throws {
         let plain = makeContent(24 << 20)
@@ -71,5 +111,31 @@ import Testing
         let ranges = server.requests[requests...].map { $0.fields["range"] ?? "" }
         #expect(ranges.count <= 4, "\(ranges)")
         #expect(server.sentByteCount - sent < 2 << 20, "\(ranges)")
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: ["gzip", "xz"])
+    func rangesOfCompressedBytesAreRequestedTogether(_ tool: String) async throws {
+        let plain = makeContent(24 << 20)
+        let folder = try TemporaryFolder()
+        let options = tool == "gzip" ? ["-1", "-c"] : ["-0", "-c", "--block-size=1MiB"]
+        let compressed = try FinishedProcess(tool, options + [folder.write(plain, to: "plain")]).output
+        let context = BlobContext(index: .file(folder.path("index")))
+        let withheld = Locked(0..<0)
+        let server = try Self.server(Array(compressed), withholding: 6, in: withheld)
+        let source = try BlobRegistry.standard.source(for: "\(tool)+\(server.url)", context: context)
+        _ = try readAll(source.open(context: context))
+        #expect(try source.info(context).isRandomAccess)
+        _ = try source.open(at: Int64(plain.count) - 1, context: context).bytes(atMost: 1)
+        withheld.withLock { $0 = 65_536..<compressed.count - 1 << 20 }
+        let ranges = (1...8).map { number -> Range<Int64> in
+            let start = Int64(number) * (5 << 19)
+            return start..<start + 1000
+        }
+        var count = 0
+        for try await bytes in source.read(ranges: ranges, context: context) {
+            #expect(Array(bytes) == Array(plain[Int(ranges[count].lowerBound)..<Int(ranges[count].upperBound)]))
+            count += 1
+        }
+        #expect(count == 8)
     }
 }

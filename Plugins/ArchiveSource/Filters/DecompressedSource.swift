@@ -64,6 +64,12 @@ public struct DecompressedSource: BlobLayer {
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
 
+    /// Passes the hint on for the blocks that the data or an index list.
+    public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
+        guard self.base.traits.contains(.repeatable), let points = try? self.restartPoints(context) else { return }
+        self.base.prepare(ranges.compactMap(points.compressedRange), context)
+    }
+
     /// Returns the bytes from the block at the offset on, or from the beginning.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (byteOffset, context) = (opening.byteOffset, opening.context.blocking)

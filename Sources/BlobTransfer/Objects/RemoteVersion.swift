@@ -121,7 +121,10 @@ final class RemoteVersion: Sendable {
     func prepare(_ ranges: [Range<Int64>], idleLimit: Duration?) {
         self.state.withLock { state in
             guard state.hasRanges else { return }
-            state.prepared.plan(ranges, within: state.byteCount)
+            let missing = ranges.filter { range in
+                !state.bodies.contains { $0.serves(range.lowerBound) && $0.serves(range.upperBound - 1) }
+            }
+            state.prepared.plan(missing, within: state.byteCount)
             state.idleLimit = idleLimit
         }
         self.startPrepared()
@@ -333,7 +336,9 @@ final class RemoteVersion: Sendable {
         guard let range, let bytes = range.bytes else {
             throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
         }
-        let end = min(bytes.upperBound, asked.end ?? bytes.lowerBound)
+        // A long range is not kept, but read as it comes.
+        let keptEnd = asked.end.flatMap { $0 - asked.start > PreparedAnswers.maximumPieceByteCount ? nil : $0 }
+        let end = min(bytes.upperBound, keptEnd ?? bytes.lowerBound)
         guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {
             throw BlobError(
                 .corrupted,
