@@ -9,7 +9,7 @@ BLOB := .build/release/blob
 # the demonstration. The second line is loaded at run time, where it is there. A release of Debian may add t64 to a name.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
   libarchive13 libbz2-1.0 libcurl4 libgexiv2-2 libisal2 liblzma5 libturbojpeg0 libvips42 libzstd1
-# The tests compare our declarations of these libraries with theirs.
+# The tests read through nghttpx, and compare our declarations of these libraries with theirs.
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -81,7 +81,7 @@ LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Exa
 # A test that leaves its threads takes memory and processors from those after it: at the end there are at most a hundred.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: export BLOBSTREAMS_THREAD_LIMIT = 100
-test: DEBIAN_PACKAGES += $(HEADER_PACKAGES)
+test: DEBIAN_PACKAGES += $(HEADER_PACKAGES) nghttp2-proxy
 test: setup
 	$(BUILD) --build-tests
 	swift test --skip-build --skip '$(LONG_TESTS)'

@@ -171,7 +171,7 @@ public struct ArchiveContainer: BlobContainer {
                 next = member.index + 1
             }
         } else {
-            if let isWanted, self.archive.base.isOnNetwork {
+            if let isWanted, self.archive.base.traits.contains(.preparable) {
                 var wanted: [BlobLocator.Selector] = []
                 try self.forEachMember(context) { member in
                     if isWanted(member) { wanted.append(.index(member.index)) }
@@ -227,14 +227,14 @@ public struct ArchiveContainer: BlobContainer {
         try pass.finish(context)
     }
 
-    /// Requests the bytes of members that are read next, in this order, from a source whose readers do not block, such as
-    /// one on the network. Errors are left to reading the members.
+    /// Requests the bytes of members that are read next, in this order, from a source that is preparable. Errors are left
+    /// to reading the members.
     ///
     /// - Parameter byteCount: The bytes that are needed of each, with its header.
     package func prepare(
         _ selectors: [BlobLocator.Selector], upTo byteCount: Int64 = .max, _ context: BlobContext
     ) {
-        guard self.archive.base.isOnNetwork else { return }
+        guard self.archive.base.traits.contains(.preparable) else { return }
         let table = try? self.archive.tables.searchedTable(self.catalogue, context)
         guard let ranges = try? self.catalogue.ranges(of: selectors, table, context) else { return }
         self.archive.base.prepare(

@@ -132,7 +132,9 @@ public struct GzipSource: BlobLayer {
 
     /// Passes the hint on for the compressed bytes that the index names; without an index, they are not known.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
-        guard self.holder.isIndexable, let points = try? self.restartPoints(context) else { return }
+        guard self.base.traits.contains(.preparable), self.holder.isIndexable,
+            let points = try? self.restartPoints(context)
+        else { return }
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
     }
 

@@ -68,7 +68,7 @@ public struct HTTPSource: BlobInputStreamDataSource {
     }
 
     /// Never blocks, except in `info`, which waits for the first answer.
-    public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
+    public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders, .preparable]
 
     /// The URL.
     public let locator: BlobLocator?

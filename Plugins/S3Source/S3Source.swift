@@ -83,7 +83,7 @@ public struct S3Source: BlobInputStreamDataSource {
     }
 
     /// Never blocks, except in `info`, which waits for the first answer.
-    public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
+    public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders, .preparable]
 
     /// The locator, with scheme `s3`.
     public let locator: BlobLocator?

@@ -7,6 +7,30 @@ import Testing
 
 /// What requests contain, and where they go.
 @Suite struct RequestTests {
+    /// nghttpx tells the server behind it what the client spoke.
+    @Test func shortAnswersShareAConnectionByHTTP2AndLongOnesHaveTheirOwn() async throws {
+        let content = makeContent(24 << 20)
+        let server = try ObjectServer(content)
+        let proxy = try PythonServer(.http2(server.port))
+        var options = HTTPSource.Options()
+        options.certificateFile = PythonServer.authority
+        let source = try HTTPSource("https://localhost:\(proxy.port)/object", options: options)
+        let ranges = (0..<40).map { Int64($0) * 500_000..<Int64($0) * 500_000 + 4096 }
+        var number = 0
+        for try await bytes in source.read(ranges: ranges) {
+            #expect(content[Int(ranges[number].lowerBound)..<Int(ranges[number].upperBound)].elementsEqual(bytes))
+            number += 1
+        }
+        #expect(number == 40)
+        #expect(server.requests.count >= 40)
+        #expect(server.requests.allSatisfy { $0.fields["via"] == "2 nghttpx" })
+        let count = server.requests.count
+        #expect(try readAll(source.open()) == content)
+        let later = server.requests[count...].filter { $0.range(in: content.count)?.count ?? 0 > 1 << 20 }
+        #expect(later.count > 4)
+        #expect(later.allSatisfy { $0.fields["via"] == "1.1 nghttpx" })
+    }
+
     private func locating(_ url: String) -> String {
         "HTTP/1.1 302 Found\r\nLocation: \(url)\r\nContent-Length: 3\r\n\r\nyes"
     }

@@ -14,6 +14,8 @@ package final class PythonServer: Sendable {
         case stalled
         /// Passes what comes over TLS, with the certificate of ``authority``, on to a port of this machine.
         case tunnel(UInt16)
+        /// The same by nghttpx, which speaks HTTP/2 to clients.
+        case http2(UInt16)
     }
 
     /// The path of the certificate of the authority behind ``Kind/filesOverTLS(_:)``.
@@ -43,6 +45,8 @@ package final class PythonServer: Sendable {
             case .stalled: [Self.stalled]
             case .tunnel(let port):
                 [Self.tunnel, "\(port)", Self.certificates.appendingPathComponent("server.pem").path]
+            case .http2(let port):
+                [Self.http2, "\(port)", Self.certificates.appendingPathComponent("server.pem").path]
             }
         process.arguments = ["python3", "-c", Self.watch + arguments[0]] + arguments.dropFirst()
         let (input, output) = (Pipe(), Pipe())
@@ -64,6 +68,22 @@ package final class PythonServer: Sendable {
     private static let watch = """
         import os, sys, threading
         threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+
+        """
+
+    /// nghttpx takes no port from the system, and ends with this process.
+    private static let http2 = """
+        import socket, subprocess
+        probe = socket.socket()
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        arguments = ['--no-ocsp', '--conf=/dev/null', f'-f127.0.0.1,{port}', f'-b127.0.0.1,{sys.argv[1]}', sys.argv[2], sys.argv[2]]
+        process = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', 'nghttpx', '--single-process', *arguments],
+                                   stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if b'Listening' in line:
+                print(port, flush=True)
 
         """
 

@@ -28,7 +28,7 @@ final class BaseCursor {
         self.info = self.reader.isOpen ? self.reader.info : try base.info(context)
         self.hasRandomAccess =
             base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
-        self.fillsBuffers = self.hasRandomAccess && !base.isOnNetwork
+        self.fillsBuffers = self.hasRandomAccess && !base.traits.contains(.preparable)
     }
 
     deinit { self.reader.close() }
@@ -93,11 +93,6 @@ final class BaseCursor {
 }
 
 extension BlobInputStreamDataSource {
-    /// True when the source below all layers is read without blocking, as those on a network are.
-    var isOnNetwork: Bool {
-        layerChain(of: self).reduce(self) { $1 }.traits.isSuperset(of: [.neverBlocks, .concurrentReaders])
-    }
-
     /// Returns the first bytes, fewer only when the source has fewer.
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
         let reader = try self.open(context: context)

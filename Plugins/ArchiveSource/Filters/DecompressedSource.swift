@@ -66,7 +66,7 @@ public struct DecompressedSource: BlobLayer {
 
     /// Passes the hint on for the blocks that the data or an index list.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
-        guard self.base.traits.contains(.repeatable), let points = try? self.restartPoints(context) else { return }
+        guard self.base.traits.contains(.preparable), let points = try? self.restartPoints(context) else { return }
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
     }
 

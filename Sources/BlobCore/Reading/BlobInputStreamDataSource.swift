@@ -64,7 +64,11 @@ public protocol BlobInputStreamDataSource: Sendable {
     /// - Throws: The errors of the source. The framework checks offset and validator against the info.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody
 
-    /// A hint that these ranges are read next; does nothing by default.
+    /// Announces ranges that are read next, in this order, so that they can be requested together; does nothing by
+    /// default.
+    ///
+    /// A layer announces to its base what it reads for them. A hint changes the time that reading takes, and nothing
+    /// else: errors show when the ranges are read. Takes no longer than ``info(_:)``.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext)
 }
 
@@ -141,6 +145,10 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
 
     /// Readers may be open and read on several threads at once. Without this trait, calls of two readers never overlap.
     public static let concurrentReaders = Self(rawValue: 1 << 2)
+
+    /// The bytes come from far away: ranges that ``BlobInputStreamDataSource/prepare(_:_:)`` announces cost less, and
+    /// those that nobody needs cost a request.
+    public static let preparable = Self(rawValue: 1 << 3)
 }
 
 /// The offset, the identity and the context that a reader is opened with.

@@ -127,6 +127,13 @@ final class CurlHandle {
         }
     }
 
+    /// Shares a connection by HTTP/2 with other requests, once a server has shown that it speaks that. For short answers
+    /// only: the limits of one connection are not to be those of a long read.
+    func shareConnection() {
+        self.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        self.set(CURLOPT_PIPEWAIT, 1)
+    }
+
     func setHeaders(_ lines: [String]) {
         for line in lines {
             guard let longer = line.withCString({ blob_curl_list_append(self.headers, $0) }) else {

@@ -93,6 +93,8 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         handle.setUp(
             self.route.url.text, self.request.settings, self.request.url.credentials,
             mayAuthenticate: !self.route.hasLeftOrigin)
+        // Without TLS, there is no HTTP/2.
+        if self.request.isShort, self.route.url.origin.scheme == "https" { handle.shareConnection() }
         if self.request.isHead { handle.set(CURLOPT_NOBODY, 1) }
         if self.request.isDelete { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
         handle.set(CURLOPT_BUFFERSIZE, 512 * 1024)

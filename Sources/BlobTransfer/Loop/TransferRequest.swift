@@ -19,6 +19,9 @@ package struct TransferRequest: Sendable {
     /// True for a DELETE request.
     package var isDelete = false
 
+    /// True for a request whose answer has at most 1 MiB, and may share a connection with others.
+    package var isShort = false
+
     /// The longest time without activity on the connection, unless the sink has paused it.
     package var idleLimit = BlobTransferSettings.defaultIdleLimit
 

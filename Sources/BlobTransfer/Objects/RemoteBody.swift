@@ -60,6 +60,7 @@ final class RemoteBody: TransferSink {
                 var request = try request.get()
                 request.idleLimit = idleLimit ?? request.idleLimit
                 request.relocation = self.relocation
+                request.isShort = (self.wanted.end ?? .max) - self.wanted.start <= 1 << 20
                 let transfer = Transfer(request, self)
                 let isOver = self.state.withLock { state in
                     if !state.isOver { state.transfer = transfer }

@@ -46,7 +46,7 @@ final class SourcesAhead: Sendable {
         // A path has no scheme.
         guard argument.utf8.contains(UInt8(ascii: ":")), let locator = try? self.registry.locator(for: argument),
             locator.selectors.isEmpty, let source = try? self.registry.source(for: locator, context: context),
-            source.traits.isSuperset(of: [.neverBlocks, .repeatable, .concurrentReaders])
+            source.traits.isSuperset(of: [.preparable, .repeatable])
         else { return nil }
         return source
     }
