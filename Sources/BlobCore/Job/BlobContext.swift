@@ -70,6 +70,10 @@ public struct BlobContext: Sendable {
     /// can read with and without blocking. False by default.
     public var mayBlock = false
 
+    /// True when the job reads several parts of a source at the same time, each over one connection: a prepared range is
+    /// one request, whatever its length. False by default.
+    package var readsPartsInParallel = false
+
     /// A closure that receives events, on the thread on which they occur; must be quick and must not call the source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?
 

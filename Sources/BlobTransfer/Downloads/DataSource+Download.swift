@@ -10,6 +10,12 @@ public struct BlobDownloadOptions: Sendable {
     /// Digests that all bytes must have; none by default.
     public var digests: [BlobStatedDigest] = []
 
+    /// The number of connections, from 1 to 16, each of which reads a part of the bytes; 4 by default.
+    ///
+    /// Fewer when less than 2 MiB are missing for each, and one from a source other than a server with ranges and a strong
+    /// validator. An interruption costs at most the last 1 MiB of each.
+    public var connectionCount = 4
+
     /// Called on the reading thread with the number of bytes that are there, and that of all; nil when it is unknown.
     public var onProgress: (@Sendable (_ byteCount: Int64, _ total: Int64?) -> Void)?
 
@@ -23,8 +29,9 @@ extension BlobInputStreamDataSource {
     ///
     /// The bytes are in a file beside `url`, with the suffix `.blob-part`, and in blocks of 1 MiB whose checksums are in
     /// a record beside that one; the file gets its name when it is whole, has the right digests and is on the disk.
-    /// A file that is there with the right digests stays as it is. Reading goes on only with the same content: by the digests that its server states, by its validator, and by a weak
-    /// one after the last 4 KiB before each gap were compared. A block that is damaged is read again alone.
+    /// A file that is there with the right digests stays as it is. Reading goes on only with the same content: by the
+    /// digests that the options or its server state, by its validator, and by a weak one after the last 4 KiB before each
+    /// gap were compared. A block that is damaged is read again alone.
     ///
     /// ```swift
     /// let source = try HTTPSource("https://example.com/model.bin")
@@ -53,7 +60,8 @@ extension BlobInputStreamDataSource {
             where PartialFile.isThere(url.path, info, digests, context) {
                 return FileStatus(at: url.path)?.byteCount ?? 0
             }
-            let file = try PartialFile(url.path, info, restarts: options.restartsIfChanged, context)
+            let file = try PartialFile(
+                url.path, info, options.digests, restarts: options.restartsIfChanged, context)
             do {
                 let byteCount = try self.complete(file, info, options, context)
                 try file.commit()
@@ -72,45 +80,17 @@ extension BlobInputStreamDataSource {
         var known = file.knownByteCount
         let isResumed = known > 0
         options.onProgress?(known, info.byteCount)
-        for run in file.missing {
-            try self.read(run, of: info, into: file, context) { byteCount in
-                known += Int64(byteCount)
-                options.onProgress?(known, info.byteCount)
-            }
+        var parts = MissingParts(of: file, self, info, connectionCount: options.connectionCount, context) { byteCount in
+            known += byteCount
+            options.onProgress?(known, info.byteCount)
         }
+        try parts.read()
         try file.check(options.digests, context)
         // A pass over all bytes has compared those of the server.
-        if isResumed { try file.check(info.digests, context) }
+        if isResumed || parts.isParallel {
+            let check = try file.check(info.digests, context)
+            if let locator { context.reportEnd(of: locator.scheme, byteCount: known, check: check) }
+        }
         return known
-    }
-
-    /// Reads a run of missing bytes into a file.
-    private func read(
-        _ run: (start: Int64, end: Int64?), of info: BlobInfo, into file: PartialFile, _ context: BlobContext,
-        _ onBytes: (Int) -> Void
-    ) throws {
-        let isStrong = info.validator?.isStrong ?? !info.digests.isEmpty
-        let overlap = isStrong ? [] : try file.bytes(before: run.start, count: DeliveredBytes.lastByteCount)
-        let reader = try self.open(
-            at: run.start - Int64(overlap.count), matching: info.validator, context: context)
-        defer { reader.close() }
-        guard try reader.bytes(atMost: overlap.count) == overlap else {
-            throw BlobError(
-                .changed, "The content is no longer the one of which there is a part.", operation: "read",
-                locator: self.locator?.description, byteOffset: run.start)
-        }
-        try file.seek(to: run.start)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
-        defer { buffer.deallocate() }
-        var rest = run.end.map { $0 - run.start } ?? .max
-        while rest > 0 {
-            let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: rest)))
-            let count = try reader.readWaiting(into: room)
-            guard count > 0 else { break }
-            try file.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
-            rest -= Int64(count)
-            onBytes(count)
-        }
-        try file.end()
     }
 }

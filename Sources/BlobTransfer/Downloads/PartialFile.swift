@@ -15,18 +15,30 @@ final class PartialFile {
         let validator: String?
         let digests: [String]
 
-        init(_ info: BlobInfo) {
+        init(_ info: BlobInfo, _ digests: [BlobStatedDigest]) {
             (self.version, self.byteCount, self.validator) = (1, info.byteCount, info.validator?.text)
-            self.digests = info.digests.map { "\($0.algorithm) \($0.value.hexadecimal)" }
+            self.digests = (digests + info.digests).map { "\($0.algorithm) \($0.value.hexadecimal)" }
         }
 
         /// True when what both tell says that they are the same, and nothing says that they are not.
         func isSame(as other: Self) -> Bool {
             guard self.version == other.version, self.byteCount == other.byteCount else { return false }
             let areEqual = self.validator == other.validator
-            if !self.digests.isEmpty, !other.digests.isEmpty { return self.digests == other.digests }
+            if !self.digests.isEmpty, !other.digests.isEmpty {
+                return !Set(self.digests).isDisjoint(with: other.digests)
+            }
             return areEqual && self.validator != nil
         }
+    }
+
+    /// A place where bytes are written, from the start of a block on.
+    struct Place {
+        /// The offset of the next byte.
+        fileprivate(set) var byteOffset: Int64
+        /// The checksum of the bytes of its block.
+        fileprivate var sum = CyclicSum(.crc64NVME)
+
+        init(at byteOffset: Int64) { self.byteOffset = byteOffset }
     }
 
     /// The length of a block: a kill loses at most the one that is being written.
@@ -42,20 +54,26 @@ final class PartialFile {
     private var recordPath: String { Self.recordPath(self.path) }
     /// The numbers of the blocks that are there.
     private var blocks: Set<Int64> = []
-    /// The offset of the next byte to write, and the checksum of those of its block.
-    private var byteOffset: Int64 = 0
-    private var sum = CyclicSum(.crc64NVME)
     private var unsynchronisedByteCount: Int64 = 0
+
+    /// The start of the block in which an offset is.
+    static func blockStart(_ byteOffset: Int64) -> Int64 { byteOffset / self.blockByteCount * self.blockByteCount }
+    /// The end of the block in which the byte before an offset is.
+    static func blockEnd(_ byteOffset: Int64) -> Int64 { self.blockStart(byteOffset + self.blockByteCount - 1) }
 
     static func partPath(_ path: String) -> String { path + ".blob-part" }
     static func recordPath(_ path: String) -> String { path + ".blob-part.record" }
 
     /// Opens what an earlier download left, and reads it.
     ///
-    /// - Parameter restarts: True to begin anew when the content is another one.
+    /// - Parameters:
+    ///   - digests: The digests that the user expects.
+    ///   - restarts: True to begin anew when the content is another one.
     /// - Throws: ``BlobError/Code/changed`` when the content is another one; ``BlobError/Code/unavailable`` while another
     ///   process downloads the file; the errors of the file system.
-    init(_ path: String, _ info: BlobInfo, restarts: Bool, _ context: BlobContext) throws {
+    init(
+        _ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], restarts: Bool, _ context: BlobContext
+    ) throws {
         (self.path, self.byteCount) = (path, info.byteCount)
         guard FileStatus(at: path)?.isRegular ?? true else {
             throw BlobError(.invalidArgument, "\(path) is no regular file, and cannot be downloaded to.")
@@ -67,7 +85,7 @@ final class PartialFile {
         let size = try self.record.status(named: "the record of \(path)").byteCount
         let lines = try self.record.bytes(count: Int(size), named: "the record of \(path)")
             .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        let content = Content(info)
+        let content = Content(info, digests)
         // A last line without a line break is incomplete.
         let known = lines.count > 1 ? try? JSONDecoder().decode(Content.self, from: Data(lines[0])) : nil
         if let known, known.isSame(as: content) {
@@ -151,38 +169,33 @@ final class PartialFile {
         return try self.part.bytes(at: byteOffset - count, count: Int(count), named: self.partPath)
     }
 
-    /// Writes from the start of a block on.
-    func seek(to byteOffset: Int64) throws(BlobError) {
-        guard lseek(self.part.number, off_t(byteOffset), SEEK_SET) == byteOffset else {
+    /// Writes the next bytes at a place.
+    func append(_ bytes: UnsafeRawBufferPointer, at place: inout Place) throws(BlobError) {
+        guard lseek(self.part.number, off_t(place.byteOffset), SEEK_SET) == place.byteOffset else {
             throw writeFailure("Could not seek in \(self.partPath)")
         }
-        (self.byteOffset, self.sum) = (byteOffset, CyclicSum(.crc64NVME))
-    }
-
-    /// Writes the next bytes.
-    func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var rest = bytes
         while !rest.isEmpty {
-            let room = Int(Self.blockByteCount - self.byteOffset % Self.blockByteCount)
+            let room = Int(Self.blockByteCount - place.byteOffset % Self.blockByteCount)
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room))
             try writeAll(piece, to: self.part.number, named: self.partPath)
-            self.sum.update(piece)
-            self.byteOffset += Int64(piece.count)
-            if self.byteOffset % Self.blockByteCount == 0 { try self.endBlock() }
+            place.sum.update(piece)
+            place.byteOffset += Int64(piece.count)
+            if piece.count == room { try self.noteBlock(at: &place) }
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(room))
         }
     }
 
-    /// Ends the last block, which is shorter than others.
-    func end() throws(BlobError) {
-        if self.byteOffset % Self.blockByteCount != 0 { try self.endBlock() }
+    /// Ends the last block of the content, which is shorter than others; does nothing after a whole one.
+    func endBlock(at place: inout Place) throws(BlobError) {
+        if place.byteOffset % Self.blockByteCount != 0 { try self.noteBlock(at: &place) }
     }
 
-    private func endBlock() throws(BlobError) {
-        let number = (self.byteOffset - 1) / Self.blockByteCount
-        try self.note(Array("\(number) \(String(self.sum.value, radix: 16))".utf8))
+    private func noteBlock(at place: inout Place) throws(BlobError) {
+        let number = (place.byteOffset - 1) / Self.blockByteCount
+        try self.note(Array("\(number) \(String(place.sum.value, radix: 16))".utf8))
         self.blocks.insert(number)
-        self.sum = CyclicSum(.crc64NVME)
+        place.sum = CyclicSum(.crc64NVME)
         self.unsynchronisedByteCount += Self.blockByteCount
         guard self.unsynchronisedByteCount >= Self.synchronisedByteCount else { return }
         try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
@@ -196,8 +209,10 @@ final class PartialFile {
 
     /// Compares all bytes with digests.
     ///
+    /// - Returns: The digest that was compared; nil when there is none.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
-    func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws {
+    @discardableResult
+    func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws -> String? {
         try Self.check(digests, of: self.part, self.partPath, context)
     }
 
@@ -213,8 +228,8 @@ final class PartialFile {
 
     private static func check(
         _ digests: [BlobStatedDigest], of file: Descriptor, _ path: String, _ context: BlobContext
-    ) throws {
-        guard var check = StatedDigestCheck(digests) else { return }
+    ) throws -> String? {
+        guard var check = StatedDigestCheck(digests) else { return nil }
         var byteOffset: Int64 = 0
         while case let bytes = try file.bytes(at: byteOffset, count: Int(self.blockByteCount), named: path),
             !bytes.isEmpty
@@ -223,7 +238,7 @@ final class PartialFile {
             bytes.withUnsafeBytes { check.append($0, at: byteOffset) }
             byteOffset += Int64(bytes.count)
         }
-        _ = try check.finish()
+        return try check.finish()
     }
 
     /// Removes the file and its record: nobody knows which of its bytes are wrong.

@@ -14,6 +14,14 @@ struct PreparedAnswers {
             (self.range, self.position, self.starts) = (range, position, starts)
         }
 
+        /// True for a range that is read as it comes, and not kept.
+        fileprivate var isLong: Bool { self.range.count > PreparedAnswers.maximumPieceByteCount }
+
+        /// The number of bytes that its answer may hold.
+        fileprivate var byteCount: Int64 {
+            self.isLong ? Int64(RemoteBodyState.streamCapacity) : Int64(self.range.count)
+        }
+
         /// Adds a range that begins no earlier; returns false when it needs a request of its own.
         fileprivate mutating func add(_ range: Range<Int64>, _ position: Int) -> Bool {
             let end = max(self.range.upperBound, range.upperBound)
@@ -37,12 +45,14 @@ struct PreparedAnswers {
     private struct Prepared {
         let body: RemoteBody
         var plan: Plan
-        let since = Moment.now
+        let since: Moment
 
         /// The bytes that it has or will have.
         var range: Range<Int64> {
             self.plan.range.lowerBound..<(self.body.failedEnd ?? self.plan.range.upperBound)
         }
+
+        var byteCount: Int64 { self.plan.isLong ? self.plan.byteCount : self.body.plannedByteCount }
     }
 
     /// The requests that are under way at once.
@@ -74,7 +84,13 @@ struct PreparedAnswers {
     }
 
     /// Plans the requests for ranges that will be read in this order. Neighbours become one request.
-    mutating func plan(_ ranges: [Range<Int64>], within byteCount: Int64?) {
+    ///
+    /// - Parameter arePieces: False for a request for each range, however long it is.
+    mutating func plan(_ ranges: [Range<Int64>], within byteCount: Int64?, arePieces: Bool) {
+        guard arePieces else {
+            for range in ranges { self.plans.append(Plan(range: range, position: 0, starts: [range.lowerBound])) }
+            return
+        }
         var plans: [Plan] = []
         let inside = ranges.map { range in
             let range = range.clamped(to: 0..<(byteCount ?? .max))
@@ -123,21 +139,21 @@ struct PreparedAnswers {
     }
 
     /// Returns the answers to cancel that have waited for room for too long, and forgets them.
-    mutating func removeStale() -> [RemoteBody] {
+    mutating func removeStale(at now: Moment = .now) -> [RemoteBody] {
         let stale = self.prepared.filter { prepared in
-            prepared.body.isPaused && !prepared.body.hasReaders && prepared.since.instant + Self.serverPatience < .now
+            prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.serverPatience < now
         }.map(\.body)
         for body in stale { self.remove(body) }
         return stale
     }
 
     /// Takes the next plan whose request may start now; nil when there is none.
-    mutating func next() -> Plan? {
+    mutating func next(at now: Moment = .now) -> Plan? {
         guard let next = self.plans.first else { return nil }
-        if let room = self.room, next.range.count > room {
+        if let room = self.room, next.byteCount > room {
             // Old answers that nobody reads.
-            self.prepared.removeAll { $0.since.instant + Self.patience < .now && !$0.body.hasReaders }
-            if let room = self.room, next.range.count > room { return nil }
+            self.prepared.removeAll { $0.since + Self.patience < now && !$0.body.hasReaders }
+            if let room = self.room, next.byteCount > room { return nil }
         }
         return self.plans.popFirst()
     }
@@ -146,10 +162,12 @@ struct PreparedAnswers {
     private var room: Int64? {
         guard !self.prepared.isEmpty else { return nil }
         guard self.prepared.count(where: { $0.body.isUnderWay }) < Self.maximumRequestCount else { return 0 }
-        return Self.maximumByteCount - self.prepared.reduce(0) { $0 + $1.body.plannedByteCount }
+        return Self.maximumByteCount - self.prepared.reduce(0) { $0 + $1.byteCount }
     }
 
-    mutating func add(_ body: RemoteBody, for plan: Plan) { self.prepared.append(Prepared(body: body, plan: plan)) }
+    mutating func add(_ body: RemoteBody, for plan: Plan, at now: Moment = .now) {
+        self.prepared.append(Prepared(body: body, plan: plan, since: now))
+    }
 
     /// Drops an answer of which a reader has read the bytes from an offset, unless others are expected.
     ///

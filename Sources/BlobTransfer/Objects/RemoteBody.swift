@@ -297,6 +297,9 @@ struct RemoteBodyState {
     /// The largest window, which ends and begins at whole blocks, fits, and so does the largest piece.
     static let capacity = Int(PreparedAnswers.maximumPieceByteCount) + 2 * ByteBlocks.blockByteCount
 
+    /// The same number for an answer that is longer, and read as it comes.
+    static let streamCapacity = 1 << 20
+
     var blocks: ByteBlocks
     /// The offset after the last byte of the body; nil until the end of a body of unknown length.
     var limit: Int64?
@@ -347,7 +350,9 @@ struct RemoteBodyState {
         }
     }
 
-    var isFull: Bool { self.blocks.byteCount >= Self.capacity }
+    private var capacity: Int { self.isLong ? Self.streamCapacity : Self.capacity }
+
+    var isFull: Bool { self.blocks.byteCount >= self.capacity }
 
     func covers(_ byteOffset: Int64) -> Bool {
         byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
@@ -355,7 +360,7 @@ struct RemoteBodyState {
 
     /// Returns the transfer, if it is paused and there is room again.
     mutating func takeResumption() -> Transfer? {
-        guard self.isPaused, self.blocks.byteCount <= Self.capacity / 2 else { return nil }
+        guard self.isPaused, self.blocks.byteCount <= self.capacity / 2 else { return nil }
         self.isPaused = false
         return self.transfer
     }

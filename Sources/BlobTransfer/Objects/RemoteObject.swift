@@ -49,7 +49,8 @@ package final class RemoteObject: Sendable {
 
     /// Requests ranges that will be read next.
     package func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
-        self.version(matching: nil) { $0.lastUse = .now }.prepare(ranges, idleLimit: context.idleLimit)
+        self.version(matching: nil) { $0.lastUse = .now }
+            .prepare(ranges, arePieces: !context.readsPartsInParallel, idleLimit: context.idleLimit)
     }
 
     /// Returns the version that is known, if it is recent and may have the validator; a new one otherwise.

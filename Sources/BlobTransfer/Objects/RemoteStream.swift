@@ -41,6 +41,9 @@ final class RemoteStream: BlobByteStream {
         (self.version, self.validator, self.onClose) = (version, opening.validator, onClose)
         (self.context, self.interrupted) = (opening.context, interrupted)
         (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
+        if opening.context.readsPartsInParallel {
+            (self.progress, self.plannedEnd) = (.readingPart, self.startOffset + 1)
+        }
         try self.check()
     }
 
@@ -112,7 +115,10 @@ final class RemoteStream: BlobByteStream {
     private func check() throws(BlobError) {
         guard !self.isChecked, let info = self.version.info else { return }
         try info.check(byteOffset: self.startOffset, matching: self.validator)
-        self.checks = self.interrupted.take(at: self.startOffset, of: info, in: self.context)
+        // The digest of the object is not that of a part.
+        if self.progress != .readingPart || self.startOffset > 0 {
+            self.checks = self.interrupted.take(at: self.startOffset, of: info, in: self.context)
+        }
         self.isChecked = true
     }
 
@@ -160,7 +166,7 @@ final class RemoteStream: BlobByteStream {
         }
         self.isAtEnd = true
         let index = self.checks.firstIndex { $0.end == nil }
-        guard self.startOffset == 0 || index != nil else { return }
+        guard self.startOffset == 0 && self.progress != .readingPart || index != nil else { return }
         let compared =
             try index.map { index throws(BlobError) in try self.finishCheck(index) }
             ?? (self.proven.end == end ? self.proven.by : nil)
@@ -182,7 +188,7 @@ final class RemoteStream: BlobByteStream {
     private func detach() {
         guard let body = self.body.take() else { return }
         if let proof = body.proof, self.bodyOffset <= self.proven.end { self.proven = (self.byteOffset, proof) }
-        if self.byteOffset > self.bodyOffset {
+        if self.byteOffset > self.bodyOffset, self.progress != .readingPart {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }
         body.leave(self.slot, isOwner: self.isOwner)

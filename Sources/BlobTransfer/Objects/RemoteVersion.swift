@@ -9,6 +9,8 @@ final class RemoteVersion: Sendable {
         case continued
         /// It continues to read: all the rest is requested.
         case reading
+        /// It reads a part, beside readers of other parts: one request is enough.
+        case readingPart
     }
 
     private struct State {
@@ -100,7 +102,7 @@ final class RemoteVersion: Sendable {
                 state.bodies.append(state.bodies.remove(at: index))
                 return (state.bodies[state.bodies.count - 1], false, false)
             }
-            let isStream = progress == .reading || !state.hasRanges
+            let isStream = progress == .reading || progress == .readingPart || !state.hasRanges
             let body = self.makeBody(self.range(at: byteOffset, byteCount, progress, state), isStream)
             if state.facts == nil { state.first = body }
             if !isStream { self.keep(body, &state) }
@@ -118,13 +120,15 @@ final class RemoteVersion: Sendable {
     func forget() { self.onEnd(self) }
 
     /// Requests ranges that will be read next, as far as there is room, and the others later.
-    func prepare(_ ranges: [Range<Int64>], idleLimit: Duration?) {
+    ///
+    /// - Parameter arePieces: False to request each range at once, however long it is.
+    func prepare(_ ranges: [Range<Int64>], arePieces: Bool, idleLimit: Duration?) {
         self.state.withLock { state in
             guard state.hasRanges else { return }
             let missing = ranges.filter { range in
                 !state.bodies.contains { $0.serves(range.lowerBound) && $0.serves(range.upperBound - 1) }
             }
-            state.prepared.plan(missing, within: state.byteCount)
+            state.prepared.plan(missing, within: state.byteCount, arePieces: arePieces)
             state.idleLimit = idleLimit
         }
         self.startPrepared()
@@ -190,7 +194,7 @@ final class RemoteVersion: Sendable {
         func next(before end: Int64) -> Int64? {
             (state.bodies + state.prepared.bodies).map(\.wanted.start).filter { $0 > byteOffset && $0 < end }.min()
         }
-        guard progress != .reading else { return (byteOffset, next(before: .max)) }
+        guard progress != .reading, progress != .readingPart else { return (byteOffset, next(before: .max)) }
         guard !state.mustAskForStart || state.facts != nil else { return (0, Self.windowByteCount) }
         guard !state.hasCutAnswers else {
             return (byteOffset, next(before: byteOffset + Self.windowByteCount) ?? byteOffset + Self.windowByteCount)

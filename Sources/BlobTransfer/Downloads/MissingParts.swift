@@ -1,0 +1,148 @@
+import BlobCore
+
+/// The reading of the bytes that a file lacks: one part after the other, or several at the same time.
+///
+/// One thread reads all parts, of which each has a connection of its own. A connection that is done takes half of the
+/// longest part that is left.
+struct MissingParts {
+    typealias Run = (start: Int64, end: Int64?)
+
+    /// The shortest part that is worth a request beside others.
+    static let minimumByteCount: Int64 = 2 << 20
+
+    /// A part that is being read.
+    private struct Part {
+        let reader: BlobReader
+        var place: PartialFile.Place
+        /// The offset after its last byte; nil for the end of the content, and the checks there.
+        var end: Int64?
+    }
+
+    private let source: any BlobInputStreamDataSource
+    private let info: BlobInfo
+    private let file: PartialFile
+    private let context: BlobContext
+    private let onBytes: (Int64) -> Void
+    private var runs: [Run]
+    private var parts: [Part] = []
+    private var connectionCount: Int
+    private let signal = WaitSignal()
+    private let buffer = Window(256 * 1024)
+
+    /// True when each part is read over one connection.
+    var isParallel: Bool { self.context.readsPartsInParallel }
+
+    /// - Parameters:
+    ///   - connectionCount: The number of connections, from 1, for a source that gains from several.
+    ///   - onBytes: Called with the number of bytes that came, negative for bytes that have to be read again.
+    init(
+        of file: PartialFile, _ source: any BlobInputStreamDataSource, _ info: BlobInfo, connectionCount: Int,
+        _ context: BlobContext, onBytes: @escaping (Int64) -> Void
+    ) {
+        (self.source, self.info, self.file, self.onBytes) = (source, info, file, onBytes)
+        let runs = file.missing
+        let missing = runs.reduce(0) { $0 + ($1.end ?? info.byteCount ?? $1.start) - $1.start }
+        // Only the bytes of an origin are checked as well in parts as in one pass: members and filters have their own checks.
+        let isOrigin =
+            source.locator.map { !$0.scheme.contains("+") && $0.selectors.isEmpty } ?? false
+            && source.first(ofType: (any BlobLayer).self) == nil
+        let mayBeParallel =
+            isOrigin && info.isRandomAccess && info.validator?.isStrong == true
+            && source.traits.isSuperset(of: [.neverBlocks, .repeatable])
+        let wanted = Int64(max(1, connectionCount))
+        let count = mayBeParallel ? min(wanted, missing / Self.minimumByteCount) : 0
+        self.connectionCount = max(1, Int(count))
+        var context = context
+        // A single part would have several connections that request pieces ahead.
+        context.readsPartsInParallel = count >= min(2, wanted)
+        (self.context, self.runs) = (context, runs)
+        if self.connectionCount > 1 { self.split(missing) }
+    }
+
+    /// Splits the missing bytes among the connections.
+    private mutating func split(_ missing: Int64) {
+        let share = PartialFile.blockEnd(missing / Int64(self.connectionCount))
+        self.runs = self.runs.flatMap { run in
+            stride(from: run.start, to: run.end ?? self.info.byteCount ?? run.start, by: Int(share)).map { start in
+                let end = start + share
+                return (start, end < run.end ?? self.info.byteCount ?? .max ? end : run.end)
+            }
+        }
+    }
+
+    /// Reads all parts.
+    mutating func read() throws {
+        defer { for part in self.parts { part.reader.close() } }
+        while true {
+            while self.parts.count < self.connectionCount, let run = self.nextRun() {
+                self.parts.append(try self.open(run))
+            }
+            guard !self.parts.isEmpty else { return }
+            var isIdle = true
+            for index in self.parts.indices.reversed() where try self.readPiece(at: index) { isIdle = false }
+            if isIdle { self.wait() }
+        }
+    }
+
+    private func wait() {
+        for part in self.parts { part.reader.whenReadable(BlobWaker { [signal] in signal.signal() }) }
+        BlockingPool.leave { _ = self.signal.wait(for: nil) }
+    }
+
+    /// Returns the next run to read; half of the longest part that is left when there is no other.
+    private mutating func nextRun() -> Run? {
+        if !self.runs.isEmpty { return self.runs.removeFirst() }
+        let rests = self.parts.map { ($0.end ?? self.info.byteCount ?? 0) - $0.place.byteOffset }
+        guard self.isParallel, let index = rests.indices.max(by: { rests[$0] < rests[$1] }),
+            rests[index] >= 2 * Self.minimumByteCount
+        else { return nil }
+        let middle = PartialFile.blockEnd(self.parts[index].place.byteOffset + rests[index] / 2)
+        defer { self.parts[index].end = middle }
+        return (middle, self.parts[index].end)
+    }
+
+    private func open(_ run: Run) throws -> Part {
+        let isStrong = self.info.validator?.isStrong ?? !self.info.digests.isEmpty
+        let overlap = isStrong ? [] : try self.file.bytes(before: run.start, count: DeliveredBytes.lastByteCount)
+        if self.isParallel, let end = run.end ?? self.info.byteCount {
+            self.source.prepare([run.start..<end], self.context)
+        }
+        let reader = try self.source.open(
+            at: run.start - Int64(overlap.count), matching: self.info.validator, context: self.context)
+        guard try reader.bytes(atMost: overlap.count) == overlap else {
+            throw BlobError(
+                .changed, "The content is no longer the one of which there is a part.", operation: "read",
+                locator: self.source.locator?.description, byteOffset: run.start)
+        }
+        return Part(reader: reader, place: PartialFile.Place(at: run.start), end: run.end)
+    }
+
+    /// Reads the next bytes of a part, and removes it at its end.
+    ///
+    /// - Returns: False when there are none yet.
+    private mutating func readPiece(at index: Int) throws -> Bool {
+        let part = self.parts[index]
+        let rest = part.end.map { Int(clamping: $0 - part.place.byteOffset) } ?? .max
+        do {
+            let result = try self.buffer.fill { try part.reader.read(into: &$0, atMost: rest) }
+            if result == .notYet { return false }
+        } catch let error as BlobError where error.isTransient && self.parts.count > 1 {
+            // A server may refuse more than some connections: the others read this part, too.
+            let start = PartialFile.blockStart(part.place.byteOffset)
+            self.onBytes(start - part.place.byteOffset)
+            self.connectionCount = self.parts.count - 1
+            self.runs.append((start, part.end))
+            self.remove(index)
+            return true
+        }
+        try self.file.append(self.buffer.bytes, at: &self.parts[index].place)
+        self.onBytes(Int64(self.buffer.count))
+        if self.buffer.isEmpty || self.buffer.count == rest {
+            try self.file.endBlock(at: &self.parts[index].place)
+            self.remove(index)
+        }
+        return true
+    }
+
+    private mutating func remove(_ index: Int) { self.parts.remove(at: index).reader.close() }
+}
