@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import BlobStreamsStandard
+import BlobTransfer
 
 struct CatCommand: NameListCommand {
     static let configuration = CommandConfiguration(
@@ -66,10 +67,28 @@ struct CatCommand: NameListCommand {
         guard self.pass.fromFile == nil || self.offset == nil && self.length == nil else {
             throw ValidationError("--from-file goes without --offset and --length.")
         }
+        let isPart = self.offset != nil || self.length != nil || self.records != nil || self.ranges != nil
+        let isChecked = self.maxBytes != nil || self.verifyFirst
+        guard
+            self.resumedOutput == nil || self.locators.count == 1 && self.pass.fromFile == nil && !isPart && !isChecked
+        else {
+            throw ValidationError(
+                "--resume with --output takes one whole locator, without --max-bytes and --verify-first.")
+        }
     }
+
+    /// The file that is written as 'blob fetch' does; nil without one.
+    private var resumedOutput: String? { self.pass.resume && self.output != "-" ? self.output : nil }
 
     func run() throws {
         let context = try self.pass.makeContext(self.source)
+        if let output = self.resumedOutput {
+            let item = Fetch.Item(arguments: self.locators)
+            let sources = self.pass.makeSources(self.source)
+            return try Fetch(
+                [item], sources, BlobDownloadOptions(), context, to: output, rate: self.limitRate, self.pass
+            ).run()
+        }
         try withOutput(to: self.output) { output in try Cat(self, output, context).copyAll() }
     }
 }

@@ -11,7 +11,8 @@ struct FetchCommand: ParsableCommand {
         discussion: """
             The bytes are in FILE.blob-part until the file is whole and verified; after a crash or a kill, the same command \
             goes on there, if the content is the same by its digest, its ETag, or its date and the last 4 KiB. Lines of \
-            --from-file may begin with a digest, as 'sha256sum' and 'blob sum' print them.
+            --from-file may begin with a digest, as 'sha256sum' and 'blob sum' print them; a list with the name FILE.meta4 is \
+            a Metalink (RFC 5854), whose files have digests and several URLs.
             """)
 
     @Argument(help: "The locators to download.")
@@ -27,6 +28,10 @@ struct FetchCommand: ParsableCommand {
 
     @Option(help: "Download this many locators at once.")
     var jobs = 4
+
+    @Option(
+        help: "Read each from this many connections at once, from 1 to 16, if its server has ranges and strong ETags.")
+    var connections = 4
 
     @Option(help: "Read at most this many bytes per second, of all locators together.")
     var limitRate: ByteRate?
@@ -46,6 +51,7 @@ struct FetchCommand: ParsableCommand {
             throw ValidationError("-o takes exactly one locator.")
         }
         guard self.jobs > 0 else { throw ValidationError("--jobs takes a number from 1.") }
+        guard 1...16 ~= self.connections else { throw ValidationError("--connections takes a number from 1 to 16.") }
     }
 
     func run() throws {
@@ -53,14 +59,26 @@ struct FetchCommand: ParsableCommand {
         pass.resume = true
         let context = try pass.makeContext(self.source)
         let sources = pass.makeSources(self.source)
-        let fetch = Fetch(self, sources, try self.items(sources.registry, context), context)
+        var options = BlobDownloadOptions()
+        options.restartsIfChanged = self.restartIfChanged
+        options.connectionCount = self.connections
+        let fetch = Fetch(
+            try self.items(sources.registry, context), sources, options, context, to: self.output, in: self.directory,
+            jobCount: self.jobs, rate: self.limitRate, pass)
         try fetch.run()
     }
 
     /// Returns the arguments and the lines of the list, each with the digest before it.
     private func items(_ registry: BlobRegistry, _ context: BlobContext) throws -> [Fetch.Item] {
-        var items = self.locators.map { Fetch.Item(argument: $0, digests: []) }
+        var items = self.locators.map { Fetch.Item(arguments: [$0]) }
         guard let list = self.pass.fromFile else { return items }
+        if list.lowercased().hasSuffix(".meta4") {
+            let document = try registry.source(for: list, context: context)
+                .data(upTo: MarkupElement.byteLimit, context: context)
+            let files = try Metalink.files(in: Array(document), named: list)
+            for url in files.flatMap(\.arguments) { try self.pass.listed.check(url, registry) }
+            return items + files
+        }
         let lines = try LineReader(list, registry, context)
         while let line = try lines.next() {
             guard !line.isEmpty else { continue }
@@ -75,24 +93,29 @@ struct FetchCommand: ParsableCommand {
             guard digests?.isEmpty != true else {
                 throw BlobError(.unsupported, "No algorithm has digests like this one.").inLine(lines.number, of: list)
             }
-            items.append(Fetch.Item(argument: argument, digests: digests ?? []))
+            items.append(Fetch.Item(arguments: [argument], digests: digests ?? []))
         }
         return items
     }
 }
 
 /// The downloads of one command.
-private final class Fetch: Sendable {
+final class Fetch: Sendable {
+    /// A file to download.
     struct Item: Sendable {
-        let argument: String
-        let digests: [BlobStatedDigest]
+        /// The places that have it, the preferred one first.
+        let arguments: [String]
+        var name: String?
+        var byteCount: Int64?
+        var digests: [BlobStatedDigest] = []
     }
 
     private struct State {
         /// The bytes that are there, and those of all, by the position of the item.
         var counts: [Int: (known: Int64, total: Int64?)] = [:]
         var finishedCount = 0
-        var paths: Set<String> = []
+        /// The positions of the items by their paths.
+        var paths: [String: Int] = [:]
     }
 
     private let options: BlobDownloadOptions
@@ -105,14 +128,15 @@ private final class Fetch: Sendable {
     private let failures: Locked<SourceFailures>
     private let state = Locked(State())
 
-    init(_ command: FetchCommand, _ sources: ArgumentSources, _ items: [Item], _ context: BlobContext) {
-        var options = BlobDownloadOptions()
-        options.restartsIfChanged = command.restartIfChanged
+    init(
+        _ items: [Item], _ sources: ArgumentSources, _ options: BlobDownloadOptions, _ context: BlobContext,
+        to output: String?, in directory: String = ".", jobCount: Int = 1, rate: ByteRate?, _ pass: PassOptions
+    ) {
         (self.options, self.sources, self.items, self.context) = (options, sources, items, context)
-        (self.output, self.directory, self.jobCount) = (command.output, command.directory, command.jobs)
-        self.allowance = command.limitRate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
-        self.progress = ProgressLine(command.pass.progress)
-        self.failures = Locked(SourceFailures(isFailFast: command.pass.failFast || items.count == 1))
+        (self.output, self.directory, self.jobCount) = (output, directory, jobCount)
+        self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
+        self.progress = ProgressLine(pass.progress)
+        self.failures = Locked(SourceFailures(isFailFast: pass.failFast || items.count == 1))
     }
 
     func run() throws {
@@ -130,13 +154,35 @@ private final class Fetch: Sendable {
         try self.failures.withLock { try $0.end() }
     }
 
+    /// Downloads a file from the first of its places that has it.
     private func fetch(_ number: Int) throws(BlobError) {
         let item = self.items[number]
-        var source = try self.sources.source(item.argument, self.context)
-        let path = if let output { output } else { try self.path(source) }
-        guard self.state.withLock({ $0.paths.insert(path).inserted }) else {
+        for (place, argument) in item.arguments.enumerated() {
+            do throws(BlobError) {
+                try self.fetch(item, from: argument, number)
+                break
+            } catch  where error.code != .cancelled && place < item.arguments.count - 1 {
+                ProgressLine.printNotice("blob: \(ErrorText(error).line)\n")
+            }
+        }
+        self.state.withLock { $0.finishedCount += 1 }
+    }
+
+    private func fetch(_ item: Item, from argument: String, _ number: Int) throws(BlobError) {
+        var source = try self.sources.source(argument, self.context)
+        let path = if let output { output } else { try self.path(source, item.name) }
+        let owner = self.state.withLock { state in
+            defer { state.paths[path] = state.paths[path] ?? number }
+            return state.paths[path] ?? number
+        }
+        guard owner == number else {
             throw BlobError(
                 .invalidArgument, "Two locators have the name \(printableArgument(path)).",
+                locator: source.locator?.description)
+        }
+        if let byteCount = item.byteCount, let found = try source.info(self.context).byteCount, found != byteCount {
+            throw BlobError(
+                .sizeMismatch, "The file has \(found) bytes, and the list says \(byteCount).",
                 locator: source.locator?.description)
         }
         if let allowance { source = ThrottledSource(source, sharing: allowance) }
@@ -151,12 +197,12 @@ private final class Fetch: Sendable {
             self.show(number, known, total)
         }
         try source.write(to: URL(fileURLWithPath: path), resuming: options, context: self.context)
-        self.state.withLock { $0.finishedCount += 1 }
     }
 
-    /// Returns the path in the folder with the name that the source has.
-    private func path(_ source: any BlobInputStreamDataSource) throws(BlobError) -> String {
-        guard let name = try source.info(self.context).name, !name.isEmpty, !name.contains("/"), name != ".",
+    /// Returns the path in the folder with the name of the item, or else the one that the source has.
+    private func path(_ source: any BlobInputStreamDataSource, _ listed: String?) throws(BlobError) -> String {
+        let name = if let listed { listed } else { try source.info(self.context).name }
+        guard let name, !name.isEmpty, !name.contains("/"), name != ".",
             name != ".."
         else {
             throw BlobError(
