@@ -13,7 +13,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check fetch-kills s3-check s3-kills form-check test-check picker-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check fetch-kills fetch-power-cuts s3-check s3-kills form-check test-check picker-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
@@ -198,6 +198,12 @@ FETCH_KILLS := 1000
 fetch-kills: setup
 	$(BUILD) --product blob
 	Tests/fetch_kills.py .build/debug/blob --kills $(FETCH_KILLS)
+
+# Cuts the power of downloads, replaying only what was synchronised, and goes on.
+FETCH_POWER_CUTS := 200
+fetch-power-cuts: setup
+	$(BUILD) --product blob
+	Tests/fetch_power_cuts.py .build/debug/blob --cuts $(FETCH_POWER_CUTS)
 
 # Interrupts uploads by the IETF's draft to a server of NIOResumableUpload, DRAFT_KILLS times each.
 DRAFT_KILLS := 50

@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(piece)
                 with self.server.lock:
                     self.server.sent += len(piece)
-                time.sleep(0.0002)  # So that a kill meets it.
+                time.sleep(self.server.pause)  # So that a kill meets it.
         except OSError:
             self.close_connection = True
 
@@ -58,6 +58,13 @@ class Server(socketserver.ThreadingMixIn, HTTPServer):
         pass  # A client that was killed.
 
 
+def start_server():
+    server = Server(('127.0.0.1', 0), Handler)
+    server.lock, server.sent, server.pause = threading.Lock(), 0, 0.0002
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f'http://127.0.0.1:{server.server_port}/content.bin'
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('blob')
@@ -66,10 +73,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    server = Server(('127.0.0.1', 0), Handler)
-    server.lock, server.sent = threading.Lock(), 0
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f'http://127.0.0.1:{server.server_port}/content.bin'
+    server, url = start_server()
     date = 'Wed, 01 Oct 2025 10:00:00 GMT'
     kills = downloads = changes = again = 0
     while kills < options.kills:
@@ -122,4 +126,5 @@ def main():
           f'sent again for each kill')
 
 
-main()
+if __name__ == '__main__':
+    main()
