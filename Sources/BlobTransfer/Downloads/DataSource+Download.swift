@@ -80,16 +80,19 @@ extension BlobInputStreamDataSource {
         var known = file.knownByteCount
         let isResumed = known > 0
         options.onProgress?(known, info.byteCount)
-        var parts = MissingParts(of: file, self, info, connectionCount: options.connectionCount, context) { byteCount in
-            known += byteCount
-            options.onProgress?(known, info.byteCount)
+        var parts = MissingParts(of: file, self, info, connectionCount: options.connectionCount, context) {
+            count, total in
+            known += count
+            options.onProgress?(known, total)
         }
         try parts.read()
         try file.check(options.digests, context)
         // A pass over all bytes has compared those of the server.
         if isResumed || parts.isParallel {
             let check = try file.check(info.digests, context)
-            if let locator { context.reportEnd(of: locator.scheme, byteCount: known, check: check) }
+            if parts.isParallel || check != nil, let locator {
+                context.reportEnd(of: locator.scheme, byteCount: known, check: check)
+            }
         }
         return known
     }

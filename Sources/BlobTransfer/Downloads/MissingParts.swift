@@ -22,7 +22,7 @@ struct MissingParts {
     private let info: BlobInfo
     private let file: PartialFile
     private let context: BlobContext
-    private let onBytes: (Int64) -> Void
+    private let onBytes: (_ count: Int64, _ total: Int64?) -> Void
     private var runs: [Run]
     private var parts: [Part] = []
     private var connectionCount: Int
@@ -34,10 +34,11 @@ struct MissingParts {
 
     /// - Parameters:
     ///   - connectionCount: The number of connections, from 1, for a source that gains from several.
-    ///   - onBytes: Called with the number of bytes that came, negative for bytes that have to be read again.
+    ///   - onBytes: Called with the number of bytes that came, negative for bytes that have to be read again, and the
+    ///     length of the content, nil while it is unknown.
     init(
         of file: PartialFile, _ source: any BlobInputStreamDataSource, _ info: BlobInfo, connectionCount: Int,
-        _ context: BlobContext, onBytes: @escaping (Int64) -> Void
+        _ context: BlobContext, onBytes: @escaping (_ count: Int64, _ total: Int64?) -> Void
     ) {
         (self.source, self.info, self.file, self.onBytes) = (source, info, file, onBytes)
         let runs = file.missing
@@ -129,14 +130,14 @@ struct MissingParts {
         } catch let error as BlobError where error.isTransient && self.parts.count > 1 {
             // A server may refuse more than some connections: the others read this part, too.
             let start = PartialFile.blockStart(part.place.byteOffset)
-            self.onBytes(start - part.place.byteOffset)
+            self.onBytes(start - part.place.byteOffset, self.info.byteCount)
             self.connectionCount = self.parts.count - 1
             self.runs.append((start, part.end))
             self.remove(index)
             return true
         }
         try self.file.append(self.buffer.bytes, at: &self.parts[index].place)
-        self.onBytes(Int64(self.buffer.count))
+        self.onBytes(Int64(self.buffer.count), self.info.byteCount ?? part.reader.info.byteCount)
         if self.buffer.isEmpty || self.buffer.count == rest {
             try self.file.endBlock(at: &self.parts[index].place)
             self.remove(index)

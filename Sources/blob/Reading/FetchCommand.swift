@@ -215,7 +215,7 @@ final class Fetch: Sendable {
         let (sum, all, finishedCount) = self.state.withLock { state in
             state.counts[number] = (known, total)
             let sum = state.counts.values.reduce(0) { $0 + $1.known }
-            let totals = state.counts.values.compactMap(\.total)
+            let totals = self.items.enumerated().compactMap { state.counts[$0]?.total ?? $1.byteCount }
             return (sum, totals.count == self.items.count ? totals.reduce(0, +) : nil, state.finishedCount)
         }
         self.progress.show(sum, of: all, note: ProgressLine.note(finishedCount, of: self.items.count))
