@@ -148,7 +148,8 @@ struct HTTPRequests: RemoteRequests {
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
         var request = self.request
-        request.fields = fields + [Self.wantedDigests]
+        let isWanted = request.privateFields.contains { $0.name.lowercased() == Self.wantedDigests.name.lowercased() }
+        request.fields = fields + (isWanted ? [] : [Self.wantedDigests])
         completion(.success(request))
     }
 
