@@ -105,6 +105,7 @@ package final class ObjectServer: Sendable {
         if self.script?(number, request, connection) == true { return false }
         let (head, body) = Self.answer(request, object)
         guard connection.send(head) else { return false }
+        guard request.method != "HEAD" else { return true }
         for start in stride(from: body.startIndex, to: body.endIndex, by: 1 << 16) {
             let piece = body[start..<min(start + 1 << 16, body.endIndex)]
             let frame = object.isChunked ? ("\(String(piece.count, radix: 16))\r\n", "\r\n") : ("", "")

@@ -46,7 +46,7 @@ import Testing
             #expect(try readAll(store.source().open(at: 299_000)) == Array(bytes[299_000...]))
             #expect(store.server.requests.count == 2)
             #expect(try store.source("bucket/other").info().byteCount == 300_000)
-            #expect(store.server.requests.count == 3)
+            #expect(store.server.requests.count == 4)
         }
     }
 

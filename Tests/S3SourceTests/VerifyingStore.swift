@@ -16,13 +16,17 @@ struct VerifyingStore {
     ///   - secondsAhead: The seconds by which its clock is ahead.
     ///   - keys: The keys of the client.
     ///   - script: Answers some requests before they are verified; see ``ObjectServer``.
+    ///   - answer: Answers some requests after that.
     init(
         _ bytes: [UInt8], region: String = "us-east-1", secondsAhead: Int64 = 0, keys: KeyChain = KeyChain(keys),
-        script: @escaping ObjectServer.Script = { _, _, _ in false }
+        script: @escaping ObjectServer.Script = { _, _, _ in false },
+        answer: @escaping ObjectServer.Script = { _, _, _ in false }
     ) throws {
         self.server = try ObjectServer(bytes) { number, request, connection in
             if script(number, request, connection) { return true }
-            guard let refusal = Self.refusal(request, region, secondsAhead) else { return false }
+            guard let refusal = Self.refusal(request, region, secondsAhead) else {
+                return answer(number, request, connection)
+            }
             connection.send(refusal)
             return true
         }
@@ -71,7 +75,8 @@ struct VerifyingStore {
         let fields = match.output.2.split(separator: ";").map { name in
             BlobHTTPField(String(name), request.fields[String(name)] ?? "")
         }
-        let signed = SigV4Request(path: String(target[0]), query: query, fields: fields)
+        var signed = SigV4Request(path: String(target[0]), query: query, fields: fields)
+        signed.method = request.method
         guard SigV4Signer(keys: self.keys, region: region).authorization(of: signed, at: time) == authorization else {
             return self.refusal("403 Forbidden", "SignatureDoesNotMatch")
         }

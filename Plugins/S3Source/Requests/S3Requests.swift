@@ -15,6 +15,9 @@ final class S3Requests: RemoteRequests {
 
     var scheme: String { "s3" }
 
+    /// Asks for the checksums of the object.
+    static let checksumMode = BlobHTTPField("x-amz-checksum-mode", "ENABLED")
+
     /// S3 knows this condition since long before `If-Range`.
     var conditionField: String { "If-Match" }
 
@@ -22,13 +25,22 @@ final class S3Requests: RemoteRequests {
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
         self.store.keys.find { keys in
-            completion(keys.flatMap { keys in Result { () throws(BlobError) in try self.request(fields, keys) } })
+            // Stores leave the checksums of the object out of an answer that is a range.
+            let isRange = fields.contains { $0.name == "Range" }
+            let call = S3Call(fields: isRange ? [] : [Self.checksumMode])
+            completion(keys.flatMap { keys in Result { () throws(BlobError) in try self.request(call, fields, keys) } })
         }
     }
 
-    private func request(_ fields: [BlobHTTPField], _ keys: AccessKeys?) throws(BlobError) -> TransferRequest {
-        let (url, privateFields) = try self.signed(S3Call(), keys)
+    /// Returns a request without a body.
+    ///
+    /// - Parameter fields: Fields besides those of the call, which are not signed.
+    func request(
+        _ call: S3Call, _ fields: [BlobHTTPField], _ keys: AccessKeys?
+    ) throws(BlobError) -> TransferRequest {
+        let (url, privateFields) = try self.signed(call, keys)
         var request = TransferRequest(url, fields: fields)
+        request.isHead = call.method == "HEAD"
         request.settings = self.store.settings
         // A redirection needs another signature: see `corrects(_:_:)`.
         request.maximumRedirectionCount = 0

@@ -50,7 +50,8 @@ extension BlobInputStreamDataSource {
     ///   - ranges: The offsets of the bytes, in any order; they may overlap.
     ///   - context: The context of each iteration.
     /// - Returns: A sequence that throws ``BlobError/Code/invalidArgument`` for a range that is not within the source,
-    ///   and the errors of reading. Digests of the whole are not compared, whatever ranges are read.
+    ///   and the errors of reading. If the ranges are all bytes, the last one is ``BlobError/Code/checksumMismatch`` when
+    ///   a checksum that combines and that the server states (``BlobInfo/digests``) is not the one of the bytes.
     /// - Complexity: Memory for one range, and for what the source prepares: 16 MiB on the network.
     public func read(
         ranges: [Range<Int64>], context: BlobContext = BlobContext()

@@ -23,10 +23,11 @@ public struct BlobEvent: Hashable, Sendable {
         /// Bytes passed the checksum of their format that ``BlobEvent/check`` names; the value is the number of bytes,
         /// as decoded. Reported by each layer at its end, before the reader above it reports its own.
         ///
-        /// A layer that is left before its end, or read from its middle with an index, reports nothing.
+        /// A layer that is left before its end, or read from its middle with an index, reports nothing; a source on the
+        /// network does when the ranges that a job has read are all bytes.
         public static let verified = Self(number: 8)
-        /// Bytes reached an end for which their format, or the writer, has no checksum: damage can look like data. The
-        /// value is the number of bytes, as decoded.
+        /// Bytes reached an end for which their format, or the writer, has no checksum, or were read in an order in which
+        /// their digest cannot be compared: damage can look like data. The value is the number of bytes, as decoded.
         public static let unverified = Self(number: 9)
     }
 

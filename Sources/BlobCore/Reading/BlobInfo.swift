@@ -19,7 +19,9 @@ public struct BlobInfo: Hashable, Sendable {
     /// The digests of the whole blob that its server states; none when it states none.
     ///
     /// A reader from the first byte to the last compares one of them with that of the bytes before it reports the end:
-    /// ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``.
+    /// ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``. Ranges that together are all bytes, read with
+    /// one ``BlobContext`` in any order, are compared with a checksum (`crc64nvme`, `crc32c`, `crc32`), with other digests
+    /// only in their order. A range alone is not.
     public var digests: [BlobStatedDigest]
 
     /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.

@@ -35,13 +35,18 @@ public final class BlobCancellation: Sendable {
     /// Separate from this object, so that a parent can retain it without retaining the child.
     private let state: Locked<State>
     private let parent: BlobRegistration?
+    private let ancestor: BlobCancellation?
+
+    /// The cancellation of the whole job, of which this one is a descendant, or which it is.
+    package var root: BlobCancellation { self.ancestor ?? self }
 
     /// Creates a cancellation that has not been requested.
-    public convenience init() { self.init(Locked(State()), parent: nil) }
+    public convenience init() { self.init(Locked(State()), parent: nil, ancestor: nil) }
 
-    private init(_ state: Locked<State>, parent: BlobRegistration?) {
+    private init(_ state: Locked<State>, parent: BlobRegistration?, ancestor: BlobCancellation?) {
         self.state = state
         self.parent = parent
+        self.ancestor = ancestor
     }
 
     /// True once ``cancel()`` was called on this object or on an ancestor.
@@ -86,7 +91,7 @@ public final class BlobCancellation: Sendable {
     /// Returns a cancellation that is requested together with this one, or on its own.
     package func makeChild() -> BlobCancellation {
         let state = Locked(State())
-        return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) })
+        return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) }, ancestor: self.root)
     }
 }
 

@@ -1,11 +1,14 @@
 package import BlobCore
+package import BlobDeflate
 
 /// The comparison of bytes with the digests that a server states of them.
 package struct StatedDigestCheck {
-    private let algorithm: StatedAlgorithm
+    let algorithm: StatedAlgorithm
     private let stated: [BlobStatedDigest]
     private var hasher: any BlobHasher
-    private let start: Int64
+
+    /// The offset of the first byte that the digests are of.
+    let start: Int64
 
     /// The offset after the last byte that the digests are of; nil is the end of the object.
     package let end: Int64?
@@ -27,6 +30,14 @@ package struct StatedDigestCheck {
         return nil
     }
 
+    /// The checksum of the bytes so far; nil for an algorithm whose digests cannot be combined.
+    var sum: CyclicSum? { self.hasher as? CyclicSum }
+
+    /// True when the digests are those of a stated range.
+    func isOf(_ range: StatedRange) -> Bool {
+        self.start == range.start && self.end == range.end && range.digests.contains(self.stated[0])
+    }
+
     /// Adds bytes from an offset, at most the one reached: those that were added before are only read again.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int64) {
         let known = Int(clamping: self.reached - byteOffset)
@@ -37,52 +48,17 @@ package struct StatedDigestCheck {
 
     /// Compares the digest of all bytes. Must be the last call.
     ///
+    /// - Parameter sum: The checksum of all bytes, which were not added to this check; nil is the one of those that were.
     /// - Returns: What was compared, such as `SHA-256 (Repr-Digest)`.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
-    package mutating func finish() throws(BlobError) -> String {
-        let (found, title) = (self.hasher.finalize(), self.algorithm.title)
+    package mutating func finish(_ sum: CyclicSum? = nil) throws(BlobError) -> String {
+        let (found, title) = (sum?.finalize() ?? self.hasher.finalize(), self.algorithm.title)
         if let stated = self.stated.first(where: { $0.value != found }) {
-            let bytes = self.end == nil ? "all bytes" : "the bytes from \(self.start) to \(self.reached)"
+            let bytes = self.end.map { "the bytes from \(self.start) to \($0)" } ?? "all bytes"
             throw BlobError(
                 .checksumMismatch,
                 "The \(title) of \(bytes) is \(found.hexadecimal), \(stated.origin) says \(stated.value.hexadecimal).")
         }
         return "\(title) (\(self.stated[0].origin))"
-    }
-}
-
-/// The checks of passes that ended early, to be gone on with where the same job reads on.
-final class InterruptedChecks: Sendable {
-    private static let maximumCount = 16
-    /// The bytes before the one reached that a resumed pass reads again and compares.
-    private static let maximumOverlap = Int64(DeliveredBytes.lastByteCount)
-
-    private struct Interrupted {
-        let job: BlobCancellation
-        let object: BlobInfo
-        let check: StatedDigestCheck
-    }
-
-    private let checks = Locked<[Interrupted]>([])
-
-    /// Keeps a check of an object that a job reads; forgets the oldest one when there are too many.
-    func keep(_ check: StatedDigestCheck, of object: BlobInfo, in context: BlobContext) {
-        self.checks.withLock { checks in
-            if checks.count == Self.maximumCount { checks.removeFirst() }
-            checks.append(Interrupted(job: context.cancellation, object: object, check: check))
-        }
-    }
-
-    /// Returns the checks for a pass from an offset: those that the job took up to there, or a new one from the start.
-    func take(at byteOffset: Int64, of object: BlobInfo, in context: BlobContext) -> [StatedDigestCheck] {
-        guard byteOffset > 0 else { return [StatedDigestCheck(object.digests)].compactMap(\.self) }
-        return self.checks.withLock { checks in
-            let isResumed = { (kept: Interrupted) in
-                kept.job === context.cancellation && kept.object == object
-                    && (0...Self.maximumOverlap).contains(kept.check.reached - byteOffset)
-            }
-            defer { checks.removeAll(where: isResumed) }
-            return checks.filter(isResumed).map(\.check)
-        }
     }
 }

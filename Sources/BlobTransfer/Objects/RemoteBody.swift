@@ -132,7 +132,7 @@ final class RemoteBody: TransferSink {
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
             if !state.hasHead, let failure = state.failure { throw failure }
-            return !state.hasHead && !state.isOver
+            return !state.isOver && !state.hasHead || state.isHeld
         }
     }
 
@@ -183,6 +183,12 @@ final class RemoteBody: TransferSink {
     func join(_ slot: BlobWakerSlot) { self.state.withLock { $0.slots[ObjectIdentifier(slot)] = slot } }
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
+
+    /// Lets readers wait as for the head, or no longer.
+    func setHeld(_ isHeld: Bool) {
+        self.state.withLock { $0.isHeld = isHeld }
+        self.flush()
+    }
 
     /// The digest that all bytes of this answer matched; nil if it was not compared.
     var proof: String? { self.state.withLock { $0.proof } }
@@ -306,6 +312,7 @@ struct RemoteBodyState {
     /// True when the answer has more bytes than were requested, which are not taken.
     var isExcessive = false
     var hasHead = false
+    var isHeld = false
     /// True when the answer is the whole object.
     var isObject = false
     var isStream: Bool

@@ -3,7 +3,10 @@ import BlobCore
 /// The facts about one version of an object, from the head of an answer.
 struct RemoteFacts: Equatable {
     /// The info for readers.
-    let info: BlobInfo
+    private(set) var info: BlobInfo
+
+    /// The digests of the parts of the object, in their order and without gaps; empty when they are unknown.
+    private var parts: [StatedRange] = []
 
     /// The ETag, strong or weak.
     let tag: String?
@@ -21,6 +24,20 @@ struct RemoteFacts: Equatable {
     ///
     /// A server that encodes while it answers may do so differently each time: only a strong ETag says that it has not.
     var canBeJoined: Bool { self.coding == nil || self.info.validator?.isStrong == true }
+
+    /// The bytes of which digests are stated: all of them, or the parts; empty without digests.
+    var statedRanges: [StatedRange] {
+        self.info.digests.isEmpty ? self.parts : [StatedRange(0, self.info.byteCount, self.info.digests)]
+    }
+
+    /// Adds digests that the server states elsewhere.
+    mutating func add(_ ranges: [StatedRange]) {
+        if ranges.count == 1, ranges[0].start == 0, ranges[0].end == self.info.byteCount {
+            self.info.digests = ranges[0].digests + self.info.digests
+        } else {
+            self.parts = ranges
+        }
+    }
 
     /// - Parameters:
     ///   - byteCount: The length of the whole object; nil when it is unknown.

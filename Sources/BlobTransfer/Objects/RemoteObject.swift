@@ -19,7 +19,7 @@ package final class RemoteObject: Sendable {
     private let requests: any RemoteRequests
     private let cacheByteCount: Int64
     private let state = Locked(State())
-    private let interrupted = InterruptedChecks()
+    private let coverages = DigestCoverages()
 
     /// - Parameters:
     ///   - requests: The requests for the object.
@@ -80,7 +80,7 @@ package final class RemoteObject: Sendable {
                 state.lastUse = .now
             }
         }
-        return try RemoteStream(version, opening, self.interrupted, onClose: onClose)
+        return try RemoteStream(version, opening, self.coverages, onClose: onClose)
     }
 }
 
@@ -107,6 +107,18 @@ package protocol RemoteRequests: Sendable {
     /// Returns the digests of the whole object that an answer states.
     func digests(_ head: ResponseHead) -> [BlobStatedDigest]
 
+    /// Asks for digests that answers with bytes do not state, if there may be any.
+    ///
+    /// - Parameters:
+    ///   - tag: The ETag of the object.
+    ///   - cancellation: Ends the requests.
+    ///   - completion: Called once, perhaps before this returns, with what was found: all of the object, or its parts in
+    ///     their order; with nothing after any error.
+    func findDigests(
+        of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
+        _ completion: @escaping @Sendable ([StatedRange]) -> Void
+    )
+
     /// Learns from an answer that is not the object; returns true when a request that is made anew may succeed. Asked
     /// once for each part of an object.
     func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
@@ -120,6 +132,12 @@ extension RemoteRequests {
 
     /// The digests in ``ResponseHead/objectDigests``.
     package func digests(_ head: ResponseHead) -> [BlobStatedDigest] { head.objectDigests }
+
+    /// Finds nothing: answers state all digests that there are.
+    package func findDigests(
+        of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
+        _ completion: @escaping @Sendable ([StatedRange]) -> Void
+    ) { completion([]) }
 
     /// False: answers teach nothing.
     package func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }

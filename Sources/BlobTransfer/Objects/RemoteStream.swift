@@ -27,19 +27,21 @@ final class RemoteStream: BlobByteStream {
     /// True once the offset and the validator were compared with the facts.
     private var isChecked = false
     private var isAtEnd = false
-    private let interrupted: InterruptedChecks
-    /// The comparisons with the digests of the object, in a pass over all of it, and of answers that were cut off.
+    private let coverages: DigestCoverages
+    private var coverage: DigestCoverage?
+    /// The comparisons with digests of the object from their first byte on, and with those of answers that were cut off.
     private var checks: [StatedDigestCheck] = []
-    /// The bytes from the start on that came with answers whose own digest was right, and the last of these.
+    /// The end of the bytes from the start on whose digests were right, or those of their answers, and the last of these.
     private var proven: (end: Int64, by: String?) = (0, nil)
+    private var hasReported = false
 
     /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are known already.
     init(
-        _ version: RemoteVersion, _ opening: BlobOpening, _ interrupted: InterruptedChecks,
+        _ version: RemoteVersion, _ opening: BlobOpening, _ coverages: DigestCoverages,
         onClose: @escaping @Sendable () -> Void
     ) throws(BlobError) {
         (self.version, self.validator, self.onClose) = (version, opening.validator, onClose)
-        (self.context, self.interrupted) = (opening.context, interrupted)
+        (self.context, self.coverages) = (opening.context, coverages)
         (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
         if opening.context.readsPartsInParallel {
             (self.progress, self.plannedEnd) = (.readingPart, self.startOffset + 1)
@@ -82,29 +84,33 @@ final class RemoteStream: BlobByteStream {
 
     /// Moves past bytes that are delivered.
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        for index in self.checks.indices { self.checks[index].append(bytes, at: self.byteOffset) }
+        let proof = try self.comparing { () throws(BlobError) in
+            try self.coverage?.pass(bytes, at: self.byteOffset, &self.checks, &self.proven)
+        }
         self.byteOffset += Int64(bytes.count)
-        while let index = self.checks.firstIndex(where: { $0.reached == $0.end }) { _ = try self.finishCheck(index) }
+        if let proof, let byteCount = self.version.byteCount { self.report(byteCount, proof) }
     }
 
-    /// Compares the digest of the bytes of a check; returns what was compared.
-    private func finishCheck(_ index: Int) throws(BlobError) -> String {
+    /// Gives up the version when a digest is wrong.
+    private func comparing<Proof>(_ compare: () throws(BlobError) -> Proof) throws(BlobError) -> Proof {
         do throws(BlobError) {
-            var check = self.checks.remove(at: index)
-            return try check.finish()
+            return try compare()
         } catch {
             self.version.forget()
             throw error
         }
     }
 
+    private func report(_ byteCount: Int64, _ proof: String?) {
+        self.hasReported = true
+        self.context.reportEnd(of: self.version.scheme, byteCount: byteCount, check: proof)
+    }
+
     func close() {
         let hasFailed = self.body?.failedEnd != nil
-        if let info = self.version.info {
-            let cut = self.isOwner ? self.body?.cutCheck : nil
-            for check in self.checks + [cut].compactMap(\.self) where check.reached == self.byteOffset {
-                self.interrupted.keep(check, of: info, in: self.context)
-            }
+        let cut = self.isOwner ? self.body?.cutCheck : nil
+        for check in self.checks + [cut].compactMap(\.self) where check.reached == self.byteOffset {
+            self.coverage?.keep(check)
         }
         self.detach()
         // After a failure, somebody may go on.
@@ -113,13 +119,13 @@ final class RemoteStream: BlobByteStream {
     }
 
     private func check() throws(BlobError) {
-        guard !self.isChecked, let info = self.version.info else { return }
-        try info.check(byteOffset: self.startOffset, matching: self.validator)
-        // The digest of the object is not that of a part.
-        if self.progress != .readingPart || self.startOffset > 0 {
-            self.checks = self.interrupted.take(at: self.startOffset, of: info, in: self.context)
-        }
+        guard !self.isChecked, let facts = self.version.facts else { return }
+        try facts.info.check(byteOffset: self.startOffset, matching: self.validator)
         self.isChecked = true
+        // The one who reads the parts compares the digest of all.
+        guard self.progress != .readingPart else { return }
+        let coverage = self.coverages.coverage(of: facts, in: self.context)
+        (self.coverage, self.checks) = (coverage, coverage.begin(at: self.startOffset))
     }
 
     private func advance(_ output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
@@ -165,12 +171,13 @@ final class RemoteStream: BlobByteStream {
             throw BlobError(.invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
         }
         self.isAtEnd = true
-        let index = self.checks.firstIndex { $0.end == nil }
-        guard self.startOffset == 0 && self.progress != .readingPart || index != nil else { return }
-        let compared =
-            try index.map { index throws(BlobError) in try self.finishCheck(index) }
-            ?? (self.proven.end == end ? self.proven.by : nil)
-        self.context.reportEnd(of: self.version.scheme, byteCount: end, check: compared)
+        // Of an object without bytes, or of unknown length.
+        for var check in self.checks where check.end ?? end == end && check.reached == end {
+            self.proven = (end, try self.comparing { () throws(BlobError) in try check.finish() })
+        }
+        guard !self.hasReported, self.progress != .readingPart else { return }
+        let proof = self.proven.end == end ? self.proven.by : nil
+        if self.startOffset == 0 || proof != nil { self.report(end, proof) }
     }
 
     /// Returns the answer with the next bytes; nil at the end of the object.

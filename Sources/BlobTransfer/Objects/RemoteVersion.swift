@@ -15,6 +15,10 @@ final class RemoteVersion: Sendable {
 
     private struct State {
         var facts: RemoteFacts?
+        /// The facts from the first answer, while other requests ask for digests.
+        var incompleteFacts: RemoteFacts?
+        /// True when a reader is likely to read all of the object, and compares its digests.
+        var wantsDigests = false
         /// The length of the object, once an answer told it or its end was met.
         var byteCount: Int64?
         /// The end of the range that reaches farthest of those that the server has sent.
@@ -51,6 +55,7 @@ final class RemoteVersion: Sendable {
 
     private let requests: any RemoteRequests
     private let relocation = Relocation()
+    private let search = BlobCancellation()
     private let cacheByteCount: Int64
     private let onEnd: @Sendable (RemoteVersion) -> Void
     private let state = Locked(State())
@@ -62,10 +67,16 @@ final class RemoteVersion: Sendable {
         (self.requests, self.cacheByteCount, self.onEnd) = (requests, cacheByteCount, onEnd)
     }
 
-    deinit { for body in self.state.withLock({ $0.bodies + $0.prepared.bodies }) { body.cancel() } }
+    deinit {
+        self.search.cancel()
+        for body in self.state.withLock({ $0.bodies + $0.prepared.bodies }) { body.cancel() }
+    }
 
     /// The info of the version; nil until an answer has told it.
-    var info: BlobInfo? { self.state.withLock { $0.facts?.info } }
+    var info: BlobInfo? { self.facts?.info }
+
+    /// The facts of the version; nil until an answer has told them.
+    var facts: RemoteFacts? { self.state.withLock { $0.facts } }
 
     /// The length of the object; nil as long as no answer told it and its end was not met.
     var byteCount: Int64? { self.state.withLock { $0.byteCount } }
@@ -104,7 +115,7 @@ final class RemoteVersion: Sendable {
             }
             let isStream = progress == .reading || progress == .readingPart || !state.hasRanges
             let body = self.makeBody(self.range(at: byteOffset, byteCount, progress, state), isStream)
-            if state.facts == nil { state.first = body }
+            if state.facts == nil { (state.first, state.wantsDigests) = (body, state.wantsDigests || byteOffset == 0) }
             if !isStream { self.keep(body, &state) }
             return (body, true, isStream)
         }
@@ -129,6 +140,7 @@ final class RemoteVersion: Sendable {
                 !state.bodies.contains { $0.serves(range.lowerBound) && $0.serves(range.upperBound - 1) }
             }
             state.prepared.plan(missing, within: state.byteCount, arePieces: arePieces)
+            state.wantsDigests = state.wantsDigests || ranges.contains { $0.lowerBound == 0 }
             state.idleLimit = idleLimit
         }
         self.startPrepared()
@@ -251,7 +263,7 @@ final class RemoteVersion: Sendable {
                 throw BlobError(.corrupted, "The server answered \(head.status) with a part of the object only.")
             }
             let byteCount = announced ?? range?.byteCount
-            try self.learn(head, byteCount: byteCount, reach: 0, hasRanges: false)
+            try self.learn(head, byteCount: byteCount, reach: 0, hasRanges: false, from: body)
             return .object(byteCount: byteCount)
         case 206:
             let (bytes, byteCount): (Range<Int64>, Int64?)
@@ -266,14 +278,14 @@ final class RemoteVersion: Sendable {
             {
                 return .nothing
             }
-            try self.learn(head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: body.isRange)
+            try self.learn(head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: body.isRange, from: body)
             let isShort = bytes.upperBound < min(body.wanted.end ?? .max, byteCount ?? .max)
             if isShort { self.state.withLock { $0.hasShortAnswers = true } }
             return .range(bytes)
         case 416 where try self.takesAsEnd(head, range?.byteCount, at: body.wanted.start): return .nothing
         case 412 where isKnown: throw Self.changed
         case 416 where !isKnown && range?.byteCount == 0:
-            try self.learn(head, byteCount: 0, reach: 0, hasRanges: true)
+            try self.learn(head, byteCount: 0, reach: 0, hasRanges: true, from: body)
             return .nothing
         case 416 where !isKnown && body.wanted.start > 0:
             self.state.withLock { $0.mustAskForStart = true }
@@ -359,20 +371,43 @@ final class RemoteVersion: Sendable {
     ///
     /// - Parameter reach: The end of the range that the answer has.
     private func learn(
-        _ head: ResponseHead, byteCount: Int64?, reach: Int64, hasRanges: Bool
+        _ head: ResponseHead, byteCount: Int64?, reach: Int64, hasRanges: Bool, from body: RemoteBody
     ) throws(BlobError) {
         let facts = RemoteFacts(
             head, byteCount: byteCount, hasRanges: hasRanges, name: self.requests.name(head),
             digests: self.requests.digests(head))
+        var isIncomplete = false
         let isSame = self.state.withLock { state in
             let (whole, reach) = (state.byteCount ?? byteCount, max(state.reach, reach))
             guard state.facts?.isSameVersion(as: facts) ?? true, byteCount ?? whole == whole, reach <= whole ?? .max
             else { return false }
-            (state.facts, state.byteCount, state.reach) = (state.facts ?? facts, whole, reach)
+            (state.byteCount, state.reach) = (whole, reach)
             state.hasRanges = state.hasRanges && hasRanges
+            if state.facts == nil, state.wantsDigests, state.first === body {
+                (state.incompleteFacts, isIncomplete) = (facts, true)
+            } else {
+                state.facts = state.facts ?? facts
+            }
             return true
         }
         guard isSame else { throw Self.changed }
+        guard isIncomplete else { return }
+        // Readers wait for the head until its digests are complete.
+        body.setHeld(true)
+        self.requests.findDigests(of: facts.info, tag: facts.tag, self.search) { [weak self, weak body] in
+            self?.complete($0)
+            body?.setHeld(false)
+        }
+    }
+
+    /// Completes the facts from the first answer.
+    private func complete(_ digests: [StatedRange]) {
+        self.state.withLock { state in
+            guard var facts = state.incompleteFacts.take() else { return }
+            facts.add(digests)
+            (state.facts, state.first) = (facts, nil)
+        }
+        self.startPrepared()
     }
 
     private static var changed: BlobError {
@@ -380,7 +415,7 @@ final class RemoteVersion: Sendable {
     }
 
     private func forgetFirst(_ body: RemoteBody) {
-        self.state.withLock { state in if state.first === body { state.first = nil } }
+        self.state.withLock { state in if state.first === body, state.incompleteFacts == nil { state.first = nil } }
     }
 
     private func note(_ error: BlobError, of body: RemoteBody) {
@@ -392,9 +427,12 @@ final class RemoteVersion: Sendable {
             let isKept = isStrong && body.hasBytes && (body.hasReaders || state.hasRanges && body.becomeShort())
             if !isKept { state.prepared.remove(body) }
             if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }
-            if state.first === body { state.first = nil }
+            if state.first === body {
+                (state.first, state.facts, state.incompleteFacts) = (nil, state.facts ?? state.incompleteFacts, nil)
+            }
             return state.facts == nil
         }
+        body.setHeld(false)
         if isUnknown || error.code == .changed { self.onEnd(self) }
     }
 }

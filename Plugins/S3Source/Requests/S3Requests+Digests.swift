@@ -1,0 +1,127 @@
+import BlobCore
+import BlobPlatform
+import BlobTransfer
+
+extension S3Requests {
+    /// The length in bytes from which computing an MD5 takes longer than a request.
+    private static let maximumMD5ByteCount: Int64 = 8 << 20
+    /// The longest time without activity in a search, so that a store that does not answer does not stop the reading.
+    private static let patience = Duration.seconds(5)
+    /// The maximum length of a list of 1,000 parts, which has about 250 KiB.
+    private static let maximumListByteCount = 1 << 20
+
+    /// Asks for the checksums that a store does not state in answers with ranges.
+    ///
+    /// One HEAD request, once for each version of an object that is read from its start and whose ETag is not the MD5, or
+    /// that has 8 MiB and more. Of an object whose checksum is made of those of its parts (`COMPOSITE`), one request
+    /// more for each 1,000 parts. A store that refuses them, or does not answer for 5 seconds, has no digests.
+    func findDigests(
+        of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
+        _ completion: @escaping @Sendable ([StatedRange]) -> Void
+    ) {
+        let isMD5 = info.digests.allSatisfy { $0.algorithm == StatedAlgorithm.md5.rawValue }
+        guard let byteCount = info.byteCount, byteCount > 0, let tag, info.validator?.isStrong == true,
+            info.digests.isEmpty || isMD5 && byteCount >= Self.maximumMD5ByteCount
+        else { return completion([]) }
+        self.send(S3Call(method: "HEAD", fields: [Self.checksumMode]), cancellation) { answer in
+            guard let head = answer?.head, head.value(of: "etag") == tag else { return completion([]) }
+            let digests = head.objectDigests
+            if !digests.isEmpty { return completion([StatedRange(0, byteCount, digests)]) }
+            guard let composite = CompositeChecksum(head, byteCount) else { return completion([]) }
+            self.findParts(of: composite, cancellation, completion)
+        }
+    }
+
+    /// Asks for the parts that a checksum is made of, after those that it has.
+    private func findParts(
+        of composite: CompositeChecksum, _ cancellation: BlobCancellation,
+        _ completion: @escaping @Sendable ([StatedRange]) -> Void
+    ) {
+        let fields = [
+            BlobHTTPField("x-amz-object-attributes", "ObjectParts"),
+            BlobHTTPField("x-amz-part-number-marker", String(composite.lastNumber)),
+        ]
+        self.send(S3Call(parameters: [("attributes", "")], fields: fields), cancellation) { answer in
+            var composite = composite
+            guard let answer, let document = try? MarkupElement.parse(answer.body), composite.add(document) else {
+                return completion([])
+            }
+            if composite.isComplete { return completion(composite.isRight ? composite.parts : []) }
+            self.findParts(of: composite, cancellation, completion)
+        }
+    }
+
+    /// Makes a request, and passes the answer on; nil instead of a refusal and after any error.
+    private func send(
+        _ call: S3Call, _ cancellation: BlobCancellation, _ completion: @escaping @Sendable (CollectedAnswer?) -> Void
+    ) {
+        self.store.keys.find { keys in
+            let registration = Locked<BlobRegistration?>(nil)
+            do {
+                var request = try self.request(call, [], keys.get())
+                request.idleLimit = Self.patience
+                let transfer = try request.start(upTo: Self.maximumListByteCount) { result in
+                    _ = registration.take()
+                    let answer = try? result.get()
+                    completion(answer?.head.isSuccess == true ? answer : nil)
+                }
+                let cancelling = cancellation.onCancel { transfer.cancel() }
+                registration.withLock { $0 = cancelling }
+            } catch {
+                completion(nil)
+            }
+        }
+    }
+}
+
+/// A checksum that is computed from the checksums of the parts of an object, and not from its bytes.
+private struct CompositeChecksum {
+    private let algorithm: StatedAlgorithm
+    private let value: [UInt8]
+    private let byteCount: Int64
+    private let count: Int
+    /// The parts so far, in their order, and the number of the last one.
+    private(set) var (parts, lastNumber): ([StatedRange], Int) = ([], 0)
+
+    /// Returns nil when the head does not state one.
+    init?(_ head: ResponseHead, _ byteCount: Int64) {
+        for algorithm in StatedAlgorithm.allCases {
+            let words = head.value(of: "x-amz-checksum-\(algorithm.rawValue)")?.split(separator: "-") ?? []
+            guard words.count == 2, let count = Int(words[1]), (1...10_000).contains(count),
+                let value = Data(base64Encoded: String(words[0]))
+            else { continue }
+            (self.algorithm, self.value, self.byteCount, self.count) = (algorithm, Array(value), byteCount, count)
+            return
+        }
+        return nil
+    }
+
+    /// Adds the parts of a list; returns false when one of them lacks its checksum or is not the next, or none is there.
+    mutating func add(_ document: MarkupElement) -> Bool {
+        let list = document.children.first { $0.name.local == "ObjectParts" }?.children ?? []
+        let (known, name) = (self.parts.count, "Checksum\(self.algorithm.rawValue.uppercased())")
+        for part in list where part.name.local == "Part" {
+            let start = self.parts.last?.end ?? 0
+            guard let number = part.text(of: "PartNumber").flatMap({ Int($0) }), number > self.lastNumber,
+                let size = part.text(of: "Size").flatMap({ Int64($0) }), size > 0, size <= self.byteCount - start,
+                let value = part.text(of: name).flatMap({ Data(base64Encoded: $0) }),
+                value.count == self.algorithm.byteCount
+            else { return false }
+            let origin = "x-amz-checksum-\(self.algorithm.rawValue) of \(self.count) parts"
+            let digest = BlobStatedDigest(self.algorithm.rawValue, Array(value), origin: origin)
+            self.parts.append(StatedRange(start, start + size, [digest]))
+            self.lastNumber = number
+        }
+        return self.parts.count > known
+    }
+
+    var isComplete: Bool { self.parts.count >= self.count }
+
+    /// True when the parts are all of the object, and their checksums give this one.
+    var isRight: Bool {
+        var hasher = self.algorithm.makeHasher()
+        for part in self.parts { part.digests[0].value.withUnsafeBytes { hasher?.update($0) } }
+        return self.parts.count == self.count && self.parts.last?.end == self.byteCount
+            && hasher?.finalize() == self.value
+    }
+}

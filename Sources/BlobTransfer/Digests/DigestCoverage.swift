@@ -1,0 +1,207 @@
+import BlobCore
+import BlobDeflate
+
+/// The comparison of the bytes that the readers of one job deliver, in any order and at the same time, with the digests
+/// that the server of an object states.
+///
+/// A reader that passes the start of a stated range computes any digest of it. Of the bytes that other readers deliver,
+/// each run has its checksum, if the algorithm is one that combines (CRC); runs that adjoin become one, and one that is
+/// a stated range is compared. Other digests (SHA-256, MD5) need the bytes in order, from one reader or from several
+/// that follow each other. Bytes that the job has read before are not compared again.
+///
+/// Memory is bounded: at most 16,384 runs, of 40 bytes each; the bytes of further ones count as not read.
+final class DigestCoverage: Sendable {
+    /// Bytes without a gap, within one stated range.
+    private struct Run {
+        var range: Range<Int64>
+        /// Their checksum; nil when no algorithm combines.
+        var sum: CyclicSum?
+    }
+
+    private struct State {
+        /// In their order, without overlaps.
+        var runs: [Run] = []
+        /// The indices of the stated ranges that were read, and whether their digests were compared.
+        var isProven: [Int: Bool] = [:]
+        /// The checks of passes that ended early, to be continued where the job reads on.
+        var interrupted: [StatedDigestCheck] = []
+    }
+
+    private static let maximumRunCount = 16_384
+    private static let maximumInterruptedCount = 16
+    /// The bytes before the one reached that a resumed pass reads again and compares.
+    private static let maximumOverlap = Int64(DeliveredBytes.lastByteCount)
+
+    /// In their order, without gaps; empty when nothing is stated.
+    private let ranges: [StatedRange]
+    /// The algorithm that combines; nil without one.
+    private let algorithm: StatedAlgorithm?
+    private let state = Locked(State())
+
+    init(_ ranges: [StatedRange]) {
+        self.ranges = ranges
+        self.algorithm = StatedAlgorithm.allCases.first { algorithm in
+            algorithm.sum != nil && ranges.first?.digests.contains { $0.algorithm == algorithm.rawValue } == true
+        }
+    }
+
+    /// Returns the checks for a pass from an offset: those that the job took up to there, or one that begins.
+    func begin(at byteOffset: Int64) -> [StatedDigestCheck] {
+        let new = self.ranges.first { $0.start == byteOffset }?.makeCheck()
+        return self.state.withLock { state in
+            let isResumed = { (check: StatedDigestCheck) in
+                check.start < byteOffset && (0...Self.maximumOverlap).contains(check.reached - byteOffset)
+            }
+            defer { state.interrupted.removeAll(where: isResumed) }
+            return state.interrupted.filter(isResumed) + [new].compactMap(\.self)
+        }
+    }
+
+    /// Keeps a check of a pass that ended early; forgets the oldest one when there are too many.
+    func keep(_ check: StatedDigestCheck) {
+        self.state.withLock { state in
+            if state.interrupted.count == Self.maximumInterruptedCount { state.interrupted.removeFirst() }
+            state.interrupted.append(check)
+        }
+    }
+
+    /// Adds bytes that a reader is about to deliver, and compares the digests of which they are the last bytes.
+    ///
+    /// - Parameters:
+    ///   - checks: The checks of the reader's pass; those that end are removed.
+    ///   - proven: The end of the bytes from the first one on that the reader's pass has proven, and the last proof.
+    /// - Returns: The proof of the whole object once all of it was read; nil in it when the digest of a part could not
+    ///   be compared, because of the order in which it was read.
+    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    func pass(
+        _ bytes: UnsafeRawBufferPointer, at byteOffset: Int64, _ checks: inout [StatedDigestCheck],
+        _ proven: inout (end: Int64, by: String?)
+    ) throws(BlobError) -> String?? {
+        var (rest, start, outcome) = (bytes[...], byteOffset, String??.none)
+        while !rest.isEmpty {
+            let index = self.ranges.partitioningIndex { $0.end.map { start < $0 } ?? true }
+            let range = index < self.ranges.count ? self.ranges[index] : nil
+            let piece = rest.prefix(range?.end.map { Int(clamping: $0 - start) } ?? rest.count)
+            let end = start + Int64(piece.count)
+            if let range, range.start == start, !checks.contains(where: { $0.isOf(range) }) {
+                checks += [range.makeCheck()].compactMap(\.self)
+            }
+            for index in checks.indices {
+                checks[index].append(UnsafeRawBufferPointer(rebasing: piece), at: start)
+            }
+            var proof: String?
+            let sum = checks.first { $0.start == range?.start && $0.reached == end && $0.algorithm == self.algorithm }?
+                .sum
+            for var check in checks where check.reached == check.end {
+                let compared = try check.finish()
+                if let range, check.isOf(range) { proof = compared }
+                if check.start <= proven.end { proven = (max(proven.end, end), compared) }
+            }
+            checks.removeAll { $0.reached == $0.end }
+            if let range, range.end != nil, let run = self.add(piece, at: start, of: range, prefix: sum) {
+                outcome = try self.finish(index, run, proof) ?? outcome
+            }
+            (rest, start) = (rest.dropFirst(piece.count), end)
+        }
+        return outcome
+    }
+
+    /// Notes that a stated range was read, and compares its checksum if no pass has compared its digest.
+    private func finish(_ index: Int, _ run: Run, _ proof: String?) throws(BlobError) -> String?? {
+        var (proof, range) = (proof, self.ranges[index])
+        if proof == nil, let sum = run.sum, let algorithm {
+            range.digests.removeAll { $0.algorithm != algorithm.rawValue }
+            var check = range.makeCheck()
+            proof = try check?.finish(sum)
+        }
+        return self.state.withLock { state in
+            state.isProven[index] = proof != nil
+            guard state.isProven.count == self.ranges.count else { return nil }
+            defer { state.isProven = [:] }
+            return .some(state.isProven.values.contains(false) ? nil : proof)
+        }
+    }
+
+    /// Adds bytes to the runs; returns the one that is all of the stated range, and forgets it.
+    ///
+    /// - Parameter prefix: The checksum of all bytes from the start of the stated range, if it is known.
+    private func add(
+        _ bytes: Slice<UnsafeRawBufferPointer>, at byteOffset: Int64, of range: StatedRange, prefix: CyclicSum?
+    ) -> Run? {
+        let end = byteOffset + Int64(bytes.count)
+        return self.state.withLock { state in
+            let first = state.runs.partitioningIndex { $0.range.upperBound > range.start }
+            let isPrefix = first < state.runs.count && state.runs[first].range.lowerBound == range.start
+            let next = isPrefix ? first + 1 : first
+            if let prefix, next == state.runs.count || state.runs[next].range.lowerBound >= end,
+                !isPrefix || state.runs[first].range.upperBound <= end
+            {
+                state.runs.replaceSubrange(first..<next, with: [Run(range: range.start..<end, sum: prefix)])
+                Self.join(&state.runs, first, in: range)
+            } else {
+                var start = byteOffset
+                while start < end {
+                    let index = state.runs.partitioningIndex { $0.range.upperBound > start }
+                    let known = index < state.runs.count ? state.runs[index].range : nil
+                    if let known, known.contains(start) {
+                        start = known.upperBound
+                        continue
+                    }
+                    let stop = min(end, known?.lowerBound ?? end)
+                    guard state.runs.count < Self.maximumRunCount else { break }
+                    var sum = self.algorithm?.sum
+                    let new = bytes.dropFirst(Int(start - byteOffset)).prefix(Int(stop - start))
+                    sum?.update(UnsafeRawBufferPointer(rebasing: new))
+                    state.runs.insert(Run(range: start..<stop, sum: sum), at: index)
+                    Self.join(&state.runs, index, in: range)
+                    start = stop
+                }
+            }
+            guard first < state.runs.count, state.runs[first].range.lowerBound == range.start,
+                state.runs[first].range.upperBound == range.end
+            else { return nil }
+            return state.runs.remove(at: first)
+        }
+    }
+
+    /// Makes one run of the one at an index and those that adjoin it.
+    private static func join(_ runs: inout [Run], _ index: Int, in range: StatedRange) {
+        for index in [index, index - 1] where runs.indices.contains(index) && runs.indices.contains(index + 1) {
+            let next = runs[index + 1]
+            guard runs[index].range.upperBound == next.range.lowerBound, runs[index].range.lowerBound >= range.start,
+                next.range.upperBound <= range.end ?? .max
+            else { continue }
+            runs[index].range = runs[index].range.lowerBound..<next.range.upperBound
+            if let sum = next.sum { runs[index].sum?.append(sum, byteCount: Int64(next.range.count)) }
+            runs.remove(at: index + 1)
+        }
+    }
+}
+
+/// The coverages of an object by the jobs that read it, the one that was begun last at the end.
+final class DigestCoverages: Sendable {
+    private static let maximumCount = 16
+
+    private struct Entry {
+        let job: BlobCancellation
+        let object: BlobInfo
+        let coverage: DigestCoverage
+    }
+
+    private let entries = Locked<[Entry]>([])
+
+    /// Returns the coverage of a job, or a new one; forgets the one that was asked for the longest ago when there are too
+    /// many.
+    func coverage(of facts: RemoteFacts, in context: BlobContext) -> DigestCoverage {
+        let job = context.cancellation.root
+        return self.entries.withLock { entries in
+            let index = entries.firstIndex { $0.job === job && $0.object == facts.info }
+            let entry =
+                index.map { entries.remove(at: $0) }
+                ?? Entry(job: job, object: facts.info, coverage: DigestCoverage(facts.statedRanges))
+            if entries.count == Self.maximumCount { entries.removeFirst() }
+            entries.append(entry)
+            return entry.coverage
+        }
+    }
+}

@@ -1,0 +1,19 @@
+package import BlobCore
+
+/// Bytes of an object with digests that its server states of them: all bytes, or a part.
+package struct StatedRange: Sendable, Equatable {
+    /// The offset of the first byte.
+    package let start: Int64
+
+    /// The offset after the last byte; nil is the end of an object of unknown length.
+    package let end: Int64?
+
+    package internal(set) var digests: [BlobStatedDigest]
+
+    package init(_ start: Int64, _ end: Int64?, _ digests: [BlobStatedDigest]) {
+        (self.start, self.end, self.digests) = (start, end, digests)
+    }
+
+    /// Starts the comparison of the bytes; nil when none of the digests can be computed.
+    func makeCheck() -> StatedDigestCheck? { StatedDigestCheck(self.digests, from: self.start, to: self.end) }
+}
