@@ -32,6 +32,8 @@ enum Verbosity {
     }
 
     private static let state = Locked(State())
+    /// True when the bytes of a server had the right digest since that was last asked.
+    private static let hasProof = Locked(false)
 
     static func set(_ options: VerbosityOptions) {
         self.state.withLock { ($0.isQuiet, $0.isVerbose) = (options.quiet, options.verbose) }
@@ -46,13 +48,25 @@ enum Verbosity {
     static func note(_ event: BlobEvent) {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
-            let outcome = event.check.map { "have the right \($0)" } ?? "are not verified: the server states no digest"
+            if event.check != nil { _ = self.hasProof.exchange(true) }
+            let lack = "are not verified: the server states no digest that can be compared"
+            let outcome = event.check.map { "have the right \($0)" } ?? lack
             return ProgressLine.printNotice("blob: \(event.value) bytes of \(layer) \(outcome).\n")
         }
         guard event.kind == .helperStarted, self.state.withLock({ $0.confinements.insert(event.value).inserted })
         else { return }
         let confinement = ArchiveFormat.helperConfinement(missing: event.value)
         ProgressLine.printNotice("blob: the helper process is \(confinement).\n")
+    }
+
+    /// Prints with `-v` that the bytes of a part were not compared with the digest of the whole, unless the parts that
+    /// were read since the last call are the whole.
+    static func notePart(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        guard self.isVerbose, !self.hasProof.exchange(false),
+            let digest = try source.info(context).digests.first
+        else { return }
+        ProgressLine.printNotice(
+            "blob: the part is not verified: the \(digest.algorithm) (\(digest.origin)) is of all bytes.\n")
     }
 
     static var isQuiet: Bool { self.state.withLock { $0.isQuiet } }

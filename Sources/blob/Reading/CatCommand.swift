@@ -158,6 +158,7 @@ private struct Cat {
         for (source, validator) in zip(sources, validators) {
             let start = try ByteOffset.start(self.offset, in: source, self.context)
             try self.copier.copy(source, at: start, upTo: self.length, matching: validator)
+            if isPart { try Verbosity.notePart(of: source, self.context) }
         }
     }
 
@@ -237,6 +238,7 @@ private struct Cat {
                 source, at: range.lowerBound, upTo: Int64(range.count), isWhole: true, matching: validator)
         }
         if let failure { throw failure }
+        try Verbosity.notePart(of: source, self.context)
     }
 
     /// True for a list that can be read at once; one that is still being written is read as it comes.

@@ -27,6 +27,25 @@ import Testing
             prints: bytes + bytes)
     }
 
+    /// With `-v`, parts that are all bytes are verified, and others are said not to be.
+    @Test func whatWasVerifiedIsSaid() throws {
+        let server = try ObjectServer(Array("123456789".utf8))
+        server.object.lines = ["x-amz-checksum-crc32: y/Q5Jg=="]
+        func text(_ ranges: String) throws -> String {
+            let launch = Launch("cat", "-v", server.url, "--ranges", "-")
+            return try launch.run(input: Array(ranges.utf8)).errorText
+        }
+        let proof = "9 bytes of http have the right CRC-32 (x-amz-checksum-crc32)."
+        let lack = "the part is not verified: the crc32 (x-amz-checksum-crc32) is of all bytes."
+        #expect(try text("4 5\n0 4\n") == "blob: \(proof)\n")
+        #expect(try text("4 5\n") == "blob: \(lack)\n")
+        #expect(try Launch("cat", "-v", server.url).run().errorText == "blob: \(proof)\n")
+        let part = try Launch("cat", "-v", server.url, "--offset", "1").run()
+        #expect(part.errorText == "blob: \(lack)\n")
+        server.object.lines = ["x-amz-checksum-crc32: y/Q5Jw=="]
+        #expect(try text("4 5\n0 4\n").hasPrefix("blob: checksumMismatch: "))
+    }
+
     /// The head of each answer to a range, of which 262,144 bytes of 300,000 come.
     @Test(arguments: [
         "200 OK\r\nContent-Range: bytes 0-262143/300000", "206 P", "206 P\r\nContent-Type: multipart/byteranges",
