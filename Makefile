@@ -301,6 +301,7 @@ benchmark: release
 	Benchmarks/early_answers.py $(BLOB)
 	Benchmarks/receiver.py $(BLOB)
 	Benchmarks/verification.py $(BLOB)
+	Benchmarks/stated_digests.py $(BLOB)
 	Benchmarks/pictures.py $(BENCHMARK_PICTURES) Benchmarks/README.md
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
