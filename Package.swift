@@ -163,7 +163,7 @@ let package = Package(
         module("BlobExtraction", "BlobCore", "BlobPlatform", "CPlatform"),
         // Shared by the commands.
         module("BlobCommandLine", "BlobCore", "BlobPlatform"),
-        module("BlobReceiving", "BlobCore", "BlobPlatform", "CryptoDigest"),
+        module("BlobReceiving", "BlobCore", "BlobPlatform", "BlobTransfer", "CryptoDigest"),
 
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
@@ -172,7 +172,7 @@ let package = Package(
             "HelperExchange", crypto(), crypto("CryptoExtras")),
         plugin("CryptoDigest", crypto()),
         plugin("HTTPSource", "BlobTransfer"),
-        plugin("S3Source", "BlobTransfer", "CryptoDigest"),
+        plugin("S3Source", "BlobDeflate", "BlobTransfer", "CryptoDigest"),
         plugin(
             "AssetLibrarySource", "BlobHelper", "BlobIndex", "BlobStreams", "CPlatform", "CryptoDigest",
             "HelperExchange", grdb(), grdb("GRDBSQLite")),
@@ -259,7 +259,8 @@ let package = Package(
             "FileSource", "HTTPTestSupport"),
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CHeaders", "CZlib"),
         tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
-        tests("BlobReceivingTests", "BlobStreams", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
+        tests(
+            "BlobReceivingTests", "BlobStreams", "BlobTestSupport", "BlobReceiving", "BlobTransfer", "CryptoDigest"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting", "BlobTestSupport"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobPlatform", "BlobTestSupport", "CThreadLimit"),
@@ -287,7 +288,8 @@ let package = Package(
             "MultipartFormData", "MultipartURLRequest"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
         tests(
-            "S3SourceTests", exclude: ["Fixtures"], "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
+            "S3SourceTests", exclude: ["Fixtures"], "BlobDeflate", "BlobTestSupport", "BlobTransfer",
+            "BlobStreamsStandard",
             "BlobStreamsTesting", "HTTPTestSupport", "S3Source", "Upload", "blob"),
     ] + fuzzing,
     swiftLanguageModes: [.v6]

@@ -122,6 +122,12 @@ package struct ReceivedPart: Codable, Equatable, Sendable {
         case byteCount = "byte_count"
     }
 
+    /// The field that states the digest (RFC 9530); none before it is known.
+    var digestFields: [RequestAnswer.Field] {
+        guard let digest = Data(hexadecimal: self.sha256.utf8), !digest.isEmpty else { return [] }
+        return [("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):")]
+    }
+
     /// The line of JSON, without its line end.
     package var line: String {
         let encoder = JSONEncoder()

@@ -18,6 +18,7 @@ package final class RequestReceiver: BodyReceiver {
     private var open: OpenPart?
     private var finished: [OpenPart] = []
     private var byteCount: Int64 = 0
+    private var check: ContentCheck
 
     private struct OpenPart {
         var part: ReceivedPart
@@ -28,14 +29,17 @@ package final class RequestReceiver: BodyReceiver {
     /// - Parameters:
     ///   - path: The path of the request, with its query; its last component is the name of a raw body.
     ///   - contentType: The value of `Content-Type`, if it was sent.
+    ///   - fields: The header fields; the digests in them must be those of the body.
     ///   - folder: The folder for files; nil to hash only.
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
     ///   - stored: The files that HEAD requests ask for; a raw body is added when it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
     ///   boundary; ``BlobError/Code/io`` or a similar error when the file cannot be created.
     package init(
-        path: String, contentType: String?, folder: String?, maximumByteCount: Int64?, stored: StoredFiles? = nil
+        path: String, contentType: String?, fields: [RequestAnswer.Field] = [], folder: String?,
+        maximumByteCount: Int64?, stored: StoredFiles? = nil
     ) throws(BlobError) {
+        self.check = ContentCheck(RequestDigests(fields).all)
         (self.path, self.folder, self.stored) = (path, folder, stored)
         self.maximumByteCount = maximumByteCount ?? .max
         self.fileSystem = try folder.map { folder throws(BlobError) in try FileSystem(of: folder) }
@@ -64,6 +68,7 @@ package final class RequestReceiver: BodyReceiver {
         guard self.byteCount <= self.maximumByteCount else {
             throw BlobError(.limitExceeded, "The body has more bytes than the limit of \(self.maximumByteCount).")
         }
+        self.check.update(bytes)
         try BlobError.wrapping {
             guard self.parser != nil else { return try self.add(bytes) }
             try self.parser?.take(bytes) { event in
@@ -77,7 +82,10 @@ package final class RequestReceiver: BodyReceiver {
     }
 
     /// Returns the answer with the parts in order; their files have their names now.
+    ///
+    /// - Throws: A refusal with 400 for a body without the digests that it was announced with.
     package func answer() throws(BlobError) -> RequestAnswer {
+        try self.check.finish()
         if let parser { try parser.finish() } else { try self.end() }
         if self.finished.count > Self.maximumSingleCount { try self.fileSystem?.synchronize() }
         for index in self.finished.indices {

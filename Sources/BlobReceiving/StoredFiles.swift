@@ -40,9 +40,7 @@ package final class StoredFiles: Sendable {
     package func headReceiver(_ path: String) -> any BodyReceiver {
         guard let part = self.find(path) else { return AnsweredRequest(404) }
         let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
-        let digest = Data(hexadecimal: part.sha256.utf8)?.base64EncodedString() ?? ""
-        return AnsweredRequest(
-            200, type + [("Content-Length", String(part.byteCount)), ("Repr-Digest", "sha-256=:\(digest):")])
+        return AnsweredRequest(200, type + [("Content-Length", String(part.byteCount))] + part.digestFields)
     }
 
     /// Returns the status of a regular file; nil for anything else.

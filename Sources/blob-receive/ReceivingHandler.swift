@@ -143,8 +143,8 @@ final class ReceivingHandler: ChannelDuplexHandler {
             return self.refuse(.badRequest, "A request names its Host once.", context)
         }
         self.omitsBody = head.method == .HEAD
-        let resumable = ResumableUploads.request(
-            method: head.method.rawValue, path: head.uri, fields: head.headers.map { ($0.name, $0.value) })
+        let fields = head.headers.map { (name: $0.name, value: $0.value) }
+        let resumable = ResumableUploads.request(method: head.method.rawValue, path: head.uri, fields: fields)
         let asksForFile = resumable == nil && head.method == .HEAD && self.settings.stored != nil
         guard resumable != nil || head.method == .PUT || head.method == .POST || asksForFile else {
             guard head.method == .GET else {
@@ -175,8 +175,8 @@ final class ReceivingHandler: ChannelDuplexHandler {
                 if let receiver = try resumable?.makeReceiver(settings.uploads) { return receiver }
                 if asksForFile, let stored = settings.stored { return stored.headReceiver(path) }
                 return try RequestReceiver(
-                    path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount,
-                    stored: settings.stored)
+                    path: path, contentType: type, fields: fields, folder: settings.folder,
+                    maximumByteCount: settings.maximumByteCount, stored: settings.stored)
             }, then: begun)
     }
 

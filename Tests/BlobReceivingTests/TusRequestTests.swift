@@ -138,7 +138,7 @@ import Testing
             try replaced.take("c")
             #expect(try self.offset(path, in: uploads) == "2")
         }
-        for text in ["md5 AAAA", "sha1", "sha1 !", ""] {
+        for text in ["md4 AAAA", "sha1", "sha1 !", ""] {
             self.sender.expectRefusal(400) {
                 try self.sender.send("PATCH", path, self.patch(2, ["Upload-Checksum": text]), "cd")
             }

@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobTransfer
 
 /// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), which it names by its
 /// interop version.
@@ -10,6 +11,7 @@ package struct DraftRequest: ResumableRequest {
     private let path: String
     private let fields: [String: String]
     private let identifier: String?
+    private let digests: RequestDigests
 
     /// Creates the request; nil for one that is not of this protocol.
     ///
@@ -18,6 +20,7 @@ package struct DraftRequest: ResumableRequest {
         (self.method, self.path) = (method, path)
         // A field that occurs twice has no valid value.
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
+        self.digests = RequestDigests(fields)
         self.identifier = ResumableUploads.identifier(in: path)
         switch method {
         case "HEAD", "GET", "PATCH", "DELETE": guard self.identifier != nil else { return nil }
@@ -54,11 +57,12 @@ package struct DraftRequest: ResumableRequest {
             name: String(decoding: filename ?? name, as: UTF8.self),
             filename: filename.map { String(decoding: $0, as: UTF8.self) }, mediaType: self.fields["content-type"],
             byteCount: byteCount ?? uploads.maximumByteCount, sha256: "")
-        let upload = try uploads.create(
-            UploadRecord(part: part, byteCount == nil ? [.unbounded, .unended] : [.unended]))
+        var record = UploadRecord(part: part, byteCount == nil ? [.unbounded, .unended] : [.unended])
+        record.digests = BlobStatedDigest.fieldValue(self.digests.representation)
+        let upload = try uploads.create(record)
         let receiver = try ResumableReceiver(
-            upload, at: 0, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength), status: 201,
-            [("Location", upload.path), Self.limit(uploads)])
+            upload, at: 0, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength),
+            self.digests.content, status: 201, [("Location", upload.path), Self.limit(uploads)])
         if let version = self.fields["upload-draft-interop-version"], Self.versions.contains(version) {
             let fields = [("Location", upload.path), ("Upload-Draft-Interop-Version", version), Self.limit(uploads)]
             receiver.interimAnswer = RequestAnswer(status: 104, fields: fields)
@@ -86,8 +90,8 @@ package struct DraftRequest: ResumableRequest {
         }
         let byteCount = try self.byteCount(from: offset)
         return try ResumableReceiver(
-            upload, at: offset, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength), status: 204,
-            [Self.limit(uploads)])
+            upload, at: offset, .draft(byteCount: byteCount, isLast: isLast, hasLength: self.hasLength),
+            self.digests.all, status: 204, [Self.limit(uploads)])
     }
 
     private func describe(
@@ -100,6 +104,7 @@ package struct DraftRequest: ResumableRequest {
             ("Upload-Offset", String(facts.arrivedByteCount)), ("Upload-Complete", facts.isWhole ? "?1" : "?0"),
             Self.limit(uploads), ("Cache-Control", "no-store"),
         ]
+        fields += try upload.facts().record.part.digestFields
         if let byteCount = facts.byteCount { fields.append(("Upload-Length", String(byteCount))) }
         return AnsweredRequest(204, fields, parts)
     }

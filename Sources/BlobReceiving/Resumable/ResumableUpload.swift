@@ -1,5 +1,6 @@
 import BlobCore
 import BlobPlatform
+import BlobTransfer
 import CryptoDigest
 
 /// One resumable upload: its bytes so far in a hidden file, and its record beside it.
@@ -68,13 +69,15 @@ final class ResumableUpload: Sendable {
         let file = try UploadFile(creatingAt: Self.path(of: identifier, in: folder))
         var (record, offset) = (record, Int64(0))
         do throws(BlobError) {
-            var hasher = CryptoDigest.sha256.makeHasher()
+            var (hasher, check) = (CryptoDigest.sha256.makeHasher(), record.check)
             for part in parts {
                 try part.file?.read(part.state.withLock { $0.offset }) { bytes throws(BlobError) in
                     hasher.update(bytes)
+                    check.update(bytes)
                     try file.write(bytes, at: &offset)
                 }
             }
+            try check.finish()
             try file.synchronize()
             (record.part.byteCount, record.part.sha256) = (offset, hasher.finalizeHexadecimal())
             try record.store(at: file.path + Self.recordSuffix)
@@ -193,6 +196,8 @@ final class ResumableUpload: Sendable {
     /// Gives the file its name if all bytes have arrived and it has none yet.
     ///
     /// - Returns: The file; nothing if bytes are missing, if it was returned before, and for a part of a final upload.
+    /// - Throws: A refusal with 400, after which the upload is gone, for bytes without the digests that were stated when
+    ///   it was created.
     func completeParts() throws(BlobError) -> [ReceivedPart] {
         try self.state.withLock { state throws(BlobError) in
             guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {
@@ -200,8 +205,17 @@ final class ResumableUpload: Sendable {
             }
             if !state.record.isComplete {
                 try file.synchronize()
-                var hasher = CryptoDigest.sha256.makeHasher()
-                try file.read(state.offset) { hasher.update($0) }
+                var (hasher, check) = (CryptoDigest.sha256.makeHasher(), state.record.check)
+                try file.read(state.offset) { bytes in
+                    hasher.update(bytes)
+                    check.update(bytes)
+                }
+                do throws(BlobError) {
+                    try check.finish()
+                } catch {
+                    self.discard(&state)
+                    throw error
+                }
                 state.record.part.sha256 = hasher.finalizeHexadecimal()
                 // From now on a receiver that finds the record, and not the bytes, knows that they have their name.
                 try state.record.store(at: self.recordPath)
@@ -219,13 +233,17 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
             try self.interrupt(&state)
-            state.isRemoved = true
-            _ = unlink(self.recordPath)
-            self.file?.hide()
+            self.discard(&state)
         }
     }
 
     // MARK: With the lock held
+
+    private func discard(_ state: inout State) {
+        state.isRemoved = true
+        _ = unlink(self.recordPath)
+        self.file?.hide()
+    }
 
     private static func check(_ permit: Permit, _ state: State) throws(BlobError) {
         guard state.permit == permit, !state.isRemoved else {
@@ -371,8 +389,14 @@ struct UploadRecord: Codable, Equatable {
     /// The value of `Upload-Concat` that a final upload was created with.
     var concatenation: String?
 
+    /// The digests that all bytes must have, as in `Repr-Digest`; nil when none were stated.
+    var digests: String?
+
     /// The number of bytes to keep when the receiver is killed while a request with a checksum arrives; nil for all.
     var verifiedByteCount: Int64?
+
+    /// The check of all bytes, from the first one.
+    var check: ContentCheck { ContentCheck(BlobStatedDigest.list("Repr-Digest", [self.digests ?? ""])) }
 
     /// True once all bytes are on the disk and their digest is known.
     var isComplete: Bool { !self.part.sha256.isEmpty }

@@ -1,17 +1,19 @@
 package import BlobCore
 import BlobPlatform
-import CryptoDigest
+import BlobTransfer
 
 /// A request of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions creation,
 /// creation-with-upload, termination, checksum and concatenation.
 package struct TusRequest: ResumableRequest {
     private static let version = RequestRefusal.tusVersion
 
-    private static let digests = [CryptoDigest.sha256, .sha1]
+    /// The algorithms by their names.
+    private static let algorithms = StatedAlgorithm.allCases.filter { $0.makeHasher() != nil }.map(\.rawValue).sorted()
 
     private let method: String
     private let identifier: String
     private let fields: [String: String]
+    private let digests: RequestDigests
 
     package var isWholeBody: Bool { false }
 
@@ -21,6 +23,7 @@ package struct TusRequest: ResumableRequest {
     /// the method of a request that names a version.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
+        self.digests = RequestDigests(fields)
         self.identifier = ResumableUploads.identifier(in: path) ?? ""
         let hasVersion = self.fields["tus-resumable"] != nil
         let override = hasVersion ? self.fields["x-http-method-override"] : nil
@@ -58,7 +61,7 @@ package struct TusRequest: ResumableRequest {
             ("Tus-Version", Self.version),
             ("Tus-Extension", "creation,creation-with-upload,termination,checksum,concatenation"),
             ("Tus-Max-Size", String(uploads.maximumByteCount)),
-            ("Tus-Checksum-Algorithm", Self.digests.map(\.name).joined(separator: ",")),
+            ("Tus-Checksum-Algorithm", Self.algorithms.joined(separator: ",")),
             DraftRequest.limit(uploads),
         ]
     }
@@ -73,9 +76,12 @@ package struct TusRequest: ResumableRequest {
         let part = try self.part(byteCount: byteCount)
         let hasBody = self.number("content-length") ?? 0 > 0 || self.fields["transfer-encoding"] != nil
         if hasBody { try self.checkContentType() }
-        let checksum = hasBody ? try self.checksum : nil
-        let upload = try uploads.create(UploadRecord(part: part, concatenation == nil ? [] : [.partial]))
-        return try self.receiver(upload, at: 0, checksum, status: 201, [("Location", upload.path)])
+        let checksum = hasBody ? try self.checksum : []
+        var record = UploadRecord(part: part, concatenation == nil ? [] : [.partial])
+        record.digests = BlobStatedDigest.fieldValue(self.digests.representation)
+        let upload = try uploads.create(record)
+        return try self.receiver(
+            upload, at: 0, self.digests.content + checksum, status: 201, [("Location", upload.path)])
     }
 
     /// Creates a final upload.
@@ -105,6 +111,7 @@ package struct TusRequest: ResumableRequest {
         guard !parts.isEmpty else { throw RequestRefusal.error(400, "The final upload has no parts.") }
         var record = UploadRecord(part: try self.part(byteCount: byteCount))
         record.concatenation = value
+        record.digests = BlobStatedDigest.fieldValue(self.digests.representation)
         let upload = try uploads.concatenate(
             parts, as: record, words: parts.map(\.identifier) + [self.fields["upload-metadata"] ?? ""])
         return Self.answered(201, [("Location", upload.path)], try upload.completeParts())
@@ -154,7 +161,8 @@ package struct TusRequest: ResumableRequest {
                 ("Upload-Offset", String(facts.arrivedByteCount)),
                 facts.byteCount.map { ("Upload-Length", String($0)) } ?? ("Upload-Defer-Length", "1"),
                 ("Cache-Control", "no-store"),
-            ] + [concatenation.map { ("Upload-Concat", $0) }].compactMap(\.self), parts)
+            ] + [concatenation.map { ("Upload-Concat", $0) }].compactMap(\.self)
+                + (try upload.facts().record.part.digestFields), parts)
     }
 
     private func append(to upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
@@ -166,15 +174,15 @@ package struct TusRequest: ResumableRequest {
         guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {
             throw RequestRefusal.error(413, "The upload has only \(byteCount) bytes.")
         }
-        return try self.receiver(upload, at: offset, self.checksum, status: 204)
+        return try self.receiver(upload, at: offset, self.digests.all + self.checksum, status: 204)
     }
 
     private func receiver(
-        _ upload: ResumableUpload, at offset: Int64, _ checksum: UploadChecksum?, status: Int,
+        _ upload: ResumableUpload, at offset: Int64, _ digests: [BlobStatedDigest], status: Int,
         _ fields: [RequestAnswer.Field] = []
     ) throws(BlobError) -> ResumableReceiver {
         try ResumableReceiver(
-            upload, at: offset, .tus(checksum: checksum), status: status, [("Tus-Resumable", Self.version)] + fields)
+            upload, at: offset, .tus, digests, status: status, [("Tus-Resumable", Self.version)] + fields)
     }
 
     private func checkContentType() throws(BlobError) {
@@ -183,14 +191,18 @@ package struct TusRequest: ResumableRequest {
         }
     }
 
-    private var checksum: UploadChecksum? {
+    private var checksum: [BlobStatedDigest] {
         get throws(BlobError) {
-            guard let text = self.fields["upload-checksum"] else { return nil }
+            guard let text = self.fields["upload-checksum"] else { return [] }
             let words = text.split(separator: " ")
-            guard words.count == 2, let digest = Self.digests.first(where: { $0.name == words[0] }),
-                let expected = Data(base64Encoded: String(words[1]))
-            else { throw RequestRefusal.error(400, "The Upload-Checksum is of sha256 or sha1, in base64.") }
-            return UploadChecksum(hasher: digest.makeHasher(), expected: Array(expected))
+            guard words.count == 2, Self.algorithms.contains(String(words[0])),
+                let algorithm = StatedAlgorithm(rawValue: String(words[0])),
+                Data(base64Encoded: String(words[1])) != nil
+            else {
+                let names = Self.algorithms.joined(separator: ", ")
+                throw RequestRefusal.error(400, "The Upload-Checksum is one of \(names), and a value in base64.")
+            }
+            return [BlobStatedDigest(algorithm, base64: String(words[1]), "Upload-Checksum")]
         }
     }
 
