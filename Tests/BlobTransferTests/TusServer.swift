@@ -49,6 +49,8 @@ final class TusServer: Sendable {
             connection.receiveBody(0)
             let head = String(decoding: connection.received.prefix(4096), as: UTF8.self)
             let method = String(head.prefix { $0 != " " })
+            // Asked for the extensions: it has none, whatever the fault.
+            if method == "OPTIONS" { return connection.send("HTTP/1.1 204 No\r\nTus-Version: 1.0.0\r\n\r\n") }
             let number = state.withLock { state in
                 state.requests.append(method)
                 return state.requests.count - 1

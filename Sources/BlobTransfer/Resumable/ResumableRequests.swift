@@ -21,6 +21,8 @@ struct ResumableOffset: Sendable {
     let offset: Int64
     /// True once the server needs no further request.
     let isComplete: Bool
+    /// The digests of the whole content that the server states once it is complete.
+    var digests: [BlobStatedDigest] = []
 }
 
 /// The requests of resumable uploads, and the checks of their answers.
@@ -28,6 +30,9 @@ struct ResumableRequests: Sendable {
     /// The interop versions of the draft that are tried. Between drafts 4 and 11, they differ in nothing that is used
     /// here.
     private static let versions = ["8", "6"]
+
+    /// The algorithms of checksums of pieces, the fastest good one first.
+    private static let algorithms = [StatedAlgorithm.sha256, .sha512, .sha1, .md5]
 
     private static let versionName = "Upload-Draft-Interop-Version"
 
@@ -96,13 +101,36 @@ struct ResumableRequests: Sendable {
     }
 
     /// Makes an upload of parts, in their order, by tus, and returns its URL.
-    func join(_ parts: [String], _ metadata: ResumableMetadata) async throws(BlobError) -> String {
-        try await self.create([("Upload-Concat", "final;" + parts.joined(separator: " ")), Self.field(metadata)])
+    func join(
+        _ parts: [String], _ metadata: ResumableMetadata
+    ) async throws(BlobError) -> (location: String, digests: [BlobStatedDigest]) {
+        let response = try await self.send(
+            .post, self.base.url, [("Upload-Concat", "final;" + parts.joined(separator: " ")), Self.field(metadata)])
+        return (try self.location(in: response), response.storedDigests())
+    }
+
+    /// Asks for the algorithm of checksums that the server compares, by tus.
+    ///
+    /// - Returns: The best of them; nil for a server that has none.
+    func checksumAlgorithm() async throws(BlobError) -> StatedAlgorithm? {
+        guard self.wire == .tus else { return nil }
+        do throws(BlobError) {
+            let response = try await self.send(.head, self.base.url, otherMethod: "OPTIONS")
+            func words(_ name: String) -> Set<String> {
+                Set((response.value(of: name) ?? "").split(separator: ",").map { $0.filter { $0 != " " } })
+            }
+            guard words("tus-extension").contains("checksum") else { return nil }
+            let names = words("tus-checksum-algorithm")
+            return Self.algorithms.first { names.contains($0.rawValue) && $0.makeHasher() != nil }
+        } catch {
+            guard error.cause is BlobUploadRefusal, !error.isTransient else { throw error }
+            return nil
+        }
     }
 
     /// Removes an upload from the server.
     func remove(_ location: String) async throws(BlobError) {
-        _ = try await self.send(.head, location, isRemoval: true)
+        _ = try await self.send(.head, location, otherMethod: "DELETE")
     }
 
     /// Asks for the state of an upload.
@@ -116,43 +144,56 @@ struct ResumableRequests: Sendable {
         guard response.value(of: "upload-length").map({ Int64($0) == byteCount }) ?? true else {
             throw self.failure("The upload on the server does not have the \(byteCount) bytes of the source.")
         }
-        guard self.wire == .draft else { return ResumableOffset(offset: offset, isComplete: offset == byteCount) }
+        guard self.wire == .draft else { return Self.state(offset, offset == byteCount, response) }
         let isComplete = response.value(of: "upload-complete") == "?1"
         guard !isComplete || offset == byteCount else {
             throw self.failure("The server completed the upload after \(offset) of \(byteCount) bytes.")
         }
-        return ResumableOffset(offset: offset, isComplete: isComplete)
+        return Self.state(offset, isComplete, response)
     }
 
-    /// Sends the rest of an upload, from `offset` on.
+    private static func state(_ offset: Int64, _ isComplete: Bool, _ response: BlobUploadResponse) -> ResumableOffset {
+        ResumableOffset(
+            offset: offset, isComplete: isComplete, digests: isComplete ? response.storedDigests() : [])
+    }
+
+    /// Sends the rest of an upload, from `offset` on, or the next piece of it.
+    ///
+    /// - Parameter checksum: The digest of the piece, which the server compares; nil to send none.
     func append(
         _ source: any BlobInputStreamDataSource, from offset: Int64, _ byteCount: Int64,
-        matching validator: BlobValidator, to location: String, _ version: String?,
+        matching validator: BlobValidator, _ checksum: BlobStatedDigest?, to location: String, _ version: String?,
         onProgress: @escaping @Sendable (Int64) -> Void
     ) async throws(BlobError) -> ResumableOffset {
         let isDraft = self.wire == .draft
         // Nothing is missing of an upload by tus without bytes.
         guard byteCount > 0 || isDraft else { return ResumableOffset(offset: 0, isComplete: true) }
         let type = isDraft ? "application/partial-upload" : "application/offset+octet-stream"
-        let fields = [("Upload-Offset", String(offset)), ("Content-Type", type)] + (isDraft ? [Self.isLast(true)] : [])
+        var fields = [("Upload-Offset", String(offset)), ("Content-Type", type)] + (isDraft ? [Self.isLast(true)] : [])
+        if let checksum {
+            fields.append(("Upload-Checksum", "\(checksum.algorithm) \(Data(checksum.value).base64EncodedString())"))
+        }
         let response = try await self.send(
             .patch, location, fields, version: version, body: source, matching: validator, onProgress: onProgress)
         guard !isDraft else {
             // A success means the whole upload, unless the server says otherwise.
             guard response.value(of: "upload-complete") == "?0" else {
-                return ResumableOffset(offset: byteCount, isComplete: true)
+                return Self.state(byteCount, true, response)
             }
             throw self.failure("The server has all \(byteCount) bytes, and does not complete the upload.")
         }
         let end = try self.offset(in: response, byteCount)
         // Asking again would not help, and never end.
         guard end > offset else { throw self.failure("The server accepted bytes and took none, at \(offset).") }
-        return ResumableOffset(offset: end, isComplete: end == byteCount)
+        return Self.state(end, end == byteCount, response)
     }
 
     /// Makes a request that creates an upload, and returns the URL that the answer names.
     private func create(_ fields: [(String, String)], _ version: String? = nil) async throws(BlobError) -> String {
-        let response = try await self.send(.post, self.base.url, fields, version: version)
+        try self.location(in: await self.send(.post, self.base.url, fields, version: version))
+    }
+
+    private func location(in response: BlobUploadResponse) throws(BlobError) -> String {
         guard let location = response.head.location, !location.isEmpty,
             let url = try? TransferURL(response.url).resolving(location)
         else { throw self.failure("The server answered a creation without the URL of the upload.") }
@@ -166,10 +207,10 @@ struct ResumableRequests: Sendable {
     private func send(
         _ method: BlobUploadRequest.Method, _ url: String, _ fields: [(String, String)] = [], version: String? = nil,
         body source: any BlobInputStreamDataSource = MemorySource([]), matching validator: BlobValidator? = nil,
-        isRemoval: Bool = false, onProgress: (@Sendable (Int64) -> Void)? = nil
+        otherMethod: String? = nil, onProgress: (@Sendable (Int64) -> Void)? = nil
     ) async throws(BlobError) -> BlobUploadResponse {
         var request = self.base
-        (request.method, request.url, request.isRemoval) = (method, url, isRemoval)
+        (request.method, request.url, request.otherMethod) = (method, url, otherMethod)
         request.fields.removeAll { $0.name.lowercased() == "content-type" }
         if self.wire == .tus { request.fields.append(BlobHTTPField("Tus-Resumable", "1.0.0")) }
         if let version { request.fields.append(BlobHTTPField(Self.versionName, version)) }

@@ -11,8 +11,11 @@ import BlobPlatform
 /// ```
 ///
 /// With a state file, another process continues where this one was killed. The content is compared by its validator: a
-/// weak one, such as size and times of a file, identifies it in all likelihood only. Bytes are protected by the
-/// connection alone: no checksum of the protocol is sent.
+/// weak one, such as size and times of a file, identifies it in all likelihood only.
+///
+/// To a server of tus that compares checksums, a source with random access is sent in pieces of at most 16 MiB, each
+/// read twice: once for the checksum that is sent with it. Where the server states a digest of the whole in the end, and
+/// not all pieces were compared, the source is read once more, and compared with it.
 public struct ResumableUploader: Sendable {
     /// The statuses of uploads that the server has not, or no longer.
     private static let missingStatuses: Set = [404, 410]
@@ -48,6 +51,9 @@ public struct ResumableUploader: Sendable {
     /// Called with each error after which the upload continues, by any thread.
     public var onRecovery: (@Sendable (BlobError) -> Void)?
 
+    /// Called in the end with what was compared, such as `SHA-256`; nil if the server compared and stated nothing.
+    package var onCheck: (@Sendable (String?) -> Void)?
+
     /// Called as ``onRecovery`` is.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
@@ -66,7 +72,8 @@ public struct ResumableUploader: Sendable {
     ///   - source: A repeatable source with a validator and a known length.
     ///   - context: The context; its idle limit applies to each request.
     /// - Throws: ``BlobError/Code/unsupported`` for another source, ``BlobError/Code/changed`` when its content changes
-    ///   before the end, ``BlobError/Code/unavailable`` while another uploader uses the state file, and the errors of
+    ///   before the end, ``BlobError/Code/checksumMismatch`` when the server has other bytes,
+    ///   ``BlobError/Code/unavailable`` while another uploader uses the state file, and the errors of
     ///   ``BlobUploader/upload(_:with:matching:context:)``, which leave the state.
     public func upload(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
@@ -104,9 +111,7 @@ public struct ResumableUploader: Sendable {
                 }
             }
             do throws(BlobError) {
-                let location = try await upload.finish(current, isNew: isNew)
-                self.stateFile?.remove()
-                return location
+                return try await upload.finish(current, isNew: isNew)
             } catch {
                 let status = (error.cause as? BlobUploadRefusal)?.response.status ?? 0
                 guard Self.missingStatuses.contains(status), !hasBegunAnew else { throw error }
@@ -180,6 +185,7 @@ struct ResumableUpload: Sendable {
     private let ranges: [Range<Int64>]
     /// The number of bytes of each part that were sent.
     private let progress: Locked<[Int64]>
+    private let checks = Locked(PieceChecks())
 
     init(_ uploader: ResumableUploader, _ content: ResumableContent, _ context: BlobContext) throws(BlobError) {
         (self.uploader, self.content, self.context) = (uploader, content, context.makeChild())
@@ -235,50 +241,93 @@ struct ResumableUpload: Sendable {
     /// - Parameter isNew: True when the server has nothing.
     func finish(_ state: UploadState, isNew: Bool) async throws(BlobError) -> String {
         guard let parts = state.parts else {
-            try await self.send(0, to: state.location, state.version, isNew: isNew)
+            let digests = try await self.send(0, to: state.location, state.version, isNew: isNew)
+            // It is complete, and would be if its bytes were wrong.
+            self.uploader.stateFile?.remove()
+            try await self.check(digests)
             return state.location
         }
         _ = try await concurrently(parts.count, atOnce: parts.count, onFailure: self.context.cancellation.cancel) {
             (number) async throws(BlobError) in
             try await self.send(number, to: parts[number], nil, isNew: isNew)
         }
-        let location = try await self.uploader.repeating(self.context) { (_) async throws(BlobError) in
+        let (location, digests) = try await self.uploader.repeating(self.context) { (_) async throws(BlobError) in
             try await self.requests.join(parts, self.metadata)
         }
         // Before the parts: without them, the same state would begin anew.
         self.uploader.stateFile?.remove()
         for part in parts { try? await self.requests.remove(part) }
+        try await self.check(digests)
         return location
     }
 
-    /// Sends the rest of a part.
+    /// Compares the source with the digests that the server states of the whole, unless the server has compared each
+    /// piece of it.
+    ///
+    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    private func check(_ stated: [BlobStatedDigest]) async throws(BlobError) {
+        if let algorithm = self.checks.withLock({ $0.isWhole ? $0.algorithm ?? nil : nil }) {
+            self.uploader.onCheck?("\(algorithm.title) of each piece")
+            return
+        }
+        let (content, context) = (self.content, self.context.blocking)
+        let url = printableURL(self.uploader.request.url)
+        let compared = try await BlockingPool.reads.value { () throws(BlobError) -> String? in
+            guard var check = StatedDigestCheck(stated) else { return nil }
+            try content.source.forEachPiece(matching: content.validator, context) { bytes in
+                check.append(bytes, at: check.reached)
+            }
+            do throws(BlobError) {
+                return try check.finish()
+            } catch {
+                throw BlobError(error.code, error.message, operation: "write", locator: url, isTransient: false)
+            }
+        }
+        self.uploader.onCheck?(compared)
+    }
+
+    /// Sends the rest of a part, and returns the digests that the server states of it.
     private func send(
         _ number: Int, to location: String, _ version: String?, isNew: Bool
-    ) async throws(BlobError) {
+    ) async throws(BlobError) -> [BlobStatedDigest] {
         let range = self.ranges[number]
         let byteCount = Int64(range.count)
-        var (isNew, known) = (isNew, Int64(-1))
-        try await self.uploader.repeating(self.context) { (failures) async throws(BlobError) in
+        var (isNew, known, piece) = (isNew, Int64(-1), PieceLength())
+        return try await self.uploader.repeating(self.context) { (failures) async throws(BlobError) in
+            var state =
+                isNew
+                ? ResumableOffset(offset: 0, isComplete: false)
+                : try await self.requests.offset(of: location, byteCount, version)
+            isNew = false
             while true {
-                let state =
-                    isNew
-                    ? ResumableOffset(offset: 0, isComplete: false)
-                    : try await self.requests.offset(of: location, byteCount, version)
-                isNew = false
+                // Bytes of an earlier run, or of a piece that did not end.
+                if ![max(known, 0), piece.end].contains(state.offset) { self.checks.withLock { $0.isWhole = false } }
                 if state.offset > known { failures.end() }
                 known = max(known, state.offset)
-                if state.isComplete { return }
-                let end = try await self.append(range, from: state.offset, number, to: location, version)
-                if end.isComplete { return }
+                if state.isComplete { return state.digests }
+                state = try await self.append(range, from: state.offset, number, &piece, to: location, version)
             }
         }
     }
 
+    /// Returns the algorithm of the checksums of pieces; nil to send none.
+    private func checksumAlgorithm() async throws(BlobError) -> StatedAlgorithm? {
+        // Each piece of another source would be read from its start.
+        guard self.content.info.isRandomAccess else { return nil }
+        if let known = self.checks.withLock({ $0.algorithm }) { return known }
+        let algorithm = try await self.requests.checksumAlgorithm()
+        self.checks.withLock { $0.algorithm = .some(algorithm) }
+        return algorithm
+    }
+
     private func append(
-        _ range: Range<Int64>, from offset: Int64, _ number: Int, to location: String, _ version: String?
+        _ range: Range<Int64>, from offset: Int64, _ number: Int, _ piece: inout PieceLength, to location: String,
+        _ version: String?
     ) async throws(BlobError) -> ResumableOffset {
         let (content, context) = (self.content, self.context)
         let start = range.lowerBound + offset
+        let algorithm = try await self.checksumAlgorithm()
+        let end = algorithm == nil ? range.upperBound : min(start + piece.byteCount, range.upperBound)
         let isSame = try await BlockingPool.openings.value { () throws(BlobError) in
             try content.source.info(context).validator == content.validator
         }
@@ -288,17 +337,20 @@ struct ResumableUpload: Sendable {
                 locator: content.source.locator?.description, byteOffset: start)
         }
         // The validator from the beginning of the upload: content that changes before it is opened does not match.
-        let isLast = range.upperBound == content.byteCount
+        let isLast = end == content.byteCount
         let isWhole = start == 0 && isLast
-        let recipe = "slice-\(start)-\(isLast ? "end" : String(range.upperBound))"
+        let recipe = "slice-\(start)-\(isLast ? "end" : String(end))"
         let validator = isWhole ? content.validator : BlobValidator.combined(recipe, [content.validator])
         let rest: any BlobInputStreamDataSource =
             isWhole
             ? content.source
-            : isLast ? content.source.slice(start...) : content.source.slice(start..<range.upperBound)
+            : isLast ? content.source.slice(start...) : content.source.slice(start..<end)
+        var checksum: BlobStatedDigest?
+        if let algorithm { checksum = try await self.checksum(algorithm, of: rest, matching: validator) }
         let onProgress = self.uploader.request.onProgress
-        return try await self.requests.append(
-            rest, from: offset, Int64(range.count), matching: validator, to: location, version
+        piece.begin(offset..<(end - range.lowerBound))
+        let state = try await self.requests.append(
+            rest, from: offset, Int64(range.count), matching: validator, checksum, to: location, version
         ) { [progress] sent in
             let sum = progress.withLock { progress in
                 progress[number] = offset + sent
@@ -306,5 +358,53 @@ struct ResumableUpload: Sendable {
             }
             onProgress?(sum, content.byteCount)
         }
+        piece.succeed()
+        return state
+    }
+
+    private func checksum(
+        _ algorithm: StatedAlgorithm, of piece: any BlobInputStreamDataSource, matching validator: BlobValidator
+    ) async throws(BlobError) -> BlobStatedDigest? {
+        let context = self.context.blocking
+        return try await BlockingPool.reads.value { () throws(BlobError) -> BlobStatedDigest? in
+            guard var hasher = algorithm.makeHasher() else { return nil }
+            try piece.forEachPiece(matching: validator, context) { hasher.update($0) }
+            return BlobStatedDigest(algorithm.rawValue, hasher.finalize(), origin: "Upload-Checksum")
+        }
+    }
+}
+
+/// The facts about the checksums of the pieces of an upload.
+private struct PieceChecks {
+    /// The algorithm, once the server was asked for it; nil within if it has none.
+    var algorithm: StatedAlgorithm??
+    /// False when the server has bytes that it has not compared in this run.
+    var isWhole = true
+}
+
+/// The length of the pieces that are sent with a checksum: a server keeps all of a piece or nothing, so each must arrive
+/// before the connection is likely to break.
+private struct PieceLength {
+    private static let maximumByteCount: Int64 = 16 << 20
+    private static let minimumByteCount: Int64 = 1 << 10
+
+    /// The time of a piece up to which the next one is longer, so that the round trips of each count little.
+    private static let duration = Duration.seconds(1)
+
+    /// The length of the next piece in bytes.
+    private(set) var byteCount: Int64 = 256 << 10
+    /// The offset in the upload at which the last piece ends.
+    private(set) var end: Int64 = 0
+    private var (wanted, start) = (Int64(0), Moment.now)
+
+    /// Begins a piece, after which the next one is shorter unless it succeeds.
+    mutating func begin(_ range: Range<Int64>) {
+        (self.wanted, self.start, self.end) = (self.byteCount, .now, range.upperBound)
+        self.byteCount = max(min(self.byteCount, Int64(range.count)) / 4, Self.minimumByteCount)
+    }
+
+    mutating func succeed() {
+        let isFast = Moment.now - self.start < Self.duration
+        self.byteCount = isFast ? min(2 * self.wanted, Self.maximumByteCount) : self.wanted
     }
 }

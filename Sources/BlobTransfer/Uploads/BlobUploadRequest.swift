@@ -24,8 +24,8 @@ public struct BlobUploadRequest: Sendable {
     /// The way to find the media type of a body in its first bytes; without effect when a field or the source tells it.
     package var mediaTypeDetection: MediaTypeDetection?
 
-    /// True for a `DELETE` in place of the ``Method/head``.
-    package var isRemoval = false
+    /// The method in place of ``Method/head``, such as `DELETE`; nil for that one.
+    package var otherMethod: String?
 
     /// True to send the body in chunks even when its length is known; a body of unknown length always is.
     public var isChunked = false

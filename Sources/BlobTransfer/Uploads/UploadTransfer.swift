@@ -264,7 +264,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: self.byteCount ?? -1)
         case .head:
             handle.set(CURLOPT_NOBODY, 1)
-            if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
+            if let method = self.upload.otherMethod { handle.set(CURLOPT_CUSTOMREQUEST, method) }
         }
     }
 
@@ -281,6 +281,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         func has(_ name: String) -> Bool { self.upload.fields.contains { $0.name.lowercased() == name } }
         if !has("content-type") { lines.append("Content-Type: " + (self.info.mediaType ?? "application/octet-stream")) }
         if !has("user-agent") { lines.append("User-Agent: BlobStreams") }
+        if self.upload.method == .put, !["repr-digest", "content-digest", "content-md5"].contains(where: has),
+            let digests = BlobStatedDigest.fieldValue(self.info.digests)
+        {
+            lines.append("Repr-Digest: " + digests)
+        }
         if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
         // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
         if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }
@@ -550,6 +555,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             throw self.error(.io, "The server ended the request before it was whole; \(self.stage).")
         }
         try self.checkEndOfAnswer()
+        // The source has verified its own at its end.
+        if self.upload.onAnswer == nil { try response.compare(self.info.digests) }
         return response
     }
 

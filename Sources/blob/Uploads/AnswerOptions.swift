@@ -111,6 +111,17 @@ final class AnswerOutput: Sendable {
             "blob: trying again, \(attempt.number) of \(attempt.limit)\(wait): \(ErrorText(attempt.error).line)\n")
     }
 
+    /// Prints with `-v` what was compared of a stored source.
+    ///
+    /// - Parameters:
+    ///   - check: What was compared, such as `SHA-256`; nil for nothing.
+    ///   - place: The URL in the form in which it is printed.
+    func reportCheck(_ check: String?, at place: String) {
+        guard Verbosity.isVerbose else { return }
+        let outcome = check.map { "\($0) compared" } ?? "the server states no digest to compare"
+        ProgressLine.printNotice("blob: \(place): stored; \(outcome).\n")
+    }
+
     /// Prints an error in place of the progress: soon, and as one line with the equal ones that follow at once.
     func report(_ error: BlobError) {
         guard !Verbosity.isVerbose else { return self.printErrors([(error, 0)]) }

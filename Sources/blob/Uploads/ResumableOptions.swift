@@ -85,11 +85,11 @@ struct ResumableOptions: ParsableArguments {
     func send(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?,
         boundary: String?, patience: Int?, _ context: BlobContext,
-        onAttempt: @escaping @Sendable (RetryFailures.Attempt) -> Void
+        onAttempt: @escaping @Sendable (RetryFailures.Attempt) -> Void, onCheck: @escaping @Sendable (String?) -> Void
     ) throws(BlobError) -> String {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
-        (uploader.patience, uploader.onAttempt) = (patience, onAttempt)
+        (uploader.patience, uploader.onAttempt, uploader.onCheck) = (patience, onAttempt, onCheck)
         (uploader.wireProtocol, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
         return try waiting { [uploader] () throws(BlobError) in try await uploader.upload(source, context: context) }
     }

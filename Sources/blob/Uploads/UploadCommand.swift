@@ -15,7 +15,8 @@ struct UploadCommand: ParsableCommand {
             is a line with its SHA-256, behind 'already there: ' if it was skipped, and one that fails stops no other. \
             A source of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success \
             that a server reports before its system has the whole body, or before it resets the connection, is an \
-            error; bytes that its system has and its program never reads cannot be detected.
+            error; bytes that its system has and its program never reads cannot be detected, unless it states a digest \
+            of what it stored: that is compared, and -v says so.
 
             s3://bucket/key is an object of a store, and s3://bucket/prefix/ takes several: sent in parts if they are \
             long, as many at once as --jobs says, each with digests that the store verifies. Each object that is done \
@@ -214,9 +215,10 @@ struct UploadCommand: ParsableCommand {
         let output = try AnswerOutput(self.answers)
         var upload = upload
         upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
+        let place = upload.printableURL
         let url = try self.resumable.send(
             source, upload, state, boundary: boundary, patience: self.request.retry, context,
-            onAttempt: output.reportAttempt)
+            onAttempt: output.reportAttempt, onCheck: { output.reportCheck($0, at: place) })
         // Relative to a URL with a password, it has that, too.
         try output.end(0, line: (try? TransferURL(url).text) ?? url)
     }
@@ -248,15 +250,23 @@ struct UploadCommand: ParsableCommand {
     ) throws {
         let output = try AnswerOutput(self.answers)
         var upload = upload
-        upload.onAnswer = { try output.write($0) }
-        let body = self.startOffset > 0 ? source.slice(self.startOffset...) : source
+        let (digests, answer) = (Locked<[BlobStatedDigest]>([]), Locked(Data()))
+        upload.onAnswer = { bytes in
+            answer.withLock { $0.append(contentsOf: bytes.prefix(BlobUploadResponse.maximumBodyByteCount - $0.count)) }
+            try output.write(bytes)
+        }
+        let part: any BlobInputStreamDataSource = self.startOffset > 0 ? source.slice(self.startOffset...) : source
+        let body = part.hashing(with: CryptoDigest.sha256) { digest in
+            digests.withLock { $0 = [BlobStatedDigest(CryptoDigest.sha256.name, digest, origin: "the source")] }
+        }
         let timed = try TimedUpload(upload, self.request, output, number: 0)
         let (result, facts) = try waiting { () throws(BlobError) in
             await timed.run(body, matching: nil, context)
         }
         try output.end(0, facts)
-        _ = try result.get()
+        let check = try result.get().compare(digests.withLock { $0 }, body: answer.withLock { $0 })
         try output.commit()
+        output.reportCheck(check, at: facts.url)
     }
 }
 

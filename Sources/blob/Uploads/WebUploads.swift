@@ -107,17 +107,24 @@ final class WebUploads: Sendable {
     private func finish(
         _ upload: Prepared, _ item: UploadItem, _ result: Result<BlobUploadResponse, BlobError>, _ facts: RequestFacts
     ) throws(BlobError) {
-        guard case .success(let response) = result else {
-            try self.output.end(upload.number, facts)
-            _ = try result.get()
-            return
-        }
         let digest = upload.digest.withLock { $0 } ?? ""
+        let (response, check): (BlobUploadResponse, String?)
+        do throws(BlobError) {
+            response = try result.get()
+            // The digest is of the bytes before they are encoded.
+            let sent = self.options.contentEncoding == .identity ? [UInt8](hexadecimal: digest.utf8) : nil
+            check = try response.compare(
+                sent.map { [BlobStatedDigest(CryptoDigest.sha256.name, $0, origin: "the source")] } ?? [])
+        } catch {
+            try self.output.end(upload.number, facts)
+            throw error
+        }
         if self.offset == 0, let url = upload.url {
             try self.journal?.append(
                 url, upload.info, upload.source.locator, digest, tag: response.value(of: "etag"))
         }
         try self.output.end(upload.number, line: Self.line(digest, item), facts, answer: response.body)
+        self.output.reportCheck(check, at: facts.url)
     }
 
     private static func line(_ digest: String, _ item: UploadItem) -> String {

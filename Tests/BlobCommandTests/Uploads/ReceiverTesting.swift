@@ -76,8 +76,10 @@ final class Client {
     }
 
     /// Returns false when the receiver did not take everything.
-    @discardableResult func send(_ text: String) -> Bool {
-        Array(text.utf8).withUnsafeBytes { bytes in
+    @discardableResult func send(_ text: String) -> Bool { self.send(Array(text.utf8)) }
+
+    @discardableResult func send(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = sendQuietly(self.descriptor, UnsafeRawBufferPointer(rebasing: rest))
@@ -106,6 +108,15 @@ final class Client {
     func hasAnswer(within milliseconds: CInt) -> Bool {
         var request = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&request, 1, milliseconds) > 0
+    }
+
+    /// Passes on all that is answered.
+    func passAnswer(to descriptor: CInt) {
+        withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 16) { buffer in
+            while case let count = recv(self.descriptor, buffer.baseAddress, buffer.count, 0), count > 0,
+                sendQuietly(descriptor, UnsafeRawBufferPointer(rebasing: buffer[..<count])) > 0
+            {}
+        }
     }
 
     func receiveAll() -> String {

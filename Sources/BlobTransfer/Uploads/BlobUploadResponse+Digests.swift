@@ -1,0 +1,72 @@
+package import BlobCore
+package import BlobPlatform
+
+extension BlobUploadResponse {
+    /// A line about a stored body, as `blob receive` answers.
+    private struct StoredLine: Decodable {
+        let byteCount: Int64
+        let sha256: String
+    }
+
+    /// Returns the digests of the stored content that this answer states, once the server has all of it.
+    ///
+    /// The fields of an answer with content are about that content (RFC 9530, appendix B.7); the lines of `blob receive`
+    /// in it are about what was stored.
+    ///
+    /// - Parameter body: The content of the answer, if ``BlobUploadRequest/onAnswer`` received it.
+    package func storedDigests(in body: Data? = nil) -> [BlobStatedDigest] {
+        let body = body ?? self.body
+        guard !body.isEmpty else {
+            return BlobStatedDigest.representationFields
+                .flatMap { BlobStatedDigest.list($0, self.head.values(of: $0.lowercased())) }
+                .filter { !$0.value.isEmpty }
+        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard self.value(of: "content-type") == "application/x-ndjson",
+            let line = try? decoder.decode(StoredLine.self, from: body),
+            let digest = [UInt8](hexadecimal: line.sha256.utf8)
+        else { return [] }
+        return [BlobStatedDigest(StatedAlgorithm.sha256.rawValue, digest, origin: "the answer")]
+    }
+
+    /// Compares the digests of the stored content that this answer states with those of what was sent.
+    ///
+    /// - Parameter body: As for ``storedDigests(in:)``.
+    /// - Returns: What was compared, such as `SHA-256`; nil when the answer states none of the same algorithm.
+    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    @discardableResult
+    package func compare(_ sent: [BlobStatedDigest], body: Data? = nil) throws(BlobError) -> String? {
+        var compared: String?
+        for stored in self.storedDigests(in: body) {
+            guard let sent = sent.first(where: { $0.algorithm == stored.algorithm }) else { continue }
+            let title = StatedAlgorithm(rawValue: sent.algorithm)?.title ?? sent.algorithm
+            guard sent.value == stored.value else {
+                throw BlobError(
+                    .checksumMismatch,
+                    "The server stored bytes with the \(title) \(stored.value.hexadecimal), and "
+                        + "\(sent.value.hexadecimal) was sent.", operation: "write",
+                    locator: printableURL(self.url), isTransient: false)
+            }
+            compared = compared ?? title
+        }
+        return compared
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// Reads all bytes, on this thread.
+    func forEachPiece(
+        matching validator: BlobValidator?, _ context: BlobContext, _ take: (UnsafeRawBufferPointer) -> Void
+    ) throws(BlobError) {
+        let reader = try self.open(matching: validator, context: context)
+        defer { reader.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        try BlobError.wrapping {
+            while case let count = try reader.readWaiting(into: buffer), count > 0 {
+                take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
+        }
+    }
+}
