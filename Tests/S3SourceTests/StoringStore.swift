@@ -1,3 +1,4 @@
+import BlobDeflate
 import BlobStreamsStandard
 import BlobTestSupport
 import BlobTransfer
@@ -37,6 +38,17 @@ final class StoringStore: Sendable {
         var uploads: [String: [Int: [UInt8]]] = [:]
         var requests: [Request] = []
         var beginCount = 0
+        /// True for a store that compares and states checksums; another ignores them.
+        var knowsChecksums = false
+        /// A bit of each object that the store damages, and of each part; nil for none.
+        var damagedBit: Int?
+        /// True for entity tags that are no digests, as of objects that are encrypted.
+        var hasOpaqueTags = false
+
+        /// Returns bytes as they are stored.
+        func kept(_ bytes: [UInt8]) -> [UInt8] {
+            self.damagedBit.map { bytes.flipping(bit: $0 % (8 * bytes.count)) } ?? bytes
+        }
     }
 
     /// Called with the number of each request, from 0, once it was received and before it is served.
@@ -47,8 +59,14 @@ final class StoringStore: Sendable {
     private let script: Script
     private let maximumListCount: Int
 
-    /// - Parameter maximumListCount: The number of parts in each answer that lists them.
-    init(maximumListCount: Int = 2, script: @escaping Script = { _, _ in .serve }) throws {
+    /// - Parameters:
+    ///   - maximumListCount: The number of parts in each answer that lists them.
+    ///   - state: The state at first.
+    init(
+        maximumListCount: Int = 2, state: State = State(),
+        script: @escaping Script = { _, _ in .serve }
+    ) throws {
+        self.state.withLock { $0 = state }
         (self.server, self.script, self.maximumListCount) = (try LoopbackServer(), script, maximumListCount)
         self.server.start { [weak self] descriptor in
             var connection = StoreConnection(descriptor)
@@ -160,10 +178,29 @@ final class StoringStore: Sendable {
         return hasher.finalize()
     }
 
-    private static func tag(_ bytes: [UInt8]) -> String { self.digest(.md5, bytes).hexadecimal }
+    private static func tag(_ bytes: [UInt8], _ state: State? = nil) -> String {
+        let digest = self.digest(.md5, bytes).hexadecimal
+        return state?.hasOpaqueTags == true ? "opaque-\(digest)" : digest
+    }
+
+    /// The CRC-64/NVME in base64.
+    static func checksum(_ bytes: [UInt8]) -> String {
+        var sum = CyclicSum(.crc64NVME)
+        bytes.withUnsafeBytes { sum.update($0) }
+        return Data(sum.finalize()).base64EncodedString()
+    }
+
+    private static func stored(_ bytes: [UInt8], _ state: State) -> String {
+        let checksum = state.knowsChecksums ? ["x-amz-checksum-crc64nvme: \(self.checksum(bytes))"] : []
+        return self.head("200 OK", ["ETag: \"\(self.tag(bytes, state))\""] + checksum)
+    }
 
     private static func serve(_ request: Request, _ state: inout State, _ listCount: Int) -> String {
+        let sum = request.fields["x-amz-checksum-crc64nvme"]
         let identifier = request.parameter("uploadId").map { $0.removingPercentEncoding ?? $0 }
+        if state.knowsChecksums, request.method == "PUT", sum != self.checksum(request.body) {
+            return self.error("BadDigest", "400 Bad Request")
+        }
         if let identifier, state.uploads[identifier] == nil { return self.error("NoSuchUpload", "404 Not Found") }
         let parts = identifier.flatMap { state.uploads[$0] } ?? [:]
         switch (request.method, identifier) {
@@ -177,11 +214,13 @@ final class StoringStore: Sendable {
             )
         case ("PUT", let identifier?):
             guard let number = request.parameter("partNumber").flatMap({ Int($0) }) else { break }
-            state.uploads[identifier]?[number] = request.body
-            return self.head("200 OK", ["ETag: \"\(self.tag(request.body))\""])
+            let bytes = state.kept(request.body)
+            state.uploads[identifier]?[number] = bytes
+            return self.stored(bytes, state)
         case ("PUT", nil):
-            state.objects[request.path] = (request.body, self.tag(request.body))
-            return self.head("200 OK", ["ETag: \"\(self.tag(request.body))\""])
+            let bytes = state.kept(request.body)
+            state.objects[request.path] = (bytes, self.tag(bytes, state))
+            return self.stored(bytes, state)
         case ("GET", .some):
             let marker = request.parameter("part-number-marker").flatMap { Int($0) } ?? 0
             let rest = parts.keys.filter { $0 > marker }.sorted()
@@ -198,19 +237,29 @@ final class StoringStore: Sendable {
             return self.head("204 No Content")
         case ("POST", let identifier?):
             let wanted = parts.sorted { $0.key < $1.key }.map { number, bytes in
-                "<Part><PartNumber>\(number)</PartNumber><ETag>\"\(self.tag(bytes))\"</ETag></Part>"
+                "<Part><PartNumber>\(number)</PartNumber><ETag>\"\(self.tag(bytes, state))\"</ETag></Part>"
             }
             guard String(decoding: request.body, as: UTF8.self).contains(">\(wanted.joined())</Complete") else {
                 return self.error("InvalidPart", "400 Bad Request")
             }
             let bytes = parts.sorted { $0.key < $1.key }.map(\.value)
             let digests = bytes.map { self.digest(.md5, $0) }
-            let tag = "\(self.tag(Array(digests.joined())))-\(bytes.count)"
-            state.objects[request.path] = (Array(bytes.joined()), tag)
+            let tag = "\(self.tag(Array(digests.joined()), state))-\(bytes.count)"
+            let whole = Array(bytes.joined())
+            // Stated by those that send it, and compared before anything is made.
+            if state.knowsChecksums, sum != nil, sum != self.checksum(whole) {
+                return self.error("BadDigest", "400 Bad Request")
+            }
+            state.objects[request.path] = (state.kept(whole), tag)
             state.uploads[identifier] = nil
+            let stated = state.knowsChecksums ? self.checksum(state.kept(whole)) : nil
+            let checksum = stated.map {
+                "<ChecksumCRC64NVME>\($0)</ChecksumCRC64NVME><ChecksumType>FULL_OBJECT</ChecksumType>"
+            }
             // Spaces keep the connection busy while a store works.
             return self.document(
-                "  <CompleteMultipartUploadResult><ETag>\"\(tag)\"</ETag></CompleteMultipartUploadResult>")
+                "  <CompleteMultipartUploadResult><ETag>\"\(tag)\"</ETag>\(checksum ?? "")</CompleteMultipartUploadResult>"
+            )
         case ("HEAD", nil), ("GET", nil):
             guard let object = state.objects[request.path] else { break }
             // A store that encrypts has tags of another kind.

@@ -23,6 +23,9 @@ struct S3Answer {
         !text.isEmpty && text.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789-".utf8.contains)
     }
 
+    /// True when the store may have refused the request because it does not know a field of it.
+    var refusesFields: Bool { ["InvalidArgument", "InvalidRequest", "NotImplemented"].contains(self.code) }
+
     /// The kinds of errors by the code of the store; others are known by the status of the answer.
     private static let codes: [String: (code: BlobError.Code, isTransient: Bool)] = [
         "NoSuchKey": (.notFound, false), "NoSuchBucket": (.notFound, false), "NoSuchVersion": (.notFound, false),

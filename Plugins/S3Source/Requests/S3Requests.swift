@@ -52,12 +52,13 @@ final class S3Requests: RemoteRequests {
     func signed(_ call: S3Call, _ keys: AccessKeys?) throws(BlobError) -> (url: TransferURL, fields: [BlobHTTPField]) {
         let region = self.region.withLock { $0 }
         var (url, request) = try self.store.endpoint.target(self.address, region: region, call.parameters)
-        guard let keys else { return (url, call.fields) }
+        let fields = call.fields + call.checksums
+        guard let keys else { return (url, fields) }
         (request.method, request.payloadHash) = (call.method, call.payloadHash)
-        request.fields += call.fields
+        request.fields += fields
         let now = Int64(time(nil)) + self.store.clockSkew.withLock { $0 }
         let signer = SigV4Signer(keys: keys, region: region)
-        return (url, call.fields + signer.fields(for: request, at: SigningTime(secondsSince1970: now)))
+        return (url, fields + signer.fields(for: request, at: SigningTime(secondsSince1970: now)))
     }
 
     func name(_ head: ResponseHead) -> String? { self.address.name }
@@ -99,6 +100,8 @@ struct S3Call: Sendable {
     var parameters: [(name: String, value: String)] = []
     /// The header fields, all of which are signed.
     var fields: [BlobHTTPField] = []
+    /// More fields, about checksums that not all stores know.
+    var checksums: [BlobHTTPField] = []
     /// The SHA-256 of the body in hexadecimal digits.
     var payloadHash = SigV4Request.emptyPayloadHash
     /// False when the request is made once only, unless the store refused it: its effect would come twice.
@@ -113,6 +116,8 @@ final class S3Store: Sendable {
     let settings: BlobTransferSettings
     /// The seconds by which the clock of the store is ahead of the clock of this machine.
     let clockSkew = Locked<Int64>(0)
+    /// False once the store has refused a request for its checksums.
+    let knowsChecksums = Locked(true)
 
     init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: BlobTransferSettings) {
         (self.endpoint, self.keys, self.region, self.settings) = (endpoint, keys, region, settings)

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobDeflate
 import BlobPlatform
 import BlobTransfer
 
@@ -28,7 +29,8 @@ struct MultipartUpload: Sendable {
     ///
     /// - Parameter fields: The fields that the object keeps, such as `Content-Type`.
     static func begin(_ client: S3Client, _ fields: [BlobHTTPField]) async throws(BlobError) -> MultipartUpload {
-        let call = S3Call(method: "POST", parameters: [("uploads", "")], fields: fields, isRepeatable: false)
+        var call = S3Call(method: "POST", parameters: [("uploads", "")], fields: fields, isRepeatable: false)
+        call.checksums = [BlobHTTPField("x-amz-checksum-algorithm", "CRC64NVME"), S3Call.wholeChecksumField]
         let identifier = try await client.send(call) { (answer) throws(BlobError) in
             let identifier = try answer.document("InitiateMultipartUploadResult").text(of: "UploadId") ?? ""
             guard !identifier.isEmpty else { throw S3Client.corrupted("no identifier of the upload") }
@@ -94,15 +96,17 @@ struct MultipartUpload: Sendable {
         let call = S3Call.put(digests, parameters: [("partNumber", "\(number)"), self.parameter])
         return try await self.client.send(call, body, matching: validator, onProgress: onProgress) {
             (answer) throws(BlobError) in
-            let tag = try answer.tag(matching: digests, self.client.requests.address)
+            let tag = try answer.tag(matching: digests, self.client.requests.address).tag
             return Part(number: number, byteCount: digests.byteCount, tag: tag)
         }
     }
 
     /// Makes the object of its parts.
     ///
-    /// - Returns: The entity tag of the object.
-    func complete(_ parts: [Part]) async throws(BlobError) -> String {
+    /// - Parameter sum: The checksum of all parts; nil if it is not known.
+    /// - Returns: The entity tag of the object, and whether the store states the same checksum.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when it states another one.
+    func complete(_ parts: [Part], _ sum: CyclicSum?) async throws(BlobError) -> (tag: String, isCompared: Bool) {
         let list = parts.map {
             "<Part><PartNumber>\($0.number)</PartNumber><ETag>\"\(Self.escaped($0.tag))\"</ETag></Part>"
         }
@@ -111,11 +115,16 @@ struct MultipartUpload: Sendable {
                 + "</CompleteMultipartUpload>").utf8)
         var call = S3Call(method: "POST", parameters: [self.parameter])
         call.fields = [BlobHTTPField("Content-Type", "application/xml")]
+        if let sum { call.checksums = [S3Call.checksumField(sum), S3Call.wholeChecksumField] }
         call.payloadHash = PartDigests(of: body).sha256
         return try await self.client.send(call, MemorySource(body)) { (answer) throws(BlobError) in
-            let tag = try answer.document("CompleteMultipartUploadResult").text(of: "ETag").map(EntityTag.text) ?? ""
+            let document = try answer.document("CompleteMultipartUploadResult")
+            let tag = document.text(of: "ETag").map(EntityTag.text) ?? ""
             guard !tag.isEmpty else { throw S3Client.corrupted("no tag of the object") }
-            return tag
+            // Other texts are of the checksums of the parts.
+            let isWhole = document.text(of: "ChecksumType") != "COMPOSITE"
+            let stated = isWhole ? document.text(of: "ChecksumCRC64NVME") : nil
+            return (tag, try sum?.compare(stated, isTransient: false) ?? false)
         }
     }
 
@@ -143,6 +152,13 @@ struct MultipartUpload: Sendable {
 }
 
 extension S3Call {
+    /// The field of an object whose checksum is of its bytes, and not of the checksums of its parts.
+    static let wholeChecksumField = BlobHTTPField("x-amz-checksum-type", "FULL_OBJECT")
+
+    static let checksumName = "x-amz-checksum-crc64nvme"
+
+    static func checksumField(_ sum: CyclicSum) -> BlobHTTPField { BlobHTTPField(self.checksumName, sum.base64) }
+
     /// Returns the request with a body that the store verifies by its digests.
     static func put(
         _ digests: PartDigests, parameters: [(name: String, value: String)] = [],
@@ -150,15 +166,38 @@ extension S3Call {
     ) -> S3Call {
         S3Call(
             method: "PUT", parameters: parameters,
-            fields: fields + [BlobHTTPField("Content-MD5", digests.contentMD5)], payloadHash: digests.sha256)
+            fields: fields + [BlobHTTPField("Content-MD5", digests.contentMD5)],
+            checksums: [self.checksumField(digests.sum)], payloadHash: digests.sha256)
+    }
+}
+
+extension CyclicSum {
+    fileprivate var base64: String { Data(self.finalize()).base64EncodedString() }
+
+    /// Compares this checksum with the one that the store states.
+    ///
+    /// - Returns: False if it states none, or a text that cannot be one.
+    /// - Throws: ``BlobError/Code/checksumMismatch``.
+    fileprivate func compare(_ stated: String?, isTransient: Bool) throws(BlobError) -> Bool {
+        guard let stated, Data(base64Encoded: stated)?.count == self.finalize().count else { return false }
+        guard stated == self.base64 else {
+            throw BlobError(
+                .checksumMismatch,
+                "The store has bytes with the CRC-64/NVME \(stated), not those with \(self.base64) that were sent.",
+                operation: "write", isTransient: isTransient)
+        }
+        return true
     }
 }
 
 extension S3Client.Answer {
-    /// Returns the entity tag without quotes, which is the MD5 unless the store encrypts, or has another kind of tag.
+    /// Returns the entity tag without quotes, which is the MD5 unless the store encrypts, or has another kind of tag, and
+    /// whether the store states the same checksum.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch``; ``BlobError/Code/corrupted`` without a tag.
-    func tag(matching digests: PartDigests, _ address: S3Address) throws(BlobError) -> String {
+    func tag(
+        matching digests: PartDigests, _ address: S3Address
+    ) throws(BlobError) -> (tag: String, isCompared: Bool) {
         guard let tag = self.head.value(of: "etag").map(EntityTag.text), !tag.isEmpty else {
             throw S3Client.corrupted("no entity tag")
         }
@@ -172,7 +211,8 @@ extension S3Client.Answer {
                 "The store has bytes with the MD5 \(tag), not those with \(digests.md5.hexadecimal) that were sent.",
                 operation: "write", isTransient: true)
         }
-        return tag
+        let stated = self.head.value(of: S3Call.checksumName)
+        return (tag, try digests.sum.compare(stated, isTransient: true))
     }
 }
 
@@ -185,30 +225,43 @@ struct MultipartCompletion: Sendable {
     /// Makes the object, and checks it.
     ///
     /// - Parameter onMade: Called when the store has made it, before it is checked.
+    /// - Returns: The object, and what was compared, such as `MD5 (ETag)`; nil for its length alone.
     func make(
         of parts: [FinishedPart], _ upload: MultipartUpload, onMade: () -> Void = {}
-    ) async throws(BlobError) -> S3Uploader.StoredObject {
+    ) async throws(BlobError) -> (object: S3Uploader.StoredObject, check: String?) {
         let byteCount = parts.reduce(0) { $0 + $1.part.byteCount }
         let areDigests = parts.allSatisfy { $0.part.tag.lowercased() == $0.md5.hexadecimal }
         let expected = areDigests ? EntityTag.combined(parts.map(\.md5)) : nil
-        let tag: String
+        let (tag, isCompared): (String, Bool)
         do throws(BlobError) {
-            tag = try await upload.complete(parts.map(\.part))
+            (tag, isCompared) = try await upload.complete(parts.map(\.part), Self.sum(of: parts))
         } catch {
             // The object may be there all the same, made by a request whose answer was lost.
-            guard let expected, let object = try? await self.stored(), object.entityTag.lowercased() == expected,
+            guard error.code != .checksumMismatch, let expected, let object = try? await self.stored(),
+                object.entityTag.lowercased() == expected,
                 object.byteCount == byteCount
             else { throw error }
-            tag = expected
+            (tag, isCompared) = (expected, false)
         }
         onMade()
-        guard tag.lowercased() != expected else { return self.facts(byteCount, tag) }
+        let check = S3Client.check(isCompared, tag.lowercased() == expected)
+        guard tag.lowercased() != expected else { return (self.facts(byteCount, tag), check) }
         if let expected, EntityTag.isCombined(tag) {
             throw BlobError(
                 .checksumMismatch, "The store made an object with the tag \(tag) of parts with \(expected).",
                 operation: "write", locator: self.locator)
         }
-        return try await self.checked(byteCount, tag)
+        return (try await self.checked(byteCount, tag), check)
+    }
+
+    /// Returns the checksum of all parts; nil if one is not known.
+    private static func sum(of parts: [FinishedPart]) -> CyclicSum? {
+        var whole = CyclicSum(.crc64NVME)
+        for part in parts {
+            guard let sum = part.sum else { return nil }
+            whole.append(sum, byteCount: part.part.byteCount)
+        }
+        return whole
     }
 
     func facts(_ byteCount: Int64, _ tag: String) -> S3Uploader.StoredObject {
@@ -238,8 +291,9 @@ struct MultipartCompletion: Sendable {
     }
 }
 
-/// A part that the store has, with the MD5 of the source.
+/// A part that the store has, with the MD5 of the source, and its CRC-64/NVME if that is known.
 struct FinishedPart: Sendable {
     let part: MultipartUpload.Part
     let md5: [UInt8]
+    var sum: CyclicSum?
 }

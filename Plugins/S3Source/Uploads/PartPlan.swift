@@ -1,4 +1,5 @@
 import BlobCore
+import BlobDeflate
 import BlobPlatform
 import CryptoDigest
 
@@ -70,6 +71,8 @@ struct PartDigests: Equatable, Sendable {
     let sha256: String
     /// The MD5: the entity tag of parts and objects that are not encrypted.
     let md5: [UInt8]
+    /// The CRC-64/NVME, which combines with those of other parts.
+    let sum: CyclicSum
     let byteCount: Int64
 
     /// Digests the content of a source, on this thread.
@@ -87,6 +90,7 @@ struct PartDigests: Equatable, Sendable {
     private init(of reader: BlobReader, upTo maximumByteCount: Int64) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
+        var sum = CyclicSum(.crc64NVME)
         var (sha256, md5, byteCount) = (CryptoDigest.sha256.makeHasher(), CryptoDigest.md5.makeHasher(), Int64(0))
         try BlobError.wrapping {
             while byteCount < maximumByteCount {
@@ -96,11 +100,12 @@ struct PartDigests: Equatable, Sendable {
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 sha256.update(bytes)
                 md5.update(bytes)
+                sum.update(bytes)
                 byteCount += Int64(count)
             }
         }
         (self.sha256, self.md5) = (sha256.finalizeHexadecimal(), md5.finalize())
-        self.byteCount = byteCount
+        (self.sum, self.byteCount) = (sum, byteCount)
     }
 
     /// Returns the MD5 of each part of a source, which is read once.
@@ -121,6 +126,9 @@ struct PartDigests: Equatable, Sendable {
     init(of bytes: Data) {
         self.sha256 = CryptoDigest.sha256.digest(of: bytes).hexadecimal
         (self.md5, self.byteCount) = (CryptoDigest.md5.digest(of: bytes), Int64(bytes.count))
+        var sum = CyclicSum(.crc64NVME)
+        bytes.withUnsafeBytes { sum.update($0) }
+        self.sum = sum
     }
 
     /// The value of a `Content-MD5` field.

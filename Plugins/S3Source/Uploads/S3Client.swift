@@ -62,9 +62,11 @@ struct S3Client: Sendable {
         matching validator: BlobValidator? = nil,
         onProgress: (@Sendable (Int64) -> Void)? = nil, _ read: (Answer) throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
-        var isCorrected = false
+        var (call, isCorrected) = (call, false)
         var (failures, knownCount) = (RetryFailures(self.limits.retry), self.acceptedCount.withLock { $0 })
         while true {
+            let knowsChecksums = self.requests.store.knowsChecksums
+            if !knowsChecksums.withLock({ $0 }) { call.checksums = [] }
             do throws(BlobError) {
                 let answer = try await self.answer(call, body, validator, onProgress)
                 // A store that has begun its answer when it fails says so in the body.
@@ -73,6 +75,10 @@ struct S3Client: Sendable {
                     let value = try read(answer)
                     self.acceptedCount.withLock { $0 += 1 }
                     return value
+                }
+                if !call.checksums.isEmpty, S3Answer(answer.head, answer.body).refusesFields {
+                    knowsChecksums.withLock { $0 = false }
+                    continue
                 }
                 if !isCorrected, self.requests.corrects(answer.head, answer.body) {
                     isCorrected = true
@@ -139,6 +145,12 @@ struct S3Client: Sendable {
             error.operation = error.operation ?? "write"
             throw error
         }
+    }
+
+    /// Returns the names of what a store stated of an object, and was compared; nil for nothing.
+    static func check(_ hasChecksum: Bool, _ hasTag: Bool) -> String? {
+        let names = (hasChecksum ? ["CRC-64/NVME"] : []) + (hasTag ? ["MD5 (ETag)"] : [])
+        return names.isEmpty ? nil : names.joined(separator: " and ")
     }
 
     static func corrupted(_ what: String) -> BlobError {

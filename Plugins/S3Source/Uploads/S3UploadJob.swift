@@ -55,6 +55,7 @@ struct S3UploadJob: Sendable {
                 try await self.isSource(object, plan, info)
             {
                 // An earlier run was killed after the store had made it.
+                self.settings.onCheck?(S3Client.check(false, true))
                 self.stateFile?.remove()
                 return object
             }
@@ -91,11 +92,13 @@ struct S3UploadJob: Sendable {
         _ info: BlobInfo
     ) async throws(BlobError) -> S3Uploader.StoredObject {
         let call = S3Call.put(digests, fields: self.fields(info))
-        let tag = try await self.client.send(
+        let (tag, isCompared) = try await self.client.send(
             call, body, matching: validator, onProgress: { self.progress.note(1, $0) }
         ) { (answer) throws(BlobError) in try answer.tag(matching: digests, self.address) }
-        guard tag.lowercased() != digests.md5.hexadecimal else { return self.object.facts(digests.byteCount, tag) }
-        return try await self.object.checked(digests.byteCount, tag)
+        let isMD5 = tag.lowercased() == digests.md5.hexadecimal
+        let found = isMD5 ? nil : try await self.object.checked(digests.byteCount, tag)
+        self.settings.onCheck?(S3Client.check(isCompared, isMD5))
+        return found ?? self.object.facts(digests.byteCount, tag)
     }
 
     // MARK: Parts
@@ -128,17 +131,19 @@ struct S3UploadJob: Sendable {
         }
         if let stored, isStored == true {
             self.progress.note(number, digests.byteCount)
-            return FinishedPart(part: stored, md5: digests.md5)
+            return FinishedPart(part: stored, md5: digests.md5, sum: digests.sum)
         }
         let part = try await upload.store(number, body, matching: validator, digests) { self.progress.note(number, $0) }
-        return FinishedPart(part: part, md5: digests.md5)
+        return FinishedPart(part: part, md5: digests.md5, sum: digests.sum)
     }
 
     /// Makes the object of its parts, and checks it.
     func finish(
         _ upload: MultipartUpload, _ parts: [FinishedPart]
     ) async throws(BlobError) -> S3Uploader.StoredObject {
-        try await self.object.make(of: parts, upload) { self.stateFile?.remove() }
+        let (object, check) = try await self.object.make(of: parts, upload) { self.stateFile?.remove() }
+        self.settings.onCheck?(check)
+        return object
     }
 
     /// Runs `body`, and aborts the upload if it fails and no state is kept.

@@ -13,9 +13,10 @@ public import BlobTransfer
 /// be read by several readers is read twice, part by part: once for the digests that are signed, and once to be sent,
 /// several parts at a time. Of any other source one part at a time is kept in memory.
 ///
-/// Each request has the SHA-256 and the MD5 of its body, which the store verifies, and is repeated after transient
-/// errors. The object appears when it is whole: not before, and not if the source fails or changes. At the end its
-/// entity tag is compared with that of the parts; if the tag is no MD5, its length is asked for.
+/// Each request has the SHA-256, the MD5 and the CRC-64/NVME of its body, which the store verifies, and is repeated after
+/// transient errors; a store that refuses the last is asked without it from then on. The object appears when it is
+/// whole: not before, and not if the source fails or changes. At the end its entity tag is compared with that of the
+/// parts, and its checksum if the store states it; if the tag is no MD5, its length is asked for.
 ///
 /// An upload that fails, or is cancelled, is aborted: no part of it stays. With ``stateFile`` it is kept instead, and
 /// continues the next time. If the answer to its very first request is lost, an upload without parts may stay.
@@ -99,6 +100,9 @@ public struct S3Uploader: Sendable {
         /// The entity tag, without quotes: often the MD5, or that of the MD5s of the parts with their number.
         public let entityTag: String
     }
+
+    /// Called in the end with what was compared, such as `MD5 (ETag)`; nil for the length alone.
+    package var onCheck: (@Sendable (String?) -> Void)?
 
     let store: S3Store
     var limits = PartLimits()
@@ -269,7 +273,7 @@ public struct S3Uploader: Sendable {
         }
         do throws(BlobError) {
             // The tags tell nothing about the source: each was compared when the part was stored.
-            return (try await object.make(of: parts.map { FinishedPart(part: $0, md5: []) }, begun), true)
+            return (try await object.make(of: parts.map { FinishedPart(part: $0, md5: []) }, begun).object, true)
         } catch {
             guard let found = try? await object.stored() else { throw error }
             let digests = parts.compactMap { EntityTag.md5($0.tag) }

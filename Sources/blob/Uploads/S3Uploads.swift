@@ -70,6 +70,8 @@ struct S3Uploads: Sendable {
         }
         uploader.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
         uploader.onAttempt = output.reportAttempt
+        let place = printableURL(url)
+        uploader.onCheck = { output.reportCheck($0, at: place) }
         let object = try await uploader.upload(source, to: url, context: context)
         try output.end(number, line: "\(object.entityTag)  \(object.locator)")
     }
