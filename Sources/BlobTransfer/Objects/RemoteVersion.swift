@@ -379,12 +379,13 @@ final class RemoteVersion: Sendable {
         var isIncomplete = false
         let isSame = self.state.withLock { state in
             let (whole, reach) = (state.byteCount ?? byteCount, max(state.reach, reach))
-            guard state.facts?.isSameVersion(as: facts) ?? true, byteCount ?? whole == whole, reach <= whole ?? .max
+            guard (state.facts ?? state.incompleteFacts)?.isSameVersion(as: facts) ?? true, byteCount ?? whole == whole,
+                reach <= whole ?? .max
             else { return false }
             (state.byteCount, state.reach) = (whole, reach)
             state.hasRanges = state.hasRanges && hasRanges
-            if state.facts == nil, state.wantsDigests, state.first === body {
-                (state.incompleteFacts, isIncomplete) = (facts, true)
+            if state.facts == nil, state.wantsDigests, state.incompleteFacts == nil {
+                (state.incompleteFacts, state.first, isIncomplete) = (facts, body, true)
             } else {
                 state.facts = state.facts ?? facts
             }
