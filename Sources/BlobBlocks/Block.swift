@@ -2,15 +2,15 @@ package import BlobCore
 import BlobDeflate
 import BlobIndex
 
-/// A decoder of one block, with a library of the system.
+/// A decoder of one block, backed by a system library.
 package protocol BlockDecoder: AnyObject {
     /// Decodes bytes.
     ///
     /// - Parameters:
-    ///   - input: Compressed bytes; those that were used are removed from the front.
+    ///   - input: The compressed bytes; the decoder removes the bytes that it used from the front.
     ///   - output: Appended to, as far as it has room.
     /// - Returns: True at the end of the block, when its checksum is right.
-    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, ``BlobError/Code/io`` when there is no
+    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, ``BlobError/Code/io`` if out of
     ///   memory.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool
 }
@@ -24,15 +24,15 @@ package struct Block: Sendable {
     var isStreamed = false
     /// The length of the decoded bytes; nil when only decoding shows it.
     var byteCount: Int64?
-    /// The decoded bytes as an index describes them, with which they are compared; nil without an index.
+    /// The length and checksum that an index expects of the decoded bytes; nil without an index.
     var expected: Content?
     /// True when the checksum of the decoded bytes is computed, for an index.
     var isSummed = false
     /// The checksum of the format that the decoder verifies; nil when the block has none.
     var check: String?
-    /// The place behind the block, whose decoded offset is not known yet; nil when the data list their blocks.
+    /// The restart point after the block, whose decoded offset is not known yet; nil when the data list their blocks.
     var next: RestartPoint?
-    /// The memory that the bytes and their decoding take, in bytes, about.
+    /// The approximate memory for the bytes and for decoding them, in bytes.
     var memoryByteCount: Int
     /// Returns a decoder of the block.
     var makeDecoder: @Sendable () throws(BlobError) -> any BlockDecoder
@@ -49,13 +49,13 @@ package protocol BlockFinder: AnyObject {
     /// The offset of the first decoded byte of the first block.
     var byteOffset: Int64 { get }
 
-    /// Returns the next block; nil at the end, when nothing follows the last block that may not be there.
+    /// Returns the next block; nil at the end, if only permitted data follow the last block.
     ///
-    /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` and others when the data are not as this finder
-    ///   expects them, even if they are not damaged.
+    /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` and others when this finder does not support the
+    ///   data, even if they are not damaged.
     func next() throws -> Block?
 
-    /// Returns the next compressed bytes of a block that is streamed; none at its end.
+    /// Returns the next compressed bytes of a streamed block; empty at its end.
     func nextBytes() throws -> [UInt8]
 
     /// Frees the resources.
@@ -73,7 +73,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     private var sum = CRC32()
     private var usedCount = 0
 
-    /// The decoder and the compressed bytes; nil, and none, at the end.
+    /// The decoder and the compressed bytes; nil and empty at the end.
     private var decoder: (any BlockDecoder)?
     private var bytes: [UInt8]
 
@@ -86,24 +86,24 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// The offset of the next byte to decode.
     var byteOffset: Int64 { self.startOffset + self.byteCount }
 
-    /// The number of compressed bytes in memory; of a block that is not streamed and not at its end, all of them.
+    /// The number of compressed bytes in memory: all bytes of the block, unless it is streamed or at its end.
     var compressedByteCount: Int64 { Int64(self.bytes.count) }
 
-    /// True when the compressed bytes come one piece after the other; see ``Block/isStreamed``.
+    /// True when the compressed bytes arrive in pieces; see ``Block/isStreamed``.
     var isStreamed: Bool { self.block.isStreamed }
 
-    /// The place behind the block in the data, when it is at its end; nil when the data list their blocks.
+    /// The restart point after the block, once the block is at its end; nil when the data list their blocks.
     var next: RestartPoint? {
         self.block.next.map { RestartPoint(bitOffset: $0.bitOffset, byteOffset: self.byteOffset, detail: $0.detail) }
     }
 
-    /// The checksum of the format that is verified at the end; nil when there is none.
+    /// The checksum of the format that is verified at the end; nil when the block has none.
     var check: String? { self.block.check }
 
     /// True when the whole block is decoded and checked.
     var isAtEnd: Bool { self.decoder == nil }
 
-    /// The CRC-32 of the bytes decoded so far, of a block that is summed.
+    /// The CRC-32 of the bytes decoded so far, if the block computes one; see ``Block/isSummed``.
     var checksum: UInt32 { self.sum.value }
 
     init(_ block: Block) throws(BlobError) {
@@ -116,8 +116,8 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
 
     /// Appends bytes as far as there is room.
     ///
-    /// - Parameter more: Returns more compressed bytes when all are used; none at the end of the block.
-    /// - Throws: ``BlobError/Code/corrupted`` when the block is damaged, or has other lengths than it should have.
+    /// - Parameter more: Returns more compressed bytes when all are used; empty at the end of the block.
+    /// - Throws: ``BlobError/Code/corrupted`` when the block is damaged, or its lengths are not the expected ones.
     func decode(into output: inout OutputRawSpan, more: () throws -> [UInt8] = { [] }) throws {
         while output.freeCapacity > 0, let decoder {
             if self.usedCount == self.bytes.count { (self.bytes, self.usedCount) = (try more(), 0) }

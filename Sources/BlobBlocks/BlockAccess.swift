@@ -1,13 +1,13 @@
 package import BlobCore
 import BlobIndex
 
-/// Access to the decoded bytes of one source by its blocks, and the facts learned about them.
+/// Access to the decoded bytes of one source by its blocks, with the facts learned about them.
 ///
-/// The facts are those of one content: they are dropped when the source has another one.
+/// The facts describe one version of the content, and are dropped when the content changes.
 package final class BlockAccess: Sendable {
-    /// The facts learned about one content.
+    /// The facts learned about one version of the content.
     private final class Facts: Sendable {
-        /// The table of the blocks; nil when there is none.
+        /// The table of the blocks; nil when the data have none.
         let table: BlockTable?
         let reached = ReachedPoints()
         /// The block that the last reader left.
@@ -21,7 +21,7 @@ package final class BlockAccess: Sendable {
 
     /// Creates access by the blocks of a format.
     ///
-    /// - Parameter scheme: The scheme of the format; with one that has no blocks, there is no access.
+    /// - Parameter scheme: The scheme of the format. A format without blocks gives no access.
     package init(scheme: String) { self.scheme = scheme }
 
     /// True when an index of the blocks may be of use, because the data may not list them.
@@ -35,14 +35,14 @@ package final class BlockAccess: Sendable {
         try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
     }
 
-    /// Returns the decoded bytes from an offset on; nil when the data are not in blocks that are worth it.
+    /// Returns the decoded bytes from an offset on; nil when the data have no blocks, or none worth using.
     ///
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
-    ///   - index: The index of blocks that the data do not list; nil when there is none, or nothing may depend on it.
+    ///   - index: The index of blocks that the data do not list; nil when no index exists or may be used.
     ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil for none.
-    ///   - judge: Returns a body that delivers the bytes from an offset on and decodes in another way, for data that are
-    ///     not as expected.
+    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that are not as
+    ///     expected.
     package func body(
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
         recording: BlockRecording? = nil, judge: @escaping (Int64) throws -> BlobBody
@@ -52,7 +52,7 @@ package final class BlockAccess: Sendable {
         let finder: (any BlockFinder)?
         var parked: OpenBlock?
         var expected: (BlockIndex, Int)?
-        // Starts that depend on an index are not kept as those that were found.
+        // Starts taken from an index are not kept: only decoding proves a start.
         let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reached.append($0) } }
         if let table = facts.table {
             guard table.count > 1 else { return nil }
@@ -79,7 +79,7 @@ package final class BlockAccess: Sendable {
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
         let stream = BlockStream(
-            // Without a table the blocks before the offset are decoded, ahead too.
+            // Without a table, the blocks before the offset are decoded too, also ahead.
             finder, layer: self.scheme, info: info, at: start, countingFrom: facts.table == nil ? start : byteOffset,
             streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
             after: parked,

@@ -8,12 +8,12 @@ package struct BlockBase: Sendable {
     let byteCount: Int64
     let context: BlobContext
 
-    /// Creates the compressed bytes of `source`; nil when that has no random access or an unknown length.
+    /// Creates the compressed bytes of `source`; nil when `source` lacks random access or a known length.
     ///
-    /// - Parameter info: The current info of `source`, whose content all readers must have.
+    /// - Parameter info: The current info of `source`; all readers must have the content that it describes.
     package init?(_ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ context: BlobContext) {
         guard source.traits.contains(.repeatable), info.isRandomAccess, let byteCount = info.byteCount,
-            // The number of its bits is a number, too.
+            // The number of bits must not overflow either.
             byteCount <= .max / 8
         else { return nil }
         (self.source, self.info, self.byteCount, self.context) = (source, info, byteCount, context)
@@ -31,7 +31,7 @@ package struct BlockBase: Sendable {
 }
 
 extension BlobReader {
-    /// Reads up to the end, for the checks that the base makes there; returns true when all bytes are zeros.
+    /// Reads to the end, which runs the final checks of the base; returns true when all bytes are zeros.
     func drain() throws -> Bool {
         var areZeros = true
         try self.forEachPiece { bytes in areZeros = areZeros && bytes.allSatisfy { $0 == 0 } }
@@ -39,9 +39,9 @@ extension BlobReader {
     }
 }
 
-/// The compressed bytes that a finder has read, and not passed over yet.
+/// The compressed bytes that a finder has read but not consumed.
 struct FinderInput {
-    /// The number of bytes that the base is read at once.
+    /// The number of bytes in one read of the base.
     private static let pieceByteCount = 256 * 1024
 
     let base: BlobReader

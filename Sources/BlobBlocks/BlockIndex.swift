@@ -1,15 +1,15 @@
 package import BlobCore
 package import BlobIndex
 
-/// The blocks of compressed data that do not list them themselves, as decoding from the beginning has found them.
+/// The blocks of compressed data without a list of their own, found by decoding from the beginning.
 ///
-/// Where decoding begins at a block of the index, every block from there on must have the length and the checksum that
-/// it has here: the bytes at an offset are those from which the index was made.
+/// Where decoding begins at a block of the index, every block from there on must have the length and the checksum in
+/// the index. So the bytes at an offset are the bytes from which the index was made.
 package final class BlockIndex: HeldIndex, BlockList {
     /// The largest number of blocks in an index; its section takes 16 MB then.
     static let maximumCount = 1 << 20
 
-    /// The places at which the search for the blocks begins; at least one, and the first at the start.
+    /// The places at which the search for the blocks begins; at least one, the first of them at the start.
     package let points: RestartPoints
     /// The CRC-32 of the decoded bytes of each block.
     let checksums: [UInt32]
@@ -21,10 +21,10 @@ package final class BlockIndex: HeldIndex, BlockList {
         self.largestByteCount = points.maximumSliceByteCount
     }
 
-    /// True when the index turned out to be made from other bytes than its content has.
+    /// True when the index turned out to be made from other bytes than the content.
     package var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Marks the index as made from other bytes than its content has, in spite of matching validators.
+    /// Marks the index as made from other bytes than the content, in spite of matching validators.
     package func disprove() { self.disproof.withLock { $0 = true } }
 
     /// The length and the checksum of a block; nil after the last one.
@@ -33,7 +33,7 @@ package final class BlockIndex: HeldIndex, BlockList {
         return Block.Content(byteCount: Int64(self.points.slice(index).count), checksum: self.checksums[index])
     }
 
-    /// Calls `report` with a sentence on each block that another index of the same data has otherwise.
+    /// Calls `report` with a sentence about each block that differs in another index of the same data.
     ///
     /// - Returns: The number of blocks.
     package func compare(with other: BlockIndex, report: (String) throws -> Void) rethrows -> Int {
@@ -64,7 +64,7 @@ package final class BlockIndex: HeldIndex, BlockList {
     /// The largest encoded length of the fields before the blocks, in bytes: four varints.
     private static let maximumHeadByteCount: Int64 = 4 * 10
 
-    /// Loads the index of some content from a file; returns nil when there is none, or it is damaged.
+    /// Loads the index of some content from a file; returns nil when it is missing or damaged.
     ///
     /// - Throws: Errors of reading the file.
     package static func load(
@@ -87,7 +87,7 @@ package final class BlockIndex: HeldIndex, BlockList {
         min(Int64(Self.maximumCount), compressedByteCount / Self.minimumBlockByteCount)
     }
 
-    /// The encoded section. The places of blocks are relative to those of the previous one.
+    /// The encoded section. The place of each block is relative to the place of the previous one.
     var encoded: [UInt8] {
         var writer = IndexWriter()
         writer.append(varint: Self.version)
@@ -107,7 +107,7 @@ package final class BlockIndex: HeldIndex, BlockList {
 
     /// Decodes a section.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording writes, before memory is taken for more
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording writes, before memory is allocated for more
     ///   blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
@@ -152,8 +152,8 @@ package final class BlockRecording {
 
     /// - Parameters:
     ///   - base: The compressed data.
-    ///   - finish: Called once, at the end, unless there are fewer than two blocks, or too many; its error is that of
-    ///     the read.
+    ///   - finish: Called once, at the end, unless there are fewer than two blocks or too many; the read throws its
+    ///     error.
     package init(of base: BlockBase, finish: @escaping (BlockIndex) throws -> Void) {
         self.compressedByteCount = base.byteCount
         self.finish = finish

@@ -1,33 +1,34 @@
 import BlobCore
 import BlobIndex
 
-/// The bytes of blocks that are decoded on several threads, in order.
+/// The bytes, in order, of blocks that are decoded on several threads.
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
-/// no more than it must. Later ones are decoded ahead as far as memory allows. When a block is not as it should be, the
-/// body of the judge continues at the byte reached: what it delivers, and how it fails, is what counts. Until then no
-/// byte of a block is delivered before the block was verified, except for formats that ask for it.
+/// no more than it must. Later ones are decoded ahead as far as memory allows. When a block is not as expected, the
+/// body of the judge continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of
+/// a block is delivered before the block is verified, except for formats that request it.
 final class BlockStream: LateStream {
-    /// A block, or the beginning of one that has become too large, decoded by any thread.
+    /// A block decoded by any thread, or the beginning of a block that became too large.
     private struct Decoded: Sendable {
         let chunks: [Window]
         let block: OpenBlock
     }
 
-    /// The memory that all blocks take that were begun and not delivered, in bytes, about, unless one takes more.
+    /// The approximate limit for the memory of all blocks begun and not delivered, in bytes, unless one block takes
+    /// more.
     static let maximumMemoryByteCount = 104 << 20
     /// The memory of one piece of decoded bytes.
     private static let chunkByteCount = 1 << 20
-    /// The number of chunks after which a block of unknown length is decoded on as it is read.
+    /// The number of chunks after which the rest of a block of unknown length is decoded as it is read.
     private static let maximumChunkCount = 8
-    /// The number of bytes from one block after which the blocks behind it are decoded ahead.
+    /// The number of bytes from one block after which the next blocks are decoded ahead.
     private static let patience: Int64 = 1 << 20
 
     let info: BlobInfo?
 
     /// The scheme of the format.
     private let layer: String
-    /// The numbers of bytes of the blocks that ended, by their checksums; gathered only for events.
+    /// The byte counts of the finished blocks, by their checksums; gathered only for events.
     private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
     private let judge: (Int64) throws -> BlobBody
@@ -49,14 +50,14 @@ final class BlockStream: LateStream {
     /// The offset from which ``patience`` counts.
     private let patienceOffset: Int64
 
-    /// The bytes to deliver next, then the rest of the block that they are from.
+    /// The bytes to deliver next; the rest of their block follows them.
     private var chunks: [Window] = []
     private var open: OpenBlock?
-    /// A block that is not begun, because it must wait for memory.
+    /// A block that waits for memory before it is begun.
     private var held: Block?
     private var isOver = false
     private var takenCount = 0
-    /// The memory of the blocks that were begun, in order, and of the one that is delivered.
+    /// The memory of the blocks begun, in order, and of the block being delivered.
     private var begunByteCounts: [Int] = []
     private var memoryByteCount = 0
     private var currentByteCount = 0
@@ -64,13 +65,13 @@ final class BlockStream: LateStream {
     /// - Parameters:
     ///   - layer: The scheme of the format.
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
-    ///   - patienceOffset: The offset of the first byte that counts as read; those before are only skipped.
+    ///   - patienceOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
     ///   - expected: The index that found the first block, and its number; nil when its place is certain.
     ///   - recording: Records the blocks for an index; nil for none.
-    ///   - found: Called with the start of each further block, when all before it are verified.
+    ///   - found: Called with the start of each further block, once all blocks before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
-    ///   - park: Takes the rest of a block that is left when the stream is closed.
+    ///   - park: Receives the rest of a block that remains when the stream is closed.
     ///   - judge: Returns a body from an offset on that decodes in another way, for data that are not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
@@ -108,8 +109,8 @@ final class BlockStream: LateStream {
         do {
             return try self.readBlocks(at: byteOffset, into: &output)
         } catch {
-            // Of a block that is known from the index alone, bytes may be delivered before it is verified: another
-            // decoder would continue at the wrong byte.
+            // Bytes of a block known from the index alone may be delivered before it is verified; another decoder would
+            // then continue at the wrong byte.
             let isUnproven = self.expected != nil && byteOffset > self.open?.startOffset ?? .max
             self.leaveBlocks()
             guard let content = error as? BlobError, content.isAboutContent, !isUnproven else { throw error }
@@ -158,16 +159,16 @@ final class BlockStream: LateStream {
         return .bytes
     }
 
-    /// True once as many bytes were read as make it likely that reading continues.
+    /// True once so many bytes were read that reading is likely to continue.
     private func isPastPatience(at byteOffset: Int64) -> Bool {
         byteOffset - self.patienceOffset >= Self.patience
     }
 
-    /// Goes on to the next block; returns false at the end.
+    /// Moves to the next block; returns false at the end.
     private func takeBlock(at byteOffset: Int64) throws -> Bool {
         self.memoryByteCount -= self.currentByteCount
         self.currentByteCount = 0
-        // Of a short range no more is decoded than is read.
+        // For a short range, no more is decoded than is read.
         if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil, !self.isPastPatience(at: byteOffset) {
             guard let block = try self.nextBlock() else { return try self.end() }
             try self.begin(block, at: byteOffset)
@@ -217,7 +218,7 @@ final class BlockStream: LateStream {
         return bytes
     }
 
-    /// Takes note of a verified block.
+    /// Records a verified block.
     private func take(_ block: OpenBlock) {
         if self.context.eventSink != nil { self.checked[block.check, default: 0] += block.byteCount }
         guard let next = block.next else { return }
@@ -242,7 +243,7 @@ final class BlockStream: LateStream {
 
     /// Returns the next block, unless it must wait.
     private func nextJob() throws -> Block? {
-        // At first only as many as were read.
+        // At first, decode ahead only as many blocks as were read.
         guard !self.isOver, self.begunByteCounts.count <= self.takenCount else { return nil }
         guard let block = try self.held ?? self.nextBlock() else {
             self.isOver = true

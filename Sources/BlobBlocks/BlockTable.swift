@@ -1,7 +1,7 @@
 import BlobCore
 package import BlobIndex
 
-/// The blocks of compressed data, as the data themselves or an index list them.
+/// The blocks of compressed data, listed by the data or by an index.
 package protocol BlockList: Sendable {
     /// The places at which the blocks begin.
     var points: RestartPoints { get }
@@ -17,22 +17,22 @@ extension BlockList {
     package var isRandomAccess: Bool { self.points.count > 1 && self.largestByteCount <= maximumRandomAccessByteCount }
 }
 
-/// The largest block, in decoded bytes, whose length still makes it worth to be looked for: 32 MiB.
+/// The maximum length of a block, in decoded bytes, that still gives random access: 32 MiB.
 private let maximumRandomAccessByteCount: Int64 = 32 << 20
 
 /// The blocks that a table in the compressed data lists.
 ///
-/// The details of their points are the numbers that the format needs: the kind of the check, or the checksum.
+/// The detail of each point is a number that the format needs: the kind of the check, or the checksum.
 package struct BlockTable: BlockList {
-    /// The number of blocks up to which a table is used: with a million, it takes 32 MB.
+    /// The maximum number of blocks in a table; a table of a million blocks takes 32 MB.
     static let maximumCount = 1 << 20
 
     package private(set) var points = RestartPoints()
-    /// The ends of the blocks in the compressed data, behind which there may be something else than a block.
+    /// The ends of the blocks in the compressed data; other data than a block may follow an end.
     private var ends: [Int64] = []
     package private(set) var largestByteCount: Int64 = 0
 
-    /// Appends a block; returns false when it makes the table larger than a blob or than the limit.
+    /// Appends a block; returns false when the table would exceed the limit, or the maximum length of a blob.
     mutating func append(_ compressed: Range<Int64>, byteCount: Int64, detail: UInt64) -> Bool {
         guard self.ends.count < Self.maximumCount,
             self.points.append(byteCount, compressed: compressed, detail: detail)
@@ -58,7 +58,7 @@ package struct BlockTable: BlockList {
 
 /// A finder of the blocks that a table lists.
 final class TableFinder: BlockFinder {
-    /// The largest compressed block that is kept in memory, in bytes; larger ones are streamed.
+    /// The largest compressed block that is kept in memory, in bytes; larger blocks are streamed.
     private static let maximumKeptByteCount: Int64 = 32 << 20
     /// The largest decoded block that is kept in memory, in bytes.
     private static let maximumDecodedByteCount: Int64 = 40 << 20
@@ -77,7 +77,7 @@ final class TableFinder: BlockFinder {
 
     /// - Parameters:
     ///   - index: The first block to return.
-    ///   - makeBlock: Makes a block from its compressed bytes; from the first ones when it is to be streamed.
+    ///   - makeBlock: Makes a block from its compressed bytes, or from the first of them when it is streamed.
     init(_ base: BlockBase, _ table: BlockTable, from index: Int, makeBlock: @escaping MakeBlock) throws {
         self.table = table
         self.index = index

@@ -1,17 +1,17 @@
 package import BlobCore
 import BlobPlatform
 
-/// Files of one kind in a folder of the user's caches, with a limit of their total size.
+/// Files of one kind in a folder of the user's caches, with a limit on their total size.
 ///
-/// They belong to this user alone, appear under their names when they are complete, and the least recently used ones
-/// are removed first.
+/// The files belong to this user alone and appear under their names when they are complete. The least recently used
+/// files are removed first.
 package struct CachedFiles: Sendable {
     private let folder: IndexFolder
 
     /// - Parameters:
     ///   - folder: The name of the folder in the user's cache folder.
     ///   - fileExtension: The extension of the files.
-    ///   - maximumByteCount: The limit of their total size.
+    ///   - maximumByteCount: The limit on the total size of the files.
     /// - Returns: Nil when the user has no cache folder.
     package init?(in folder: String, fileExtension: String, maximumByteCount: Int64) {
         guard let caches = UserCacheFolder() else { return nil }
@@ -20,16 +20,16 @@ package struct CachedFiles: Sendable {
             fileExtension: fileExtension)
     }
 
-    /// Returns the content of a file; nil when there is none, or it has more bytes than `maximumByteCount`.
+    /// Returns the content of a file; nil when the file is missing or longer than `maximumByteCount`.
     ///
-    /// - Throws: Errors of the disk or of the process.
+    /// - Throws: Disk errors and errors of the process.
     package func content(of name: String, atMost maximumByteCount: Int64) throws(BlobError) -> [UInt8]? {
         guard let file = try self.folder.open()?.file(name), file.byteCount <= maximumByteCount else { return nil }
         file.markUsed()
         return try file.read(at: 0, count: Int(file.byteCount))
     }
 
-    /// Stores a file, which replaces another one of its name.
+    /// Stores a file, replacing any file of the same name.
     ///
     /// - Throws: Errors of writing.
     package func store(_ bytes: UnsafeRawBufferPointer, as name: String) throws(BlobError) {
@@ -37,7 +37,7 @@ package struct CachedFiles: Sendable {
         let file = try folder.newFile(name)
         try file.write(bytes)
         try file.commit()
-        // Now and then, because it looks at every file: the limit is passed by a few dozen of them at most.
+        // Only now and then, because eviction looks at every file; at most a few dozen files exceed the limit.
         if UInt8.random(in: 0..<32) == 0 { folder.evict(keeping: name) }
     }
 }
@@ -46,14 +46,14 @@ package struct CachedFiles: Sendable {
 package struct CachedIndex: Sendable {
     /// The path of the file.
     package let path: String
-    /// The locator of the origin, without a password; nil when the file is damaged, or of another version.
+    /// The locator of the origin, without a password; nil when the file is damaged or has another version.
     package let origin: String?
     /// The length of the file in bytes.
     package let byteCount: Int64
-    /// The time of the last use in seconds since 1970, within an hour.
+    /// The time of the last use in seconds since 1970, accurate to an hour.
     package let lastUse: Int64
 
-    /// Returns the index files in the folder of a policy, the most recently used first; none when there is no folder.
+    /// Returns the index files in the folder of a policy, the most recently used first; empty without a folder.
     ///
     /// - Throws: Errors of opening and reading the folder.
     package static func all(in policy: BlobIndexPolicy) throws(BlobError) -> [CachedIndex] {
@@ -67,7 +67,7 @@ package struct CachedIndex: Sendable {
 
     /// Removes all index files in the folder of a policy, and returns the paths of the removed files.
     ///
-    /// - Throws: Errors of opening the folder, and of removing a file; the files before it are removed then.
+    /// - Throws: Errors of opening the folder, and of removing a file; the files before it are then already removed.
     package static func removeAll(in policy: BlobIndexPolicy) throws(BlobError) -> [String] {
         guard let folder = IndexFolder.of(policy), let open = try folder.open() else { return [] }
         var paths: [String] = []
@@ -77,7 +77,7 @@ package struct CachedIndex: Sendable {
 }
 
 extension IndexDescriptor {
-    /// The origin of an index file; nil when the file is damaged, or of another version.
+    /// The origin of an index file; nil when the file is damaged or has another version.
     fileprivate var origin: String? {
         guard (try? self.read(at: 0, count: IndexTable.headByteCount)) == IndexTable.head else { return nil }
         return try? IndexTable(of: self).origin

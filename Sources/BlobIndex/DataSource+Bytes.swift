@@ -12,7 +12,7 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobError {
-    /// True when the cause is the bytes, and not the access to them.
+    /// True when the bytes caused the error, not the access to them.
     package var isAboutContent: Bool {
         [.corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .limitExceeded]
             .contains(self.code)

@@ -10,7 +10,8 @@ final class IndexDescriptor: Sendable {
     private let file: Descriptor
     let status: FileStatus
 
-    /// Opens a file in a folder, without following links; without a folder one that the user named, following links.
+    /// Opens a file in a folder without following links; without a folder, opens a file that the user named and follows
+    /// links.
     ///
     /// - Throws: ``BlobError/Code/notFound``, and other errors of `open(2)`.
     init(_ path: String, in folder: Descriptor? = nil) throws(BlobError) {
@@ -25,7 +26,7 @@ final class IndexDescriptor: Sendable {
 
     /// Returns the bytes at `byteOffset`.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the file ends before, and errors of `pread(2)`.
+    /// - Throws: ``BlobError/Code/corrupted`` when the file is too short; errors of `pread(2)`.
     func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         let bytes = try self.file.bytes(at: byteOffset, count: count, named: "the index")
         guard bytes.count == count else {

@@ -2,7 +2,7 @@ package import BlobCore
 import BlobDeflate
 import BlobPlatform
 
-/// A file with the indexes of all layers over one origin, in sections: restart points, member tables.
+/// A file with the indexes of all layers over one origin, stored in sections: restart points, member tables.
 ///
 /// The file is a cache: an index that is stale, damaged, truncated or of another version counts as missing. The value
 /// holds no open descriptor.
@@ -14,7 +14,7 @@ package struct IndexFile: Sendable {
     private let name: String
     private let origin: String
 
-    /// The length of the longest path of layers for which an index is kept, in bytes of UTF-8.
+    /// The maximum length of a path of layers that has an index, in bytes of UTF-8.
     private static let maximumLayerByteCount = 4096
 
     /// Determines the index file of an origin.
@@ -23,11 +23,11 @@ package struct IndexFile: Sendable {
     ///   - policy: The place where indexes are kept.
     ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
     ///   - layer: The path of the layers of an index that is kept in the file, as in ``IndexSection/Key/layer``.
-    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when a folder is given and no locator, when the user
-    ///   has no cache folder, or when the path of the layers is longer than 4096 bytes.
+    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when the policy names a folder and there is no
+    ///   locator, when the user has no cache folder, or when the path of the layers is longer than 4096 bytes.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?, layer: String = "") {
         guard layer.utf8.count <= Self.maximumLayerByteCount else { return nil }
-        // The description, because it hides secrets, which must not be stored; the name of the file has a hash of them.
+        // The description, because it hides secrets, which must not be stored; the file name contains their hash.
         self.origin = locator.map { String($0.origin.description.prefix(IndexSection.maximumTextByteCount / 4)) } ?? ""
         if case .file(let path) = policy.place {
             (self.folder, self.name, self.path) = (nil, path, path)
@@ -46,11 +46,11 @@ package struct IndexFile: Sendable {
 
     /// Returns the section with a key, if it is intact and was made from exactly this content.
     ///
-    /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified. The caller reports by
-    /// ``noteRefusal(_:)`` when it is of no use.
+    /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified. The caller reports an unusable
+    /// section with ``noteRefusal(_:)``.
     ///
-    /// - Parameter maximumByteCount: The length in bytes above which a section cannot be of this content: such a
-    ///   section counts as damaged, and is not read.
+    /// - Parameter maximumByteCount: The maximum length of a section of this content in bytes; a longer section counts
+    ///   as damaged and is not read.
     /// - Throws: Errors of reading the file. A damaged file is not an error.
     package func section(
         _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64 = .max
@@ -72,7 +72,7 @@ package struct IndexFile: Sendable {
         return section
     }
 
-    /// Returns the index that `decode` makes from a section; nil when there is none, or it is damaged.
+    /// Returns the index that `decode` makes from a section; nil when the section is missing or damaged.
     ///
     /// - Parameter maximumByteCount: See ``section(_:for:atMost:)``.
     /// - Throws: Errors of reading the file.
@@ -97,7 +97,7 @@ package struct IndexFile: Sendable {
     /// A reason for ``noteRefusal(_:)``.
     package static let isDamaged = "it is damaged"
 
-    /// Reports that the index is not used, or no longer.
+    /// Reports that the index is not used, or is no longer used.
     ///
     /// - Parameter reason: The end of a sentence, as in ``IndexNotice/refused(path:reason:)``.
     package func noteRefusal(_ reason: String) { IndexNotice.refused(path: self.path, reason: reason).send() }
@@ -110,9 +110,9 @@ package struct IndexFile: Sendable {
         return "it is one of \(format.rawValue), which 'blob index build --from' compares with the data"
     }
 
-    /// Returns the index of another tool in the place of this file; nil when there is none.
+    /// Returns the index that another tool wrote at the path of this file; nil when the file is not such an index.
     ///
-    /// The file must be named by the user, and belong to this one; it is never changed.
+    /// The user must have named the file and own it. The file is never changed.
     ///
     /// - Throws: See ``ToolIndex``.
     package func toolIndex() throws(BlobError) -> ToolIndex? {
@@ -128,8 +128,7 @@ package struct IndexFile: Sendable {
         return try ToolIndex(file)
     }
 
-    /// Returns all sections, whatever content they were made from; none when the file is missing, damaged or
-    /// unreadable.
+    /// Returns all sections, regardless of their content; empty when the file is missing, damaged or unreadable.
     package func sections() -> [IndexSection.Entry] {
         if case .index(_, let table) = self.state() { table.entries } else { [] }
     }
@@ -138,9 +137,9 @@ package struct IndexFile: Sendable {
     private enum State {
         case nothing
         case index(IndexDescriptor, IndexTable)
-        /// An unusable index: damaged, truncated, of another version or of another origin.
+        /// An unusable index: damaged, truncated, from another version or for another origin.
         case useless
-        /// A file that the user named, and that is not an index of this user.
+        /// A file that the user named but that is not an index of this user.
         case otherFile
         case unreadable(BlobError)
     }
@@ -176,15 +175,15 @@ package struct IndexFile: Sendable {
 
     // MARK: Content
 
-    /// Returns the identity of the current content of `base`, under which this file has its sections.
+    /// Returns the identity of the current content of `base`, under which this file stores its sections.
     ///
-    /// A file that the user named is valid wherever its content is: for a copy, or after `touch`, this is the identity
-    /// of the content from which the sections were made, once the length, both ends and 32 parts between them proved to
-    /// be the same. Sections that are verified as they are used depend on nothing else.
+    /// A file that the user named is also valid for a copy of the content, or after `touch`. In that case, returns the
+    /// identity of the content from which the sections were made, if the length, both ends and 32 parts between them
+    /// are the same. Sections that are verified during use depend on nothing else.
     ///
-    /// - Returns: Nil where ``IndexedContent/of(_:_:)`` is.
+    /// - Returns: Nil when ``IndexedContent/of(_:_:)`` returns nil.
     /// - Throws: Errors of opening and reading `base`.
-    /// - Complexity: As of ``IndexedContent/of(_:_:)``; for a copy, opens `base` 32 times more.
+    /// - Complexity: See ``IndexedContent/of(_:_:)``; for a copy, opens `base` 32 more times.
     package func content(
         of base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> IndexedContent? {
@@ -204,8 +203,8 @@ package struct IndexFile: Sendable {
         return content
     }
 
-    /// Returns the section that proves the content of a copy; none unless the user named the file, or when it has one
-    /// already.
+    /// Returns the section that proves the content of a copy; empty unless the user named the file, and when the file
+    /// already has such a section.
     ///
     /// - Parameters:
     ///   - base: The source whose content is `content`.
@@ -222,20 +221,20 @@ package struct IndexFile: Sendable {
 
     // MARK: Writing
 
-    /// Writes sections, and keeps the sections with other keys that the file has already.
+    /// Writes sections, and keeps the file's sections with other keys.
     ///
-    /// The file is replaced at once: readers see the previous file or the new one. Of two concurrent writers, the last
-    /// one wins. Afterwards other files of the folder are removed as far as its limit requires.
+    /// The file is replaced atomically: readers see the previous file or the new one. Of two concurrent writers, the
+    /// last one wins. Afterwards, other files are removed from the folder until its total size is within the limit.
     ///
     /// - Parameters:
     ///   - sections: At most 256 sections with different keys, written in this order.
     ///   - content: The content that the sections were made from.
-    ///   - isReplacing: True when a file that the user named may be replaced. When false, nothing is written if the
-    ///     file exists, unless this process wrote it with `isReplacing` false.
+    ///   - isReplacing: True when a file that the user named may be replaced. If false and the file exists, nothing is
+    ///     written, unless this process wrote the file with `isReplacing` false.
     /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named exists and is not an index,
-    ///   ``BlobError/Code/limitExceeded`` when the file would exceed the limit of its folder, and errors of writing.
-    ///   The previous file is unchanged then.
-    /// - Complexity: O(bytes of the file), in little memory.
+    ///   ``BlobError/Code/limitExceeded`` when the file would exceed the limit of its folder; errors of writing. After
+    ///   an error, the previous file is unchanged.
+    /// - Complexity: O(bytes of the file), in bounded memory.
     package func write(
         _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true
     ) throws(BlobError) {
@@ -274,7 +273,7 @@ package struct IndexFile: Sendable {
     /// Removes the file.
     ///
     /// - Returns: True when the file existed.
-    /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user, and errors of removing it.
+    /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user; errors of removing it.
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
         if let folder { return try folder.open()?.remove(self.name) ?? false }
@@ -300,7 +299,7 @@ package struct IndexFile: Sendable {
 private struct OwnFile: Hashable {
     private static let known = Locked<Set<OwnFile>>([])
 
-    /// Nil when there is none.
+    /// Nil when the file is missing.
     private let identity: FileIdentity?
 
     init(_ path: String) { self.identity = FileStatus(at: path)?.identity }
@@ -309,7 +308,7 @@ private struct OwnFile: Hashable {
     func note() { _ = Self.known.withLock { $0.insert(self) } }
 }
 
-/// An output to an index file, which counts its bytes and computes checksums.
+/// An output to an index file that counts bytes and computes checksums.
 private struct IndexOutput: ~Copyable {
     private let file: AtomicFile
     private let maximumByteCount: Int64
@@ -356,7 +355,7 @@ private struct IndexOutput: ~Copyable {
 }
 
 extension IndexTable {
-    /// Copies the sections that are not in the table yet, are intact and fit.
+    /// Copies the intact sections that are not in the table yet and that fit.
     fileprivate mutating func copy(
         _ entries: [IndexSection.Entry], of file: IndexDescriptor, to output: inout IndexOutput
     ) throws(BlobError) {
@@ -376,11 +375,11 @@ extension IndexTable {
     }
 }
 
-/// A use of an index file, for messages to a person. ``BlobEvent`` informs a job of the indexes made, without paths.
+/// A use of an index file, for messages to a person. ``BlobEvent`` reports new indexes to a job, without paths.
 package enum IndexNotice: Hashable, Sendable {
     case built(path: String)
     case used(path: String)
-    /// The reason is the end of a sentence: `it is damaged`.
+    /// An index was not used. The reason ends a sentence: `it is damaged`.
     case refused(path: String, reason: String)
 
     private static let observer = Locked<(@Sendable (IndexNotice) -> Void)?>(nil)

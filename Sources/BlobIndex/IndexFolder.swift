@@ -1,18 +1,18 @@
 internal import BlobCore
 import BlobPlatform
 
-/// A folder of index files, or of others of one kind, with a limit of their total size.
+/// A folder of index files, or of cached files of another kind, with a limit on their total size.
 struct IndexFolder: Hashable, Sendable {
     static let fileExtension = "blobindex"
 
     let path: String
     let maximumByteCount: Int64
-    /// The folder above that must exist: a home folder is never created.
+    /// The parent folder that must exist: a home folder is never created.
     var root = "/"
-    /// The extension of the files; others are left alone.
+    /// The extension of the files; files with other extensions are left alone.
     var fileExtension = IndexFolder.fileExtension
 
-    /// Returns the folder of a policy; nil when it has none, or the user has no cache folder.
+    /// Returns the folder of a policy; nil when the policy names none, or the user has no cache folder.
     static func of(_ policy: BlobIndexPolicy) -> IndexFolder? {
         switch policy.place {
         case .none, .file: nil
@@ -32,7 +32,7 @@ struct IndexFolder: Hashable, Sendable {
 
     /// Returns the name of the index file of an origin, from its 64-bit FNV-1a hash.
     ///
-    /// ``IndexTable/origin`` tells two origins with the same hash apart.
+    /// ``IndexTable/origin`` distinguishes two origins with the same hash.
     static func fileName(origin: String) -> String {
         let hash = withUnsafeBytes(of: origin.utf8.fnv1a.bigEndian) { Array($0).hexadecimal }
         return "\(hash).\(self.fileExtension)"
@@ -40,7 +40,7 @@ struct IndexFolder: Hashable, Sendable {
 
     /// Opens the folder; returns nil when it is missing, or not accessible to this user alone.
     ///
-    /// - Throws: Errors of the disk or of the process.
+    /// - Throws: Disk errors and errors of the process.
     func open() throws(BlobError) -> OpenIndexFolder? {
         do throws(BlobError) {
             return try OpenIndexFolder(self)
@@ -52,14 +52,14 @@ struct IndexFolder: Hashable, Sendable {
 
     /// Opens the folder, after creating it and missing folders above it for this user alone.
     ///
-    /// - Throws: ``BlobError/Code/permissionDenied`` when it is not this user's alone, and errors of creating it.
+    /// - Throws: ``BlobError/Code/permissionDenied`` when it is not this user's alone; errors of creating it.
     func create() throws(BlobError) -> OpenIndexFolder {
         var ends = self.path.indices.filter { self.path[$0] == "/" && $0 > self.path.startIndex }
         ends.append(self.path.endIndex)
         for end in ends {
             let folder = String(self.path[..<end])
             guard folder.count > self.root.count else { continue }
-            // Only the failure of the last one counts: folders above may exist and belong to others.
+            // Only the last failure counts: parent folders may exist and belong to other users.
             if mkdir(folder, 0o700) != 0, errno != EEXIST, end == self.path.endIndex {
                 var error = BlobError(systemError: errno, doing: "Could not make the folder \(folder)")
                 error.operation = "write"
@@ -78,15 +78,15 @@ extension BlobError {
     }
 }
 
-/// An open folder of such files.
+/// An open ``IndexFolder``.
 ///
-/// Files are accessed through its descriptor, so that no link in the place of the folder or a file is followed.
+/// Files are accessed through the descriptor, so that a link in place of the folder or of a file is never followed.
 final class OpenIndexFolder {
     private let descriptor: Descriptor
     private let folder: IndexFolder
 
     /// - Throws: ``BlobError/Code/permissionDenied`` when the folder is a link, belongs to another user, or is writable
-    ///   by others; and errors of opening it.
+    ///   by others; errors of opening it.
     fileprivate init(_ folder: IndexFolder) throws(BlobError) {
         self.folder = folder
         do throws(BlobError) {
@@ -122,7 +122,7 @@ final class OpenIndexFolder {
         try AtomicFile(named: name, in: self.descriptor)
     }
 
-    /// Removes a file; returns false when there is none.
+    /// Removes a file; returns false when the file is missing.
     func remove(_ name: String) throws(BlobError) -> Bool {
         if unlinkat(self.descriptor.number, name, 0) == 0 { return true }
         guard errno != ENOENT else { return false }
@@ -131,7 +131,7 @@ final class OpenIndexFolder {
 
     /// Removes files, least recently used first, until their total size is within the limit.
     ///
-    /// Also removes temporary files of interrupted writers. Files that cannot be removed stay.
+    /// Also removes temporary files of interrupted writers. Files that cannot be removed are kept.
     ///
     /// - Parameter keptName: The name of a file that is not removed.
     func evict(keeping keptName: String) {

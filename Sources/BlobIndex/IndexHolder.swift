@@ -2,13 +2,13 @@ package import BlobCore
 
 /// An index that a holder keeps.
 package protocol HeldIndex: Sendable {
-    /// True when the index turned out to be made from other bytes than its content has.
+    /// True when the index turned out to be made from other bytes than the content.
     var isDisproved: Bool { get }
 }
 
-/// The holder of the index of one source, which looks for it when it is first used.
+/// The holder of the index of one source, which searches for the index at first use.
 package final class IndexHolder<Index: HeldIndex>: Sendable {
-    /// Loads the index of some content from a file; returns nil when there is none, or it is damaged.
+    /// Loads the index of some content from a file; returns nil when it is missing or damaged.
     package typealias Load =
         @Sendable (_ file: IndexFile, _ layer: String, _ content: IndexedContent) throws(BlobError) -> Index?
 
@@ -26,7 +26,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         let index: Index?
         let writtenCount: Int
 
-        /// True unless nothing was found, and another source may have written an index since.
+        /// False when no index was found, but another source may have written one since.
         var isCurrent: Bool { self.index != nil || self.writtenCount == indexesWritten.withLock { $0 } }
 
         var usableIndex: Index? { self.index?.isDisproved == true ? nil : self.index }
@@ -48,7 +48,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         self.file = IndexFile(policy, for: locator, layer: self.layer)
     }
 
-    /// True when an index file is looked for.
+    /// True when the holder searches for an index file.
     package var looksForFile: Bool { self.file != nil }
 
     /// True when an index is possible: there is a place for its file, and the base can be opened again.
@@ -56,7 +56,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         self.file != nil && self.base.traits.contains(.repeatable)
     }
 
-    /// Returns the index of the content that `info` describes; nil when there is none.
+    /// Returns the index of the content that `info` describes; nil when no valid index exists.
     ///
     /// - Parameter info: The current info of the base.
     /// - Throws: Errors of the base, and of reading the index file.
@@ -66,13 +66,13 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         return found.usableIndex
     }
 
-    /// Reports that the index describes other bytes than the content has, and is not used any more.
+    /// Reports that the index describes other bytes than the content, and is no longer used.
     package func noteRefusal() { self.file?.noteRefusal("it describes other bytes") }
 
-    /// Returns the index of another tool in the place of the index file; see ``IndexFile/toolIndex()``.
+    /// Returns the index that another tool wrote at the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }
 
-    /// Returns the place of an index to record during a read from the start; nil when no index is to be made.
+    /// Returns the place of an index to record during a read from the start; nil when no index should be made.
     ///
     /// - Parameter isRequired: True when the index was requested; otherwise it is made only if it is missing and
     ///   worthwhile.
@@ -105,7 +105,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     }
 }
 
-/// The number of indexes that this process has written, with which a search that found none is out of date.
+/// The number of indexes that this process has written; a search that found none is repeated when it changes.
 private let indexesWritten = Locked(0)
 
 /// The place of an index that is recorded while a stream is read from its start, or an archive is listed.
@@ -115,7 +115,7 @@ package struct NewIndexPlace: Sendable {
     package let layer: String
     /// The content that the index is made from.
     package let content: IndexedContent
-    /// True when the index was requested, or its file was named: it is made whatever it costs, and errors are thrown.
+    /// True when the index was requested, or its file was named: it is made at any cost, and errors are thrown.
     package let isRequired: Bool
     private let isReplacing: Bool
     private let base: any BlobInputStreamDataSource
@@ -125,8 +125,8 @@ package struct NewIndexPlace: Sendable {
     /// - Parameters:
     ///   - isRequired: True when the index was requested.
     ///   - written: A closure that is called after the index was written.
-    /// - Returns: Nil when no index is to be made: a file that the user named is made when it is missing, and otherwise
-    ///   left as it is, whatever it contains, unless the index was requested.
+    /// - Returns: Nil when no index should be made. A file that the user named is created when it is missing; an
+    ///   existing file is left unchanged, regardless of its content, unless the index was requested.
     package init?(
         in file: IndexFile, layer: String, for content: IndexedContent, of base: any BlobInputStreamDataSource,
         isRequired: Bool, _ context: BlobContext, written: @escaping @Sendable () -> Void = {}
@@ -138,7 +138,7 @@ package struct NewIndexPlace: Sendable {
         (self.base, self.context, self.written) = (base, context, written)
     }
 
-    /// Writes the index, and the section that proves the content of copies.
+    /// Writes the index and the section that proves the content of copies.
     ///
     /// - Parameter makeSections: Returns the sections, and their length in bytes.
     /// - Throws: Errors of making and writing the index, if it is required.

@@ -37,7 +37,7 @@ package struct IndexReader: Sendable {
         }
     }
 
-    /// Reads an unsigned LEB128 number; one past 64 bits, or written with more bytes than it needs, is an error.
+    /// Reads an unsigned LEB128 number; a number of more than 64 bits, or in more bytes than needed, is an error.
     package mutating func varint() throws(BlobError) -> UInt64 {
         var number: UInt64 = 0
         var shift: UInt64 = 0

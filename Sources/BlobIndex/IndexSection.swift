@@ -35,7 +35,7 @@ package final class IndexSection: Sendable {
 
     /// The key of a section within its file.
     package struct Key: Hashable, Sendable {
-        /// The path of layers over the origin: `gzip`, `tar+gzip`, with selectors if there are any.
+        /// The path of layers over the origin: `gzip`, `tar+gzip`, with any selectors.
         package let layer: String
         package let kind: Kind
 
@@ -51,8 +51,8 @@ package final class IndexSection: Sendable {
 
         package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// The records have their own checksums: opening does not read the section. Otherwise it reads and verifies all
-        /// of it.
+        /// The records have their own checksums: opening does not read the section. Without this flag, opening reads
+        /// and verifies the whole section.
         package static let hasOwnChecks = Self(rawValue: 1 << 0)
     }
 
@@ -87,8 +87,8 @@ package final class IndexSection: Sendable {
 
     /// Returns the whole section, which is loaded and verified once.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when its checksum is wrong, ``BlobError/Code/limitExceeded`` when it is
-    ///   longer than ``maximumLoadedByteCount``.
+    /// - Throws: ``BlobError/Code/corrupted`` when the checksum is wrong; ``BlobError/Code/limitExceeded`` when the
+    ///   section is longer than ``maximumLoadedByteCount``.
     package func bytes() throws(BlobError) -> [UInt8] {
         try self.loaded.withLock { loaded throws(BlobError) in
             if let loaded { return loaded }
@@ -136,7 +136,7 @@ package final class IndexSection: Sendable {
 
 /// A section to write.
 package struct NewIndexSection {
-    /// A function that takes the next bytes of a payload, in pieces of any size.
+    /// A function that receives the next bytes of a payload, in pieces of any size.
     package typealias Sink = (UnsafeRawBufferPointer) throws(BlobError) -> Void
 
     package let key: IndexSection.Key
@@ -145,8 +145,7 @@ package struct NewIndexSection {
 
     /// Creates a section of any length, which is never held in memory as a whole.
     ///
-    /// - Parameter produce: Called once with the sink of the bytes; an error from it ends the writing, and no file is
-    ///   left.
+    /// - Parameter produce: Called once with the sink for the bytes. If it throws, writing stops and no file is left.
     package init(
         _ key: IndexSection.Key, flags: IndexSection.Flags = [],
         produce: @escaping (_ sink: Sink) throws(BlobError) -> Void

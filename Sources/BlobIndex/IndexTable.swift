@@ -1,7 +1,7 @@
 internal import BlobCore
 import BlobDeflate
 
-/// The head, the table of sections and the foot of an index file, with their encoding and decoding.
+/// The head, the section table and the foot of an index file, with their encoding and decoding.
 ///
 ///     head      magic (8), version (4), CRC-32 of these 12 bytes (4)
 ///     payloads  one after the other
@@ -10,8 +10,8 @@ import BlobDeflate
 ///
 /// The article IndexFiles in the documentation describes every byte.
 struct IndexTable {
-    /// The first bytes of the file: not ASCII at first, so that it is not taken for text, and with line ends that a
-    /// transfer as text would change.
+    /// The first bytes of the file. The first is not ASCII, so that the file is not taken for text, and a transfer in
+    /// text mode would change the line ends.
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 
     /// The version of the format; increased with every change that an older reader would misread.
@@ -26,10 +26,10 @@ struct IndexTable {
     /// The largest number of sections in a file; the newest stay.
     static let maximumSectionCount = 256
 
-    /// The length of the end of a file that is read at first, in bytes.
+    /// The length of the first read, at the end of the file, in bytes.
     private static let usualTailByteCount: Int64 = 1024
 
-    /// The text of the locator of the origin; empty when it has none.
+    /// The text of the origin's locator; empty when the origin has none.
     var origin: String
     var entries: [IndexSection.Entry] = []
 
@@ -73,9 +73,9 @@ struct IndexTable {
 
     /// Reads the table of an index file.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``, and errors of reading the file.
+    /// - Throws: ``BlobError/Code/corrupted``; errors of reading the file.
     init(of file: IndexDescriptor) throws(BlobError) {
-        // Most tables are short enough to be fetched by this one read.
+        // Most tables are short enough for this one read.
         let guess = Int(min(file.byteCount, Self.usualTailByteCount))
         var tail = try file.read(at: file.byteCount - Int64(guess), count: guess)
         guard guess >= Self.footByteCount else { throw IndexReader(tail).failure("has a damaged end") }

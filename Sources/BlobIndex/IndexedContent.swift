@@ -1,26 +1,26 @@
 package import BlobCore
 import BlobDeflate
 
-/// The identity of the bytes that an index was made from, as far as it is known without reading all of them.
+/// The identity of the bytes that an index was made from, as far as it can be determined without reading all of them.
 package struct IndexedContent: Hashable, Sendable {
     /// The number of bytes.
     package let byteCount: Int64
 
-    /// The text of the validator, which includes whether it is a strong one.
+    /// The text of the validator, which includes whether it is strong.
     package let validator: String
 
     /// The time of the last status change of the file, in nanoseconds since 1970; nil when the content is not in a
     /// file.
     package let statusChangeTime: Int64?
 
-    /// The CRC-32 of the first and then the last ``edgeByteCount`` bytes; of all bytes, once, when there are at most
-    /// that many.
+    /// The CRC-32 of the first and then the last ``edgeByteCount`` bytes, or of all bytes when the content is not
+    /// longer.
     package let edgeChecksum: UInt32
 
     /// The number of bytes that are read at each end: 4 KiB.
     package static let edgeByteCount = 4096
 
-    /// The length of the longest validator that is accepted, in bytes of UTF-8; real ones are far shorter.
+    /// The maximum length of an accepted validator, in bytes of UTF-8; real validators are far shorter.
     static let maximumValidatorByteCount = 16 * 1024
 
     package init(byteCount: Int64, validator: String, statusChangeTime: Int64? = nil, edgeChecksum: UInt32) {
@@ -33,8 +33,8 @@ package struct IndexedContent: Hashable, Sendable {
     /// Returns the identity of the current content of `base`.
     ///
     /// - Parameter base: The source that is indexed: the compressed bytes of a gzip, the bytes of an archive.
-    /// - Returns: Nil when an index would be useless, because `base` has no random access or cannot be opened again, or
-    ///   could not be bound to the content, because that has no length or no accepted validator.
+    /// - Returns: Nil when an index would be useless, because `base` has no random access or cannot be opened again; or
+    ///   when an index could not be bound to the content, which has no length or no accepted validator.
     /// - Throws: Errors of opening and reading `base`.
     /// - Complexity: Opens `base` twice, and reads 4 KiB each time.
     package static func of(
@@ -64,7 +64,7 @@ package struct IndexedContent: Hashable, Sendable {
     }
 }
 
-/// The identity of some content as far as it is known without reading any of it.
+/// The identity of some content as far as it can be determined without reading any bytes.
 package struct ContentIdentity: Equatable, Sendable {
     private let validator: BlobValidator
     private let statusChangeTime: Int64?
@@ -76,7 +76,7 @@ package struct ContentIdentity: Equatable, Sendable {
     }
 }
 
-/// The facts learned about the content of a source, which are dropped when the source has another content.
+/// The facts learned about the content of a source, which are dropped when the content changes.
 package final class LearnedFacts<Facts: Sendable>: Sendable {
     private let known = Locked<(content: ContentIdentity, facts: Facts)?>(nil)
 
@@ -85,8 +85,8 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
     /// The facts about the last content; nil when none are known.
     package var last: Facts? { self.known.withLock { $0?.facts } }
 
-    /// Returns the facts about the content that `info` describes, made if they are not known. Those about a content
-    /// without a validator are made each time.
+    /// Returns the facts about the content that `info` describes, and makes them if they are not known. Facts about
+    /// content without a validator are made each time.
     package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts {
         guard let content = ContentIdentity(info) else { return try make() }
         if let known = self.known.withLock({ $0 }), known.content == content { return known.facts }
@@ -96,11 +96,11 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
     }
 }
 
-/// The checksums of parts of some content, which show that a copy of it under another validator is the same.
+/// The checksums of parts of some content, which identify a copy under another validator.
 ///
-/// 32 parts of 4 KiB, evenly spread: of content of at most 132 KiB they are all bytes. Changes between the parts are
-/// not seen; together with the checksum of both ends, which in a gzip contain the checksum of the last member, they
-/// tell another version of the content apart.
+/// There are 32 parts of 4 KiB, evenly spread; in content of at most 132 KiB, they cover all bytes. Changes between the
+/// parts are not detected. Together with the checksum of both ends, which in a gzip contain the checksum of the last
+/// member, the parts distinguish another version of the content.
 struct ContentParts: Equatable, Sendable {
     /// The CRC-32 of each part, in order.
     let checksums: [UInt32]

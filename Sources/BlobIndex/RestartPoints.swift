@@ -22,7 +22,7 @@ package struct RestartPoint: Equatable, Sendable {
 
 /// The places at which the decoding of compressed data can begin. They divide the decoded bytes into slices.
 package struct RestartPoints: Sendable {
-    /// The places in ascending order; unless there are none, the first is at the start.
+    /// The places in ascending order; empty, or beginning with a place at the start.
     package private(set) var places: [RestartPoint]
     /// The length of the compressed data in bytes.
     package private(set) var compressedByteCount: Int64
@@ -33,9 +33,9 @@ package struct RestartPoints: Sendable {
         (self.places, self.compressedByteCount, self.byteCount) = (places, compressedByteCount, byteCount)
     }
 
-    /// Appends a slice, which begins at the end so far of the decoded bytes.
+    /// Appends a slice, which begins at the current end of the decoded bytes.
     ///
-    /// - Returns: False when there would be more decoded bytes than a blob can have.
+    /// - Returns: False when the decoded bytes would exceed the maximum length of a blob.
     package mutating func append(_ byteCount: Int64, compressed: Range<Int64>, detail: UInt64) -> Bool {
         let (end, overflows) = self.byteCount.addingReportingOverflow(byteCount)
         guard byteCount >= 0, !overflows else { return false }
@@ -67,7 +67,8 @@ package struct RestartPoints: Sendable {
         return self.places[index].compressedByteOffset..<end
     }
 
-    /// Returns the range of the compressed bytes that decoding a range takes; nil for one that is empty or not inside.
+    /// Returns the range of the compressed bytes that decoding a range reads; nil for a range that is empty or out of
+    /// bounds.
     package func compressedRange(of decoded: Range<Int64>) -> Range<Int64>? {
         let inside = decoded.clamped(to: 0..<self.byteCount)
         guard !inside.isEmpty else { return nil }
@@ -75,11 +76,11 @@ package struct RestartPoints: Sendable {
         return self.compressedRange(of: first).lowerBound..<self.compressedRange(of: last).upperBound
     }
 
-    /// Returns the last slice that begins at or before a decoded byte; 0 when there is none.
+    /// Returns the index of the last slice that begins at or before a decoded byte; 0 without slices.
     package func index(of byteOffset: Int64) -> Int { max(self.places.count(upTo: byteOffset) - 1, 0) }
 
-    /// Returns the places nearest to those that cut the data into `count` parts of the same cost; the first is at the
-    /// start. Fewer when several are near to one place.
+    /// Returns the places nearest to the cuts that would divide the data into `count` parts of the same cost; the first
+    /// is at the start. Returns fewer places when several cuts are near the same place.
     package func cuts(count: Int) -> [RestartPoint] {
         var cuts = Array(self.places.prefix(1))
         guard self.places.count > 1 else { return cuts }
@@ -90,22 +91,22 @@ package struct RestartPoints: Sendable {
             while next < self.places.count, self.places[next].cost < target { next += 1 }
             let candidates = self.places[max(next - 1, 1)..<min(next + 1, self.places.count)]
             let nearest = candidates.min { abs($0.cost - target) < abs($1.cost - target) }
-            // An empty block at the end begins where there is nothing.
+            // An empty block at the end has no bytes to decode.
             guard let nearest, let last = cuts.last, nearest.byteOffset > last.byteOffset else { continue }
             if nearest.byteOffset < self.byteCount { cuts.append(nearest) }
         }
         return cuts
     }
 
-    /// Returns the cost of decoding everything before a place, in units of the time of a decoded byte.
+    /// Returns the cost of decoding everything before a place, in units of the time for one decoded byte.
     ///
-    /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as
-    /// nine decoded ones.
+    /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as nine
+    /// decoded bytes.
     fileprivate static func cost(_ compressedByteCount: Int64, _ byteCount: Int64) -> Double {
         Double(byteCount) + 9 * Double(compressedByteCount)
     }
 
-    /// Returns the places in a range of the decoded bytes, whose offsets count from its start.
+    /// Returns the places in a range of the decoded bytes, with offsets relative to the start of the range.
     package func places(in range: Range<Int64>) -> RestartPoints {
         let first = self.places.last { $0.byteOffset <= range.lowerBound }
         let inside = self.places.filter { $0.byteOffset > range.lowerBound && $0.byteOffset < range.upperBound }
@@ -121,15 +122,15 @@ extension RestartPoint {
     fileprivate var cost: Double { RestartPoints.cost(self.compressedByteOffset, self.byteOffset) }
 }
 
-/// The restart points that decoding from the start has reached, at which later readers of the same content begin.
+/// The restart points that decoding from the start has reached, where later readers of the same content can begin.
 ///
-/// They are found by decoding, never from lengths in headers alone. They live as long as their source, and take 24 bytes
-/// each: up to 65,536 are kept; of more, every second, fourth, … one.
+/// The points are found by decoding, never from lengths in headers alone. They live as long as their source and take 24
+/// bytes each. Up to 65,536 points are kept; beyond that, only every second, then every fourth, and so on.
 package final class ReachedPoints: Sendable {
     private struct State {
         /// The places in ascending order.
         var places: [RestartPoint] = []
-        /// The smallest distance of two places in decoded bytes: at first half a block as `bgzip` writes them.
+        /// The minimum distance between two places in decoded bytes: initially half a block of `bgzip`.
         var spacing: Int64 = 32 * 1024
     }
 
@@ -138,10 +139,10 @@ package final class ReachedPoints: Sendable {
 
     package init(maximumCount: Int = 65_536) { self.maximumCount = maximumCount }
 
-    /// The number of places that are kept.
+    /// The number of kept places.
     package var count: Int { self.state.withLock { $0.places.count } }
 
-    /// Adds a place, unless it is too near to the last one, or before it.
+    /// Adds a place, unless it is before the last place or too near to it.
     package func append(_ place: RestartPoint) {
         self.state.withLock { state in
             guard place.byteOffset >= (state.places.last?.byteOffset ?? 0) + state.spacing else { return }
@@ -158,22 +159,22 @@ package final class ReachedPoints: Sendable {
         }
     }
 
-    /// Returns the last known place at or before a decoded byte; the start when there is none.
+    /// Returns the last known place at or before a decoded byte; the start when no place is known.
     package func last(before byteOffset: Int64) -> RestartPoint {
         self.state.withLock { $0.places.prefix($0.places.count(upTo: byteOffset)).last ?? .start }
     }
 }
 
 extension [RestartPoint] {
-    /// Returns the number of places at or before a decoded byte, in an array that is in ascending order.
+    /// Returns the number of places at or before a decoded byte, in an array in ascending order.
     fileprivate func count(upTo byteOffset: Int64) -> Int {
         self.partitioningIndex { $0.byteOffset > byteOffset }
     }
 }
 
-/// A source whose decoding can begin at places that a list has.
+/// A source whose decoding can begin at listed places.
 package protocol RestartPointListing: BlobInputStreamDataSource {
-    /// Returns the places; nil when there is no list of them.
+    /// Returns the places; nil when the source has no list.
     ///
     /// - Throws: Errors of the base and of reading an index.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?
@@ -185,8 +186,8 @@ package protocol IndexVerifying: Sendable {
     ///
     /// Changes nothing.
     ///
-    /// - Parameter report: Called with a sentence on each point that is wrong, in ascending order of the points.
-    /// - Returns: The number of points; nil when there is no index of this content.
+    /// - Parameter report: Called with a sentence about each wrong point, in ascending order of the points.
+    /// - Returns: The number of points; nil when this content has no index.
     /// - Throws: Errors of the content and of reading the index file.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?
 }

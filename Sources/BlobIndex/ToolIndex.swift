@@ -1,9 +1,9 @@
 package import BlobCore
 import BlobDeflate
 
-/// An index of gzip data that another tool made: hints, of which nothing is believed that the data do not prove.
+/// An index of gzip data made by another tool. Its points are only hints until the data prove them.
 ///
-/// These files have neither checksums nor the identity of the data, but for their length in some.
+/// These files contain no checksums and no identity of the data, except that some contain its length.
 package struct ToolIndex: Sendable {
     /// The format of the file, named after the tool.
     package enum Format: String, Sendable {
@@ -14,11 +14,11 @@ package struct ToolIndex: Sendable {
         /// `gzipindx` and `gzipindX` of `gztool`, also written by `rapidgzip`.
         case gztool
 
-        /// The first bytes of the files; those of bgzip begin with a number.
+        /// The first bytes of a file of `indexed_gzip`. A file of `bgzip` begins with a number.
         private static let gzidxBeginning = Array("GZIDX".utf8)
         private static let gztoolBeginning = [UInt8](repeating: 0, count: 8) + Array("gzipind".utf8)
 
-        /// Returns the format of a file by its first bytes and its length; nil when it is none.
+        /// Returns the format of a file by its first bytes and its length; nil for an unknown format.
         fileprivate init?(_ file: IndexDescriptor) throws(BlobError) {
             let beginning = try file.read(at: 0, count: Int(min(file.byteCount, 16)))
             if beginning.starts(with: Self.gzidxBeginning) {
@@ -38,29 +38,30 @@ package struct ToolIndex: Sendable {
     /// A position at which decoding can begin.
     package struct Point: Equatable, Sendable {
         package let place: RestartPoint
-        /// The place of the window in the file, which has data of zlib (RFC 1950) in `gztool`, and otherwise the bytes
-        /// themselves; nil when the file has none for the point.
+        /// The range of the window in the file: zlib data (RFC 1950) in `gztool`, otherwise the bytes themselves; nil
+        /// when the file has no window for the point.
         let window: Range<Int64>?
     }
 
-    /// The largest number of points that are kept, of 48 bytes each; of more, every second, fourth, … one.
+    /// The maximum number of kept points, of 48 bytes each; beyond it, only every second, then every fourth point, and
+    /// so on.
     fileprivate static let maximumPointCount = 65_536
 
     package let format: Format
     /// The length of the index file in bytes.
     package let fileByteCount: Int64
-    /// The length of the compressed data in bytes; nil when the file does not tell.
+    /// The length of the compressed data in bytes; nil when the file does not contain it.
     package let compressedByteCount: Int64?
-    /// The length of the decoded bytes; nil when the file does not tell.
+    /// The length of the decoded bytes; nil when the file does not contain it.
     package let byteCount: Int64?
-    /// The points in ascending order, as far as they are kept.
+    /// The kept points in ascending order.
     package let points: [Point]
     private let file: IndexDescriptor
 
-    /// Parses an index file; returns nil when its beginning is that of no known format.
+    /// Parses an index file; returns nil for an unknown format.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for a file that is truncated or contradicts itself,
-    ///   ``BlobError/Code/unsupported`` for a newer version, and errors of reading the file.
+    /// - Throws: ``BlobError/Code/corrupted`` for a truncated or inconsistent file; ``BlobError/Code/unsupported`` for
+    ///   a newer version; errors of reading the file.
     init?(_ file: IndexDescriptor) throws(BlobError) {
         guard let format = try Format(file) else { return nil }
         var parser = ToolIndexParser(file, format)
@@ -74,25 +75,24 @@ package struct ToolIndex: Sendable {
         self.points = parser.points
     }
 
-    /// Returns the window of a point: at most 32 KiB, in which bytes may be zero that nothing refers to; nil when the
-    /// file has none.
+    /// Returns the window of a point: at most 32 KiB, in which unreferenced bytes may be zero; nil when the file has no
+    /// window for the point.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``, and errors of reading the file.
+    /// - Throws: ``BlobError/Code/corrupted``; errors of reading the file.
     package func window(of point: Point) throws(BlobError) -> [UInt8]? {
         guard let place = point.window else { return nil }
         let bytes = try self.file.read(at: place.lowerBound, count: place.count)
-        // The header of zlib has two bytes.
+        // The zlib header has two bytes.
         return self.format == .gztool
             ? try Inflater.window(packed: bytes.dropFirst(2)) : bytes.suffix(Inflater.windowByteCount)
     }
 }
 
-/// A parser of such files, which reads them from front to back and keeps a bounded number of
-/// points.
+/// A parser of the index files of other tools, which reads from front to back and keeps a bounded number of points.
 private struct ToolIndexParser {
     private let format: ToolIndex.Format
     private let file: IndexDescriptor
-    /// Bytes that were read, and the offset of the first of them in the file.
+    /// The bytes read, and the offset of the first of them in the file.
     private var buffer: [UInt8] = []
     private var bufferStart: Int64 = 0
     private var byteOffset: Int64 = 0
@@ -101,19 +101,20 @@ private struct ToolIndexParser {
     private(set) var byteCount: Int64?
     private var pointCount: Int64 = 0
     private(set) var points: [ToolIndex.Point] = []
-    /// The distance of the points that are kept, and the number of points so far.
+    /// The distance between kept points, and the number of points so far.
     private var (stride, number) = (1, 0)
     private var last: RestartPoint?
 
-    /// The number of bytes that are read at once.
+    /// The number of bytes in one read.
     private static let bufferByteCount: Int64 = 64 * 1024
 
-    /// The largest length of compressed data and of decoded bytes; it keeps sums and bits from overflowing.
+    /// The maximum length of the compressed data and of the decoded bytes; it keeps sums and bit offsets from
+    /// overflowing.
     private static let maximumByteCount: Int64 = .max / 64
 
     init(_ file: IndexDescriptor, _ format: ToolIndex.Format) { (self.file, self.format) = (file, format) }
 
-    /// Parses a count and that many pairs of offsets: of all blocks but the first.
+    /// Parses a count and that many pairs of offsets, for all blocks except the first.
     mutating func parseBgzip() throws(BlobError) {
         self.pointCount = try self.size()
         for _ in 0..<self.pointCount {
@@ -122,7 +123,7 @@ private struct ToolIndexParser {
         }
     }
 
-    /// Parses a head, the points, and then the windows of those that have one.
+    /// Parses a head, the points, and then the windows of the points that have one.
     mutating func parseIndexedGzip() throws(BlobError) {
         self.byteOffset = 5
         let version = try self.number(UInt8.self)
@@ -132,7 +133,7 @@ private struct ToolIndexParser {
         _ = try self.number(UInt8.self)
         self.compressedByteCount = try self.size()
         let byteCount = try self.size()
-        // Zero is the length of an index that does not cover everything.
+        // Zero means that the index does not cover everything.
         self.byteCount = byteCount > 0 ? byteCount : nil
         _ = try self.number(UInt32.self)
         let windowByteCount = Int64(try self.number(UInt32.self))
@@ -154,8 +155,8 @@ private struct ToolIndexParser {
         }
     }
 
-    /// Parses a head, the points, each with its window behind it, and the length of the decoded bytes; some with
-    /// numbers of lines.
+    /// Parses a head, the points, each followed by its window, and the length of the decoded bytes; some files also
+    /// contain line numbers.
     mutating func parseGztool() throws(BlobError) {
         self.byteOffset = 15
         let hasLines = try self.number(UInt8.self) == UInt8(ascii: "X")
@@ -181,7 +182,7 @@ private struct ToolIndexParser {
     private mutating func append(
         bitOffset: Int64, _ byteOffset: Int64, _ window: Range<Int64>?
     ) throws(BlobError) {
-        // Two points may be at one decoded byte, when there is nothing between them.
+        // Two points may have the same decoded offset, if nothing is between them.
         guard bitOffset >= 0, bitOffset > self.last?.bitOffset ?? -1, byteOffset >= self.last?.byteOffset ?? 0,
             bitOffset <= 8 * (self.compressedByteCount ?? .max / 8)
         else { throw self.failure("has a point out of order") }
@@ -202,7 +203,7 @@ private struct ToolIndexParser {
         return size
     }
 
-    /// Reads a number, in the order of bytes of the format.
+    /// Reads a number in the byte order of the format.
     private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) throws(BlobError) -> Number {
         let count = MemoryLayout<Number>.size
         guard Int64(count) <= self.file.byteCount - self.byteOffset else { throw self.failure("ends too early") }
@@ -224,12 +225,12 @@ private struct ToolIndexParser {
     }
 }
 
-/// A source or container that can make an index with the one of another tool.
+/// A source or container that can make an index with the help of another tool's index.
 package protocol ToolIndexImporting: Sendable {
-    /// Decodes everything once, compares each point of `index` with it, and makes an index of its own.
+    /// Decodes everything once, compares each point of `index` with the result, and makes an index of its own.
     ///
-    /// - Returns: True when there is an index now; false when none can be kept.
-    /// - Throws: ``BlobError/Code/inconsistent`` when a point is wrong, and nothing is written then; errors of the
+    /// - Returns: True when the source has an index now; false when no index can be kept.
+    /// - Throws: ``BlobError/Code/inconsistent`` when a point is wrong, in which case nothing is written; errors of the
     ///   content, of reading `index` and of writing.
     func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool
 }

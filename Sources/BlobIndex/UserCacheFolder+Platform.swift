@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// The folder of a user's caches, and the folder above it that must exist already.
+/// The folder of a user's caches, and the parent folder that must already exist.
 struct UserCacheFolder {
     let path: String
     let root: String
@@ -16,7 +16,7 @@ struct UserCacheFolder {
         guard let home else { return nil }
         self.init(path: "\(home)/Library/Caches", root: home)
         #else
-        // XDG Base Directory Specification. A folder that is named for caches is made with those above it.
+        // XDG Base Directory Specification. A cache folder named by the variable is created with its parent folders.
         if let caches = Self.absolute(variable("XDG_CACHE_HOME")) {
             self.init(path: caches, root: "/")
         } else if let home {

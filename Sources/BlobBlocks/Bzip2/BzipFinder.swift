@@ -3,12 +3,12 @@ import BlobIndex
 
 /// A finder of the blocks of bzip2 streams, by their marks.
 ///
-/// A block begins at a mark, and ends at the next one. That this is its end is proven by decoding it as a stream of its
-/// own, which has the mark of the end and the checksum there: bits that are missing or too many are an error.
+/// A block begins at a mark and ends at the next one. Decoding it as a stream of its own, with the end mark and the
+/// checksum appended, proves its end: missing or extra bits are an error.
 final class BzipFinder: BlockFinder {
-    /// The largest compressed block, in bytes: 900,000 symbols of 20 bits, and tables; others are damaged.
+    /// The largest compressed block, in bytes: 900,000 symbols of 20 bits, and tables; a larger block is damaged.
     private static let maximumByteCount = 3 << 20
-    /// The memory for decoding a block, besides its bytes: of libbz2, and of as much as is decoded ahead.
+    /// The memory for decoding a block, besides its bytes: for libbz2, and for the bytes decoded ahead.
     private static let memoryByteCount = 4 << 20 + 8 << 20
     /// The longest header of a stream: `BZh` and the level.
     private static let headerByteCount = 4
@@ -16,9 +16,10 @@ final class BzipFinder: BlockFinder {
     private var input: FinderInput
     /// The bit in `input` at which the next block, end of a stream or header begins.
     private var bit: Int
-    /// The level of the stream: its blocks have at most as many hundreds of thousands of bytes; nil between streams.
+    /// The level of the stream, which is the maximum length of its blocks in units of 100,000 bytes; nil between
+    /// streams.
     private var level: UInt8?
-    /// The checksum of the blocks of the stream so far.
+    /// The combined checksum of the stream's blocks so far.
     private var sum: UInt32
     let byteOffset: Int64
 
@@ -37,7 +38,7 @@ final class BzipFinder: BlockFinder {
                 guard try self.beginStream() else { return nil }
                 continue
             }
-            // A mark, and the checksum behind it.
+            // A mark and the checksum after it.
             guard try self.fill(self.bit + 80) else { throw self.unsuitable }
             let (mark, sum) = self.input.bytes.withUnsafeBytes { bytes in
                 (
@@ -50,7 +51,7 @@ final class BzipFinder: BlockFinder {
                 guard sum == self.sum else {
                     throw BlobError(.checksumMismatch, "The checksum of the bzip2 stream is wrong.")
                 }
-                // The stream ends at the end of a byte.
+                // A stream ends at a byte boundary.
                 self.drop((self.bit + 80 + 7) / 8 * 8)
                 self.level = nil
             case BzipScanner.block:
@@ -111,7 +112,7 @@ final class BzipFinder: BlockFinder {
         for byte in Array("BZh".utf8) + [level] { writer.append(UInt64(byte), bitCount: 8) }
         self.input.bytes.withUnsafeBytes { writer.append(bits, of: $0) }
         writer.append(BzipScanner.end, bitCount: BzipScanner.bitCount)
-        // The checksum of a stream of one block is that of the block.
+        // The checksum of a stream of one block equals the block's checksum.
         writer.append(UInt64(sum), bitCount: 32)
         let bytes = writer.bytes
         return Block(bytes: bytes, check: "CRC-32", memoryByteCount: bytes.count + Self.memoryByteCount) {
@@ -132,6 +133,6 @@ final class BzipFinder: BlockFinder {
         self.bit = bit - 8 * count
     }
 
-    /// Reads until the input has a number of bits; returns false when the base has no more.
+    /// Reads until the input has a number of bits; returns false when the base has fewer.
     private func fill(_ bitCount: Int) throws -> Bool { try self.input.fill((bitCount + 7) / 8) }
 }

@@ -1,14 +1,14 @@
-/// A search for the marks of blocks and of ends of streams in bzip2 data, at any bit.
+/// A search for block marks and end marks in bzip2 data, at any bit.
 ///
-/// The bits of a mark may occur within a block: only decoding shows it.
+/// The bits of a mark may also occur within a block; only decoding shows the difference.
 struct BzipScanner {
-    /// The marks: the decimals of pi, and of its square root.
+    /// The marks: the digits of pi and of its square root.
     static let (block, end): (UInt64, UInt64) = (0x3141_5926_5359, 0x1772_4538_5090)
     /// The length of a mark in bits.
     static let bitCount = 48
 
     /// For each of the four middle bytes of a mark that starts at bit 0 to 7 of a byte, the bits at which a byte of the
-    /// data fits.
+    /// data matches.
     private static let fits: [[UInt8]] = (1...4).map { place in
         (0..<256).map { byte in
             var fitting: UInt8 = 0
@@ -22,7 +22,7 @@ struct BzipScanner {
         }
     }
 
-    /// Returns the bit at which the first mark begins, at or after a bit; nil when there is none that is whole.
+    /// Returns the bit at which the first mark begins, at or after a bit; nil without a complete mark.
     static func firstMark(in bytes: UnsafeRawBufferPointer, from bit: Int) -> Int? {
         Self.fits[0].withUnsafeBufferPointer { first in
             Self.fits[1].withUnsafeBufferPointer { second in
@@ -42,7 +42,7 @@ struct BzipScanner {
         }
     }
 
-    /// Returns the number in at most 56 bits, the highest first, from a bit on.
+    /// Returns the number in at most 56 bits from a bit on, the highest bit first.
     static func number(in bytes: UnsafeRawBufferPointer, at bit: Int, bitCount: Int) -> UInt64 {
         var number: UInt64 = 0
         for place in (bit / 8)...((bit + bitCount - 1) / 8) { number = number << 8 | UInt64(bytes[place]) }
@@ -50,7 +50,7 @@ struct BzipScanner {
     }
 }
 
-/// Bytes that are made of bits, the highest first.
+/// Bytes assembled from bits, the highest bit first.
 struct BitWriter {
     private(set) var bytes: [UInt8] = []
     private var bitCount = 0
@@ -65,12 +65,12 @@ struct BitWriter {
         }
     }
 
-    /// Appends bits of `source`; the bits so far must be whole bytes.
+    /// Appends bits of `source`; the bits so far must fill whole bytes.
     mutating func append(_ bits: Range<Int>, of source: UnsafeRawBufferPointer) {
         let (shift, wholeCount) = (bits.lowerBound % 8, bits.count / 8)
         let start = bits.lowerBound / 8
         self.bytes += [UInt8](unsafeUninitializedCapacity: wholeCount) { buffer, filled in
-            // Words first: a loop over bytes takes a hundredth of the time of decoding.
+            // Words first: a loop over bytes would take a hundredth of the decoding time.
             var place = 0
             while place + 8 <= wholeCount, start + place + 9 <= source.count {
                 let word = source.loadUnaligned(fromByteOffset: start + place, as: UInt64.self).bigEndian

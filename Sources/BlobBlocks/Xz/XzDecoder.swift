@@ -15,7 +15,7 @@ private final class LzmaStream {
         self.pointer.deallocate()
     }
 
-    /// Decodes bytes, which are removed from the front of `input`.
+    /// Decodes bytes and removes them from the front of `input`.
     func code(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) -> lzma_ret {
         output.withUnsafeMutableBytes { buffer, count in
             self.pointer.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -33,8 +33,8 @@ private final class LzmaStream {
 
 /// A decoder of one block of an xz, by liblzma.
 final class XzDecoder: BlockDecoder {
-    /// The largest window of a block, in bytes, if the job allows as much memory: 128 MiB, because there may be one for
-    /// each thread.
+    /// The largest window of a block, in bytes, if the job allows as much memory: 128 MiB, because each thread may have
+    /// one.
     static let maximumWindowByteCount = 128 << 20
 
     /// The identifier of LZMA2 (The .xz File Format, 5.3.1).
@@ -48,8 +48,8 @@ final class XzDecoder: BlockDecoder {
     /// - Parameters:
     ///   - header: The first bytes of the block, with at least its header.
     ///   - check: The kind of check in the headers of the stream.
-    ///   - unpaddedByteCount: The length of the block without its padding, as the index has it.
-    ///   - byteCount: The length of the decoded bytes, as the index has it.
+    ///   - unpaddedByteCount: The length of the block without its padding, from the index.
+    ///   - byteCount: The length of the decoded bytes, from the index.
     init(
         header: [UInt8], check: UInt32, unpaddedByteCount: Int64, byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) {
@@ -62,7 +62,7 @@ final class XzDecoder: BlockDecoder {
         self.block.pointee.filters = self.filters
         let status = blob_lzma_block_header_decode(self.block, nil, header)
         guard status == LZMA_OK else {
-            // After an error there are no filters; liblzma marks the end of the list only on success.
+            // After an error, the list must be empty: liblzma terminates it only on success.
             self.filters.update(repeating: lzma_filter(), count: Int(LZMA_FILTERS_MAX) + 1)
             throw status == LZMA_MEM_ERROR ? Self.noMemory : Self.noHeader
         }
@@ -118,7 +118,7 @@ final class XzDecoder: BlockDecoder {
 }
 
 extension BlockFormat {
-    /// The blocks of xz, decoded by liblzma; nil when it cannot be loaded.
+    /// The blocks of xz, decoded by liblzma; nil when liblzma cannot be loaded.
     static let xz: BlockFormat? = {
         guard blob_lzma_load() == nil else { return nil }
         return BlockFormat(streamsFirst: true, table: { try BlockTable.xz($0) }, scan: nil) {
@@ -143,7 +143,7 @@ extension BlockFormat {
 
 /// A decoder of a branch filter by liblzma, which makes the addresses in the calls of a program relative again.
 ///
-/// liblzma applies a filter only before another coder: the bytes are given to it as LZMA2 chunks that are not compressed.
+/// liblzma applies a filter only before another coder, so it receives the bytes as uncompressed LZMA2 chunks.
 package final class BranchDecoder {
     /// The longest chunk (The .xz File Format, 5.3.1).
     private static let chunkByteCount = 64 * 1024
@@ -163,8 +163,8 @@ package final class BranchDecoder {
     /// - Parameters:
     ///   - filter: The identifier of an available filter.
     ///   - startOffset: The address of the first byte.
-    /// - Throws: ``BlobError/Code/unsupported`` for a start offset that the filter does not have,
-    ///   ``BlobError/Code/io`` when there is no memory.
+    /// - Throws: ``BlobError/Code/unsupported`` for a start offset that the filter does not support;
+    ///   ``BlobError/Code/io`` if out of memory.
     package init(_ filter: UInt64, startOffset: UInt32) throws(BlobError) {
         self.branch.initialize(to: lzma_options_bcj(start_offset: startOffset))
         self.window.initialize(to: lzma_options_lzma())
@@ -185,7 +185,7 @@ package final class BranchDecoder {
         self.window.deallocate()
     }
 
-    /// Returns the decoded bytes: as many as are given, but for a few that are held back until more or the end comes.
+    /// Returns the decoded bytes: as many as were passed in, except for a few that are held back until the next call.
     ///
     /// - Parameter isLast: True when no bytes follow these.
     package func decode(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(BlobError) -> [UInt8] {
@@ -194,7 +194,7 @@ package final class BranchDecoder {
         while !rest.isEmpty {
             let chunk = rest.prefix(Self.chunkByteCount)
             rest = rest.dropFirst(chunk.count)
-            // The first chunk begins the window.
+            // The first chunk resets the window.
             let length = UInt16(chunk.count - 1)
             try self.code([self.isFirst ? 1 : 2, UInt8(length >> 8), UInt8(length & 0xFF)] + chunk, into: &output)
             self.isFirst = false
@@ -215,6 +215,6 @@ package final class BranchDecoder {
         guard isWhole else { throw BlobError(.internalError, "A branch filter does not take its input.") }
     }
 
-    /// More bytes than a filter holds back.
+    /// A bound on the bytes that a filter holds back.
     private static let heldByteCount = 64
 }

@@ -4,15 +4,14 @@ import BlobIndex
 import CLzma
 
 extension BlockTable {
-    /// The length of the header and of the footer of a stream.
+    /// The length of a stream's header, and of its footer.
     private static let frameByteCount: Int64 = Int64(LZMA_STREAM_HEADER_SIZE)
     /// The largest index of a stream that is used, in bytes, and the largest number of streams.
     private static let (maximumIndexByteCount, maximumStreamCount) = (UInt64(16 << 20), 4096)
 
     /// Reads the indexes of the streams of an xz, from its end (The .xz File Format, 2 and 4).
     ///
-    /// - Returns: Nil when the data are not streams of blocks with right indexes, or have more blocks than are worth
-    ///   it.
+    /// - Returns: Nil when the data are not xz streams with valid indexes, or have too many blocks.
     /// - Throws: Errors of the base.
     static func xz(_ base: BlockBase) throws -> BlockTable? {
         var streams: [(start: Int64, check: UInt32, records: [(unpadded: UInt64, decoded: UInt64)])] = []
@@ -64,13 +63,13 @@ extension BlockTable {
         return table
     }
 
-    /// The details of a block: the kind of its check, and above it the length of the padding within the block.
+    /// The detail of a block: the kind of its check, and in the higher bits the length of the padding within the block.
     static let paddingShift: UInt64 = 8
 
-    /// The number of bytes of padding that are read at once, and of all that are accepted.
+    /// The number of padding bytes per read, and the maximum number accepted.
     private static let (paddingByteCount, maximumPaddingByteCount) = (Int64(64 * 1024), Int64(16 << 20))
 
-    /// Returns the end of the last group of four bytes that are not all zeros; nil when there is none nearby.
+    /// Returns the end of the last group of four bytes that are not all zeros; nil when only zeros are nearby.
     private static func endOfStream(before end: Int64, _ base: BlockBase) throws -> Int64? {
         var start = end
         while start > 0, end - start < Self.maximumPaddingByteCount {
@@ -93,7 +92,7 @@ extension BlockTable {
     private static func records(
         _ index: consuming IndexReader
     ) throws(BlobError) -> [(unpadded: UInt64, decoded: UInt64)] {
-        // A record has at least two bytes.
+        // A record takes at least two bytes.
         let count = try index.count(atMost: index.remaining / 2)
         var records: [(unpadded: UInt64, decoded: UInt64)] = []
         records.reserveCapacity(count)
@@ -111,6 +110,6 @@ extension BlockTable {
         return records
     }
 
-    /// The largest number in an index, less what padding adds.
+    /// The largest number in an index, which leaves room for the padding.
     private static let largest = UInt64(Int64.max) - 4
 }

@@ -12,7 +12,7 @@ struct XXH64 {
         XXH64.primes.0 &+ XXH64.primes.1, XXH64.primes.1, 0, 0 &- XXH64.primes.0,
     ]
     private var byteCount: UInt64 = 0
-    /// Bytes that are not in a whole stripe yet.
+    /// The bytes that do not fill a whole stripe yet.
     private var rest: [UInt8] = []
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
@@ -31,7 +31,7 @@ struct XXH64 {
         self.rest += bytes.dropFirst(wholeCount)
     }
 
-    /// Takes whole stripes.
+    /// Adds whole stripes to the state.
     private mutating func take(_ bytes: UnsafeRawBufferPointer) {
         var lanes = self.lanes
         for place in stride(from: 0, to: bytes.count, by: Self.stripeByteCount) {

@@ -9,7 +9,7 @@ final class ZstdDecoder: BlockDecoder {
     /// True between two frames.
     private var isBetweenFrames = true
 
-    /// - Parameter windowLog: The base-2 logarithm of the largest window in bytes; 27 is that of 128 MiB.
+    /// - Parameter windowLog: The base-2 logarithm of the largest window in bytes; 27 means 128 MiB.
     init(windowLog: Int = 27) throws(BlobError) {
         guard let context = blob_ZSTD_createDCtx() else {
             throw BlobError(.io, "There is no memory to decode a frame.", isTransient: true)
@@ -66,7 +66,7 @@ final class SummedDecoder: BlockDecoder {
 
 /// A decoder of consecutive Zstandard frames with windows that libarchive refuses, up to 2 GiB.
 package final class ZstdStream {
-    /// The base-2 logarithms of the smallest window that libzstd can be limited to, and of the largest.
+    /// The base-2 logarithms of the smallest and the largest window limit of libzstd.
     private static let windowLogs = 10...31
 
     private let decoder: ZstdDecoder
@@ -74,7 +74,7 @@ package final class ZstdStream {
     package private(set) var isBetweenFrames = true
 
     /// - Returns: Nil when libzstd cannot be loaded.
-    /// - Throws: ``BlobError/Code/io`` when there is no memory.
+    /// - Throws: ``BlobError/Code/io`` if out of memory.
     package init?(_ context: BlobContext) throws(BlobError) {
         guard BlockFormat.zstd != nil else { return nil }
         let log = Int64.bitWidth - 1 - max(context.memoryLimit, 1).leadingZeroBitCount
@@ -83,7 +83,8 @@ package final class ZstdStream {
 
     /// Decodes until `input` is consumed or `output` is full.
     ///
-    /// - Throws: ``BlobError/Code/trailingData`` when no frame follows a whole one; as ``BlockDecoder``.
+    /// - Throws: ``BlobError/Code/trailingData`` when data other than a frame follow a whole frame; the errors of
+    ///   ``BlockDecoder``.
     package func decode(
         _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan
     ) throws(BlobError) {
@@ -98,7 +99,7 @@ package final class ZstdStream {
 }
 
 extension BlockFormat {
-    /// The frames of Zstandard, decoded by libzstd; nil when it cannot be loaded.
+    /// The frames of Zstandard, decoded by libzstd; nil when libzstd cannot be loaded.
     static let zstd: BlockFormat? = {
         guard blob_zstd_load() == nil else { return nil }
         return BlockFormat(

@@ -1,9 +1,9 @@
 import BlobCore
 import BlobIndex
 
-/// A finder of Zstandard frames that are read one after another, and of which each says how long it is.
+/// A finder that reads Zstandard frames one after another; the header of each must give its decoded length.
 final class ZstdFinder: BlockFinder {
-    /// The largest decoded frame that is taken for a block, in bytes: 32 MiB.
+    /// The largest decoded frame that counts as a block, in bytes: 32 MiB.
     static let maximumByteCount: UInt64 = 32 << 20
     /// The largest length of a block within a frame, as decoded (RFC 8878, section 3.1.1.2).
     private static let maximumBlockByteCount = 128 * 1024
@@ -13,7 +13,8 @@ final class ZstdFinder: BlockFinder {
     private var input: FinderInput
     private(set) var byteOffset: Int64
 
-    /// - Returns: Nil when the first frame is no block: its length is unknown or large, or it is the only one.
+    /// - Returns: Nil when the first frame does not count as a block: its length is unknown or too large, or it is the
+    ///   only frame.
     init?(_ base: BlockBase, _ scan: BlockScan) throws {
         self.scan = scan
         self.maximumWindowByteCount = min(
@@ -21,7 +22,7 @@ final class ZstdFinder: BlockFinder {
         self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
         self.byteOffset = scan.start.byteOffset
         do {
-            // Without a byte there is no frame.
+            // Empty data have no frame.
             guard let first = try self.frame() else {
                 if base.byteCount == 0 { throw self.unsuitable }
                 return
@@ -36,7 +37,7 @@ final class ZstdFinder: BlockFinder {
         }
     }
 
-    /// Passes over the frames that end at or before a decoded byte.
+    /// Skips the frames that end at or before a decoded byte.
     private func skip(to byteOffset: Int64) throws {
         while let frame = try self.frame(), self.byteOffset + Int64(frame.byteCount) <= byteOffset {
             self.take(frame)
@@ -97,7 +98,7 @@ final class ZstdFinder: BlockFinder {
             isLast = block & 1 == 1
             guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else { throw self.unsuitable }
             end += 3 + (kind == 1 ? 1 : blockByteCount)
-            // Frames of many empty blocks are no blocks.
+            // A frame of many empty blocks does not count as a block.
             guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitable }
         }
         return try self.whole(

@@ -12,19 +12,19 @@ package struct ZstdFrame {
     /// The length of the longest header, and of the header of a skippable frame.
     static let (maximumHeaderByteCount, skippableHeaderByteCount) = (18, 8)
 
-    /// The checksum of a frame that has one: its lowest 32 bits.
+    /// The name of the checksum of a frame, which stores its lowest 32 bits.
     package static let checksumName = "XXH64"
 
     /// The largest window, in bytes: 128 MiB.
     static let maximumWindowByteCount: UInt64 = 128 << 20
 
-    /// The first number of a frame.
+    /// The first number of a frame with data.
     package static let magic: UInt64 = 0xFD2F_B528
 
-    /// Returns true for the first number of a frame without data, whose length follows it, in 4 bytes (section 3.1.2).
+    /// Returns true for the first number of a skippable frame; its length follows in 4 bytes (section 3.1.2).
     package static func isSkippable(_ magic: UInt64) -> Bool { magic & ~0xF == 0x184D_2A50 }
 
-    /// Returns the length in bytes, with its header, of a frame without data; nil when there is none.
+    /// Returns the length of a skippable frame in bytes, with its header; nil when the bytes begin another frame.
     package static func skippableByteCount(_ bytes: ArraySlice<UInt8>) -> UInt64? {
         guard bytes.count >= Self.skippableHeaderByteCount, Self.isSkippable(bytes.prefix(4).littleEndian) else {
             return nil
@@ -32,7 +32,7 @@ package struct ZstdFrame {
         return UInt64(Self.skippableHeaderByteCount) + bytes.dropFirst(4).prefix(4).littleEndian
     }
 
-    /// Parses the first bytes of a frame; nil when there is none, or its header is not whole.
+    /// Parses the first bytes of a frame; nil when they are not a frame header, or not a whole one.
     package init?(_ bytes: ArraySlice<UInt8>) {
         func number(_ place: Int, _ count: Int) -> UInt64 { bytes.dropFirst(place).prefix(count).littleEndian }
         guard bytes.count >= 5, number(0, 4) == Self.magic else { return nil }
@@ -50,18 +50,18 @@ package struct ZstdFrame {
 }
 
 extension BlockTable {
-    /// The seek table at the end of seekable Zstandard data: a skippable frame (zstd_seekable_compression_format.md).
+    /// The length of the footer of the seek table, a skippable frame at the end of seekable Zstandard data
+    /// (zstd_seekable_compression_format.md).
     private static let footerByteCount = 9
-    /// The number of frames whose headers are read: a table of more is not used.
+    /// The maximum number of frames, whose headers are all read; a larger table is not used.
     private static let maximumFrameCount: Int64 = 16_384
 
     /// Reads the seek table of seekable Zstandard data.
     ///
-    /// The table is a hint: the header of each frame must say the same, and a frame that is decoded must have the
-    /// lengths.
+    /// The table is a hint: the header of each frame must agree with it, and each decoded frame must have the lengths
+    /// in it.
     ///
-    /// - Returns: Nil when there is no table, or one that cannot be right, or more frames than are worth to be looked
-    ///   at.
+    /// - Returns: Nil when the table is missing or inconsistent, or lists too many frames.
     /// - Throws: Errors of the base.
     /// - Complexity: Reads the table, and the header of each frame.
     static func zstd(_ base: BlockBase) throws -> BlockTable? {
@@ -86,7 +86,7 @@ extension BlockTable {
         for place in stride(from: 8, to: 8 + Int(count * entryByteCount), by: Int(entryByteCount)) {
             func number(_ offset: Int) -> UInt64 { bytes[(place + offset)..<(place + offset + 4)].littleEndian }
             let frameEnd = start + Int64(number(0))
-            // A number behind the checksum says that there is one.
+            // Bit 32, above the checksum, marks a table with checksums.
             let detail = entryByteCount == 12 ? number(8) | 1 << 32 : 0
             guard frameEnd <= end, table.append(start..<frameEnd, byteCount: Int64(number(4)), detail: detail) else {
                 return nil
@@ -96,7 +96,7 @@ extension BlockTable {
         return try start == end && table.hasRightHeaders(base) ? table : nil
     }
 
-    /// Returns true when each frame begins where the table says, and says that it has as many bytes.
+    /// Returns true when each frame begins at its place in the table, and its header gives the same length.
     private func hasRightHeaders(_ base: BlockBase) throws -> Bool {
         for index in 0..<self.count {
             let header = try base.bytes(at: self.compressed(index).lowerBound, count: ZstdFrame.maximumHeaderByteCount)
