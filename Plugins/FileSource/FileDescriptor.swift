@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 import CPlatform
 
-/// A descriptor that is open for reading, closed with this object unless it is borrowed.
+/// A descriptor that is open for reading, and closed with this object unless borrowed.
 final class FileDescriptor {
     let path: FilePath
     let status: FileStatus
@@ -11,7 +11,7 @@ final class FileDescriptor {
     /// The descriptor for system calls.
     var rawValue: CInt { self.file.number }
 
-    /// True when ``readNow(into:at:)`` can tell which bytes are in the page cache.
+    /// True when ``readNow(into:at:)`` can determine which bytes are in the page cache.
     var canReadNow: Bool {
         withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             switch try? self.readNow(into: buffer, at: 0) {
@@ -21,7 +21,8 @@ final class FileDescriptor {
         }
     }
 
-    /// Opens `path` without waiting for the writer of a FIFO: the first read waits for it, and can be cancelled.
+    /// Opens `path` without waiting for the writer of a FIFO; the first read waits for the writer, and can be
+    /// cancelled.
     init(opening path: FilePath) throws(BlobError) {
         do throws(BlobError) {
             self.file = try Descriptor(
@@ -45,8 +46,8 @@ final class FileDescriptor {
     /// Returns the current result of `fstat(2)`.
     func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.file, self.path) }
 
-    /// Returns the info of the open file, without size and validator when a regular file of size 0 has bytes, or one
-    /// without blocks has no byte at its end, as files of `/proc` and `/sys`.
+    /// Returns the info of the open file. It has no size and no validator if a regular file of size 0 has bytes, or if
+    /// a regular file without blocks has no byte at its end, as in `/proc` and `/sys`.
     func info(name: String) throws(BlobError) -> BlobInfo {
         let info = try self.status.info(name: name)
         let byteCount = self.status.byteCount
@@ -91,13 +92,14 @@ final class FileDescriptor {
         case bytes(Int)
         /// The bytes are not in the page cache: ``read(into:at:)`` would wait for the device.
         case wouldWait
-        /// The file system, the kernel or the platform cannot tell, for this or any later read.
+        /// The file system, the kernel or the platform does not support such reads, now or later.
         case unsupported
     }
 
     /// Reads the bytes that are in the page cache, without waiting for a device.
     ///
-    /// May read fewer bytes than fit before the end of the file: the bytes that follow are not in the page cache.
+    /// May read fewer bytes than fit even before the end of the file, when the following bytes are not in the page
+    /// cache.
     func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> NowResult {
         while true {
             let count = blob_read_now(self.rawValue, buffer.baseAddress, buffer.count, off_t(byteOffset))
@@ -111,14 +113,14 @@ final class FileDescriptor {
         }
     }
 
-    /// Returns the status, with the length of a block device, which its status does not have.
+    /// Returns the status, with the length of a block device, which `fstat(2)` does not report.
     private static func status(_ file: Descriptor, _ path: FilePath) throws(BlobError) -> FileStatus {
         var status = try file.status(named: path.text)
         if status.isBlockDevice { status.byteCount = self.byteCount(ofDevice: file.number) }
         return status
     }
 
-    /// Returns the length of a block device in bytes; 0 when it cannot be told. The position in it stays.
+    /// Returns the length of a block device in bytes; 0 if unknown. Does not change the position in the device.
     private static func byteCount(ofDevice descriptor: CInt) -> Int64 {
         let position = lseek(descriptor, 0, SEEK_CUR)
         guard position >= 0 else { return 0 }
@@ -128,7 +130,7 @@ final class FileDescriptor {
     }
 }
 
-/// An absolute path in the bytes that the system uses.
+/// An absolute path as the bytes that the system uses.
 struct FilePath: Hashable, Sendable {
     let bytes: [UInt8]
 
@@ -170,7 +172,7 @@ extension FileStatus {
 
     /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file, a FIFO or a device.
     func info(name: String) throws(BlobError) -> BlobInfo {
-        // The times of a device say nothing about its bytes: without a validator, they may be others at any time.
+        // The times of a device say nothing about its bytes. Without a validator, the bytes may change at any time.
         if self.isBlockDevice, self.byteCount > 0 {
             return BlobInfo(byteCount: self.byteCount, name: name, isRandomAccess: true)
         }

@@ -1,12 +1,12 @@
 import BlobCore
 import BlobPlatform
 
-/// A regular file as it was when it was opened, read with `pread(2)` straight into the caller's memory.
+/// A regular file as it was when opened, read with `pread(2)` straight into the caller's memory.
 ///
-/// After each read and before its bytes count, the file's status is checked again, so that the delivered bytes are a
-/// true prefix of the snapshot. If the file has grown, the bytes delivered last are read again and compared: an append
-/// leaves them unchanged, a rewrite rarely does. On kernels before Linux 6.13, modification times are as coarse as the
-/// timer tick (4 ms at 250 Hz): a rewrite of the same size within the tick of the opening goes unnoticed there.
+/// After each read, before its bytes are accepted, the file's status is checked again, so that the delivered bytes are
+/// a true prefix of the snapshot. If the file has grown, the last delivered bytes are read again and compared: an
+/// append leaves them unchanged, a rewrite rarely does. On kernels before Linux 6.13, modification times are as coarse
+/// as the timer tick (4 ms at 250 Hz): a rewrite of the same size within the tick of the opening goes unnoticed there.
 final class FileSnapshot {
     private let descriptor: FileDescriptor
     // Only the parts of the context that a wait needs, because thousands of readers may be open.
@@ -14,7 +14,7 @@ final class FileSnapshot {
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
     private var delivered = DeliveredBytes()
-    /// The offset after the bytes delivered last.
+    /// The offset after the last delivered bytes.
     private var deliveredEnd: Int64 = 0
     private let growth: FileSource.GrowthPolicy
 
@@ -28,20 +28,20 @@ final class FileSnapshot {
 
     private var byteCount: Int64 { self.descriptor.status.byteCount }
 
-    /// The delivered bytes that are compared when the file has grown.
+    /// The extent of the delivered bytes to compare when the file has grown.
     private var compared: DeliveredBytes.Extent { self.growth == .snapshot ? .last : .none }
 
-    /// Reads bytes; waits for the device.
+    /// Reads bytes, and waits for the device.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
         let count = try output.append { buffer in
-            // A file that has grown has bytes at its old end.
+            // A file that has grown has bytes after its old end.
             byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) : 0
         }
         if try !self.isUnchanged() { try self.waitForAppend() }
         try self.note(count, of: output, at: byteOffset)
     }
 
-    /// Reads the bytes that are in the page cache; returns false when there are none, or when only a wait can tell
+    /// Reads the bytes that are in the page cache; returns false when no bytes are in it, or when only a wait can show
     /// whether the file is being appended to.
     func readNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
         var isThere = true
@@ -59,7 +59,7 @@ final class FileSnapshot {
         return true
     }
 
-    /// Keeps the last bytes delivered.
+    /// Records the last delivered bytes.
     private func note(_ count: Int, of output: borrowing OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
         guard count > 0 || byteOffset >= self.byteCount else {
             throw BlobError(.truncated, "The file ends here, and says that it has \(self.byteCount) bytes.")
@@ -76,10 +76,10 @@ final class FileSnapshot {
     /// The longest wait for an append, in milliseconds; copying a page takes far less, unless the writer cannot run.
     private static let maximumAppendWaitMilliseconds = 50
 
-    /// Checks that the file is still the one that was opened; returns false when only a later check can tell.
+    /// Checks that the file is still the one that was opened; returns false when only a later check can show it.
     private func isUnchanged() throws(BlobError) -> Bool {
         let now = try self.descriptor.currentStatus()
-        // Names and permissions may change while a file is read.
+        // The name and permissions of a file may change while it is read.
         guard !now.hasContent(of: self.lastStatus) else { return true }
         // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
         guard self.growth == .strict || now.byteCount != self.byteCount else { return false }
@@ -98,7 +98,7 @@ final class FileSnapshot {
         try self.accept(now)
     }
 
-    /// Accepts the status of a file that was appended to, for which a larger file is taken.
+    /// Accepts the status of a file that was appended to; a larger file is assumed to be one.
     private func accept(_ now: FileStatus) throws(BlobError) {
         if now.byteCount < self.byteCount {
             throw BlobError(
@@ -111,7 +111,7 @@ final class FileSnapshot {
         self.lastStatus = now
     }
 
-    /// Reads the bytes delivered last again, and compares them.
+    /// Reads the last delivered bytes again, and compares them.
     private func compare() throws(BlobError) {
         var proof = self.delivered.proof(self.compared)
         let byteCount = proof.byteCount

@@ -1,7 +1,7 @@
 public import BlobCore
 public import BlobPlatform
 
-/// The bytes of a file as it is when it is opened.
+/// The bytes of a file at the time when it is opened.
 ///
 /// ```swift
 /// let log = FileSource(path: "/var/log/syslog")
@@ -9,22 +9,23 @@ public import BlobPlatform
 /// ```
 ///
 /// A regular file has random access and a length, and readers see a snapshot of that length. A file that shrinks or is
-/// rewritten under a reader throws ``BlobError/Code/changed``. So does one that is only touched, because only the
-/// modification time reveals a rewrite of the same size. A file that grows is read to the length it had if the last
-/// 4 KiB delivered are still in place; otherwise, or under ``GrowthPolicy/strict``, it throws the same error. A file
-/// that is replaced by another of its name is read to its old end. A larger file that was written anew cannot be told
-/// from one that grew when nothing was delivered yet, or when the bytes delivered last are the same in both.
+/// rewritten under a reader throws ``BlobError/Code/changed``. So does a file that is only touched, because only the
+/// modification time reveals a rewrite of the same size. A file that grows is read to its original length if the last 4
+/// KiB delivered are still in place; otherwise, or under ``GrowthPolicy/strict``, it throws the same error. If a file
+/// is replaced by another file of the same name, the old file is read to its end. A rewritten larger file cannot be
+/// distinguished from a file that grew when nothing was delivered yet, or when the last delivered bytes are the same in
+/// both.
 ///
 /// A FIFO is read once, from its start, and can be cancelled while it is empty. A block device has random access and a
-/// length, and no validator; other devices are read from their start to their end, if they have one. Folders and
-/// sockets throw ``BlobError/Code/unsupported``. Files whose size says nothing, such as those of `/proc` and `/sys`, are
-/// read to their end.
+/// length, but no validator; other devices are read from their start to their end, if they have one. Folders and
+/// sockets throw ``BlobError/Code/unsupported``. Files that report no size, such as the files in `/proc` and `/sys`,
+/// are read to their end.
 public struct FileSource: BlobInputStreamDataSource {
     /// The handling of a file that grows while it is read.
     public enum GrowthPolicy: Sendable {
         /// Reads up to the length at opening: right for a log that is being written.
         case snapshot
-        /// Throws ``BlobError/Code/changed``: right when all bytes must be of the same moment.
+        /// Throws ``BlobError/Code/changed``: right when all bytes must be from the same moment.
         case strict
     }
 
@@ -49,7 +50,7 @@ public struct FileSource: BlobInputStreamDataSource {
         self.init(pathBytes: locator?.filePath ?? Array(url.path.utf8), growth: growth)
     }
 
-    /// Creates a source for a path in the bytes that the system uses, in no particular encoding.
+    /// Creates a source for a path given as the bytes that the system uses, in no particular encoding.
     public init(pathBytes: [UInt8], growth: GrowthPolicy = .snapshot) {
         self.path = FilePath(pathBytes)
         self.growth = growth
@@ -57,7 +58,7 @@ public struct FileSource: BlobInputStreamDataSource {
         self.traits = isRepeatable ? [.repeatable, .concurrentReaders] : []
     }
 
-    /// Creates a source for a path that was just listed as that of a regular file.
+    /// Creates a source for the path of a regular file that was just listed.
     package init(pathOfRegularFile path: [UInt8]) {
         (self.path, self.growth, self.traits) = (FilePath(path), .snapshot, [.repeatable, .concurrentReaders])
     }
@@ -77,7 +78,7 @@ public struct FileSource: BlobInputStreamDataSource {
         guard status.isRegular && (status.byteCount == 0 || status.hasNoBlocks) || status.isBlockDevice else {
             return try status.info(name: self.path.name)
         }
-        // Only a read distinguishes an empty file from one that reports no size, and only a seek measures a device.
+        // Only a read distinguishes an empty file from a file that reports no size, and only a seek measures a device.
         let descriptor = try FileDescriptor(opening: self.path)
         return try descriptor.info(name: self.path.name)
     }
@@ -152,10 +153,10 @@ public struct StandardInputSource: BlobInputStreamDataSource {
     }
 }
 
-/// Reads files without a size or offsets: FIFOs, standard input and files of `/proc`.
+/// A stream of files without a size or offsets: FIFOs, standard input and files in `/proc`.
 ///
-/// A descriptor is read only when `poll(2)` reports it as readable, even one in blocking mode, so that no read blocks
-/// and a FIFO without its first writer does not seem to be at its end.
+/// A descriptor is read only when `poll(2)` reports it as readable, even one in blocking mode, so that no read blocks,
+/// and a FIFO does not seem to be at its end before its first writer.
 final class SequentialStream: BlobByteStream {
     let info: BlobInfo?
     private let descriptor: FileDescriptor
@@ -167,7 +168,7 @@ final class SequentialStream: BlobByteStream {
         self.descriptor = descriptor
     }
 
-    /// False for a file of `/proc`, whose contents are made while it is read.
+    /// False for a file in `/proc`, whose contents are generated while it is read.
     var neverBlocks: Bool { self.descriptor.status.isFIFO }
     var readiness: BlobWakerSlot? { self.slot }
 
@@ -180,6 +181,6 @@ final class SequentialStream: BlobByteStream {
         return count > 0 ? .bytes : .end
     }
 
-    // The descriptor is closed with this stream, which nobody else has.
+    // The descriptor is closed with this stream, which is its only owner.
     func close() { self.parking = nil }
 }

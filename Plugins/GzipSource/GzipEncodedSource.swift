@@ -3,14 +3,15 @@ import BlobDeflate
 
 /// A source that encodes the bytes of another source as a gzip of one member, as for `Content-Encoding: gzip`.
 ///
-/// The same bytes, level and version of zlib always give the same gzip, however the base delivers the bytes: the header
-/// contains no name, no time and no system (RFC 1952). The length is not known before the end, and the info has none.
+/// The same bytes, level and version of zlib always give the same gzip, regardless of how the base delivers the bytes:
+/// the header contains no name, time or system (RFC 1952). The length is not known before the end, so the info has no
+/// length.
 ///
 /// Memory use does not grow with the blob: a reader takes about 400 KiB. It collects 64 KiB before it encodes them,
 /// which may delay the bytes of a slow base. There is no random access: a reader at an offset encodes and discards the
-/// bytes before it. Over an event-driven base the readers are event-driven too. The errors are those of the base.
+/// bytes before it. Over an event-driven base, the readers are event-driven too. All errors are errors of the base.
 public struct GzipEncodedSource: BlobLayer {
-    /// The default level: the compromise between speed and size that zlib uses by default.
+    /// The default level of zlib: a compromise between speed and size.
     public static let defaultLevel = 6
 
     /// The source of the bytes to encode.
@@ -34,7 +35,7 @@ public struct GzipEncodedSource: BlobLayer {
     public var traits: BlobTraits { self.base.traits }
 
     /// Returns the facts known without encoding: the name of the base with `.gz`, `application/gzip`, and a validator
-    /// made from that of the base.
+    /// made from the base's validator.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.encoded(try self.base.info(context)) }
 
     /// Opens the base at its start, without reading it.
@@ -54,10 +55,10 @@ public struct GzipEncodedSource: BlobLayer {
 
 /// An encoder of one gzip member (RFC 1952).
 ///
-/// The output depends only on the bytes and the level, because zlib always gets 64 KiB of input, except for the last
-/// ones, and an empty output buffer of its own.
+/// The output depends only on the bytes and the level, because zlib always receives 64 KiB of input, except at the end,
+/// and an empty output buffer of its own.
 final class GzipEncoder: BlobTransform {
-    /// The number of bytes that are encoded at once, all that the framework collects, and the size of the output buffer.
+    /// The number of bytes to collect and encode at once, and the size of the output buffer.
     private static let bufferByteCount = 64 * 1024
 
     /// The length of the trailer, CRC-32 and ISIZE, in bytes.
@@ -68,7 +69,7 @@ final class GzipEncoder: BlobTransform {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 64)
     /// The part of the buffer to deliver.
     private var encoded: UnsafeRawBufferPointer
-    /// The number of bytes left of those that are being encoded; nil before more are collected.
+    /// The number of bytes left to encode; nil before more are collected.
     private var restByteCount: Int?
     private var isDone = false
     private var sum = CRC32()
@@ -78,7 +79,7 @@ final class GzipEncoder: BlobTransform {
     init(level: Int, info: @escaping (BlobInfo) -> BlobInfo) throws(BlobError) {
         self.encodedInfo = info
         self.deflater = try Deflater(level: level)
-        // Without name, time and system (section 2.3), so that it is always the same. XFL as zlib sets it: 2 for the
+        // No name, time or system (section 2.3), so that the header is always the same. XFL as in zlib: 2 for the
         // smallest, 4 for the fastest.
         let header = GzipHeader.identification + [8, 0, 0, 0, 0, 0, level == 9 ? 2 : level < 2 ? 4 : 0, 255]
         self.buffer.copyBytes(from: header)
@@ -107,7 +108,7 @@ final class GzipEncoder: BlobTransform {
         return self.isDone && self.encoded.isEmpty ? .end : .full
     }
 
-    /// Encodes more bytes, and returns the number of those that were consumed.
+    /// Encodes more bytes, and returns the number of bytes consumed.
     private func encode(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(BlobError) -> Int {
         var rest = bytes
         var output = OutputRawSpan(buffer: self.buffer, initializedCount: 0)
@@ -117,7 +118,7 @@ final class GzipEncoder: BlobTransform {
             output.append(self.byteCount.littleEndian, as: UInt32.self)
             self.isDone = true
         }
-        // At the end without room for the trailer, the next call appends it: zlib reports the end again then.
+        // At the end without room for the trailer, the next call appends it; zlib then reports the end again.
         self.restByteCount = isAtEnd || output.freeCapacity == 0 ? rest.count : nil
         self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<output.finalize(for: self.buffer)])
         return bytes.count - rest.count

@@ -11,27 +11,26 @@ import BlobPlatform
 /// ```
 ///
 /// Reaching the end means that every byte arrived and that every checksum and length in the format was right; raw
-/// deflate has none. All members of a gzip are read, one after the other, and zero bytes may follow the last one;
-/// anything else after the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
+/// deflate has neither. All members of a gzip stream are read in order, and zero bytes may follow the last member.
+/// Other data after the end throw ``BlobError/Code/trailingData`` after the last good byte.
 ///
 /// Memory use does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and
-/// decodes directly into the caller's memory if that has room for 4 KiB. Over an event-driven base the readers are
+/// decodes directly into the caller's memory if it has room for 4 KiB. Over an event-driven base, the readers are
 /// event-driven too.
 ///
 /// Without an index, a reader at an offset decodes and discards the bytes before it, from the start or, in blocked gzip
 /// (BGZF), from a block that an earlier reader has reached. With an index, decoding begins at most a mebibyte or one
 /// deflate block before the offset, the length is known, and the delivered bytes are verified in segments of 64 KiB.
-/// ``BlobIndexPolicy`` determines whether an index is used, and written by the first read of the whole blob; an index
-/// needs a base with random access. The bytes of a read from start to end never depend on the index, but an index
-/// that tells of another length ends it with ``BlobError/Code/changed``; a range is verified by the checksums in the
+/// ``BlobIndexPolicy`` determines whether an index is used, and whether the first read of the whole blob writes one; an
+/// index needs a base with random access. The bytes of a read from start to end never depend on the index, but an index
+/// with another length ends the read with ``BlobError/Code/changed``. A range is verified by the checksums in the
 /// index. With an index, and in blocked gzip, several threads decode, some mebibytes ahead of the reader. The lengths
-/// in block headers, and the indexes of other tools, are never trusted without decoding everything that they describe:
-/// the article IndexFiles in the documentation has the rules.
+/// in block headers and the indexes of other tools are never trusted without decoding everything that they describe;
+/// the article IndexFiles in the documentation explains the rules.
 ///
-/// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
-/// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
-/// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is that of the base, and their
-/// byte offset counts compressed bytes.
+/// Decoding errors are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``, ``BlobError/Code/checksumMismatch``,
+/// ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``, ``BlobError/Code/unsupported`` and
+/// ``BlobError/Code/limitExceeded``. They have the locator of the base, and their byte offset counts compressed bytes.
 public struct GzipSource: BlobLayer {
     /// The format around the deflate data.
     public enum Format: String, Sendable, CaseIterable {
@@ -42,7 +41,7 @@ public struct GzipSource: BlobLayer {
         /// RFC 1951: no header and no checksum, so that a damaged byte may go unnoticed.
         case deflate
 
-        /// The checksum in the trailers of the format; nil when it has none.
+        /// The checksum in the trailers of the format; nil when the format has none.
         fileprivate var checksumName: String? {
             switch self {
             case .gzip: "CRC-32"
@@ -82,7 +81,8 @@ public struct GzipSource: BlobLayer {
     let holder: IndexHolder<GzipIndex>
     private let reached = LearnedFacts<ReachedPoints>()
 
-    /// The number of compressed bytes from which an index is worth its space: about ten milliseconds of decoding.
+    /// The minimum number of compressed bytes for which an index is worth its space: about ten milliseconds of
+    /// decoding.
     private static let worthwhileByteCount: Int64 = 4 << 20
 
     /// Creates a source that decodes `base`.
@@ -90,7 +90,7 @@ public struct GzipSource: BlobLayer {
     /// - Parameters:
     ///   - base: The source of the compressed bytes.
     ///   - format: The format of the compressed bytes.
-    ///   - index: The place where the index is kept.
+    ///   - index: The policy that determines where the index is kept.
     public init(_ base: any BlobInputStreamDataSource, format: Format = .gzip, index: BlobIndexPolicy = .none) {
         self.init(base, format: format, index: index, library: .isal)
     }
@@ -113,16 +113,16 @@ public struct GzipSource: BlobLayer {
         }
     }
 
-    /// The traits of the base, without ``BlobTraits/neverBlocks`` when an index file is looked for.
+    /// The traits of the base, without ``BlobTraits/neverBlocks`` if the source searches for an index file.
     public var traits: BlobTraits {
         self.holder.looksForFile ? self.base.traits.subtracting(.neverBlocks) : self.base.traits
     }
 
-    /// The locator of the base in one more wrapper.
+    /// The locator of the base, wrapped in the scheme of the format.
     public var locator: BlobLocator? { try? self.base.locator?.wrapped(in: self.format.rawValue) }
 
     /// Returns the facts known without decoding: the name, without the extension of the format, and a validator made
-    /// from that of the base.
+    /// from the base's validator.
     ///
     /// The length is known only from an index: the end of a gzip gives the length of the last member only, modulo 2^32.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
@@ -130,7 +130,7 @@ public struct GzipSource: BlobLayer {
         return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
-    /// Passes the hint on for the compressed bytes that the index names; without an index, they are not known.
+    /// Passes the hint on for the compressed bytes, which are known only from an index.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard self.base.traits.contains(.preparable), self.holder.isIndexable,
             let points = try? self.restartPoints(context)
@@ -158,11 +158,11 @@ public struct GzipSource: BlobLayer {
         return self.body(try openBase(), opening, recorder)
     }
 
-    /// Returns a body that uses no index, and that makes one while it is read from the start.
+    /// Returns a body that uses no index, and makes one while it is read from the start.
     ///
     /// - Parameters:
     ///   - base: A reader of the base from its start.
-    ///   - info: The info of the decoded bytes; nil derives it from the info of the base.
+    ///   - info: The info of the decoded bytes; nil to derive it from the info of the base.
     private func body(
         _ base: BlobReader, _ opening: BlobOpening, _ recorder: PointRecorder? = nil, info: BlobInfo? = nil
     ) -> BlobBody {
@@ -180,7 +180,7 @@ public struct GzipSource: BlobLayer {
         }
     }
 
-    /// Returns a body of the bytes from a position between members on, of which several threads decode blocked gzip.
+    /// Returns a body of the bytes from a position between members on; several threads decode blocked gzip.
     private func body(
         _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo, _ reached: ReachedPoints
     ) throws -> BlobBody {
@@ -200,12 +200,12 @@ public struct GzipSource: BlobLayer {
         try FrameDecoder(self.format, library: self.library, recorder: recorder)
     }
 
-    /// Reports the checks that were made, at the end of the decoded bytes.
+    /// Reports the completed checks at the end of the decoded bytes.
     func reportEnd(byteCount: Int64, _ context: BlobContext) {
         context.reportEnd(of: self.format.rawValue, byteCount: byteCount, check: self.format.checksumName)
     }
 
-    /// Returns a recorder of an index for a read from the start; nil when no index is to be made.
+    /// Returns a recorder of an index for a read from the start; nil when no index should be made.
     private func recorder(isRequired: Bool, _ context: BlobContext) throws -> PointRecorder? {
         try self.holder.newIndexPlace(isRequired: isRequired, context).map { PointRecorder($0, self.tuning) }
     }
@@ -220,9 +220,9 @@ public struct GzipSource: BlobLayer {
 }
 
 extension GzipSource: BlobIndexing {
-    /// Makes an index by decoding everything once, unless there is one already; see ``BlobIndexing``.
+    /// Makes an index by decoding everything once, unless one exists; see ``BlobIndexing``.
     ///
-    /// The index policy is the one that the source was created with.
+    /// Uses the index policy with which the source was created.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         let baseInfo = try self.base.info(context)
         if try self.holder.index(of: baseInfo, context)?.isWhole() == true { return true }
@@ -231,7 +231,7 @@ extension GzipSource: BlobIndexing {
         return try self.describe(context).byteCount != nil
     }
 
-    /// Decodes everything once for a recorder, and reports the compressed bytes that are read.
+    /// Decodes everything once for a recorder, and reports the compressed bytes read.
     private func record(_ recorder: PointRecorder, _ context: BlobContext) throws {
         let base = try self.base.open(context: context)
         defer { base.close() }
@@ -259,9 +259,9 @@ extension GzipSource: ToolIndexImporting {
         return try self.describe(context).byteCount != nil
     }
 
-    /// Decodes everything once, and compares the index of another tool with it.
+    /// Decodes everything once, and compares another tool's index with the result.
     ///
-    /// - Parameter place: The place of the index that is made if the other one is right; nil for none.
+    /// - Parameter place: The place of the index to write if the other tool's index is right; nil to write none.
     private func comparison(
         with index: ToolIndex, _ place: NewIndexPlace?, _ context: BlobContext
     ) throws -> ToolIndexComparison {
@@ -328,24 +328,24 @@ extension GzipSource: BlobDescribing {
     }
 }
 
-/// Decodes a name as UTF-8, as most are today, or else as ISO 8859-1 (RFC 1952, section 2.3).
+/// Decodes a name as UTF-8, today's usual encoding, or else as ISO 8859-1 (RFC 1952, section 2.3).
 private func latin1(_ bytes: [UInt8]) -> String {
     String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
 }
 
 extension BlobProvider {
-    /// A provider of the wrapper `gzip`: RFC 1952, all members.
+    /// The provider of the wrapper `gzip`: RFC 1952, all members.
     public static let gzip = filter(
         .gzip, mediaTypes: ["application/gzip", "application/x-gzip"],
         // The identification of RFC 1952 and its only compression method.
         signatures: [BlobSignature([0x1F, 0x8B, 8])])
 
-    /// A provider of the wrapper `zlib`: RFC 1950.
+    /// The provider of the wrapper `zlib`: RFC 1950.
     ///
-    /// Recognised by name and media type only, because its header of two bytes proves too little.
+    /// Recognised by name and media type only, because the header of two bytes proves too little.
     public static let zlib = filter(.zlib, mediaTypes: ["application/zlib"])
 
-    /// A provider of the wrapper `deflate`: RFC 1951, raw.
+    /// The provider of the wrapper `deflate`: RFC 1951, raw.
     public static let deflate = filter(.deflate)
 
     private static func filter(
@@ -354,7 +354,7 @@ extension BlobProvider {
         BlobProvider(
             .filter { base, context in
                 let source = GzipSource(base, format: format, index: context.index)
-                // With an index the source has random access, on which outer layers depend. Errors show when it is
+                // With an index, the source has random access, on which outer layers depend. Errors surface when it is
                 // read.
                 if context.index != .none { _ = try? source.info(context) }
                 return source

@@ -2,7 +2,7 @@ import BlobCore
 internal import CChecksums
 internal import CZlib
 
-/// A CRC-32 checksum, as gzip and zip use it (RFC 1952, section 8).
+/// A CRC-32 checksum, as used by gzip and zip (RFC 1952, section 8).
 package struct CRC32: Equatable, Sendable {
     private var sum = CyclicSum(.crc32)
 
@@ -33,7 +33,7 @@ package struct CRC32: Equatable, Sendable {
     }
 }
 
-/// An Adler-32 checksum, as zlib uses it (RFC 1950, section 8.2).
+/// An Adler-32 checksum, as used by zlib (RFC 1950, section 8.2).
 package struct Adler32: Equatable, Sendable {
     /// The checksum of the bytes so far; 1 before the first.
     package private(set) var value: UInt32 = 1
@@ -43,7 +43,7 @@ package struct Adler32: Equatable, Sendable {
 
     /// Updates the checksum with `bytes`.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        // zlib starts over when the pointer is null, as that of an empty buffer may be.
+        // zlib starts over when the pointer is null; an empty buffer may have a null pointer.
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
         let sum = adler32_z(uLong(self.value), start.assumingMemoryBound(to: UInt8.self), bytes.count)
         self.value = UInt32(truncatingIfNeeded: sum)
@@ -87,7 +87,7 @@ package struct CyclicSum: BlobHasher, Equatable, Sendable {
         self.value = blob_crc_combine(self.table, self.value, next.value, UInt64(byteCount))
     }
 
-    /// The bytes of the checksum, the highest first.
+    /// The bytes of the checksum, the most significant byte first.
     package func finalize() -> [UInt8] {
         let byteCount: UInt64 = self.polynomial == .crc64NVME ? 8 : 4
         return (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: self.value >> (8 * $0)) }

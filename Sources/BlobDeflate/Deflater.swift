@@ -8,13 +8,13 @@ package struct Deflater: ~Copyable {
     // On the heap: zlib keeps a pointer back to its `z_stream`, so it must never move.
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// The version of zlib. The encoded bytes may depend on it, and the bytes that they decode to never do.
+    /// The version of zlib. The encoded bytes may depend on it; the bytes that they decode to never do.
     package static var version: String { String(cString: zlibVersion()) }
 
     /// Creates an encoder.
     ///
     /// - Parameter level: 0 (stored) to 9 (smallest).
-    /// - Throws: ``BlobError/Code/unavailable`` when there is no memory.
+    /// - Throws: ``BlobError/Code/unavailable`` if out of memory.
     package init(level: Int) throws(BlobError) {
         precondition((0...9).contains(level), "The level is 0 to 9.")
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
@@ -38,14 +38,14 @@ package struct Deflater: ~Copyable {
 
     /// Encodes until `input` is consumed or `output` is full.
     ///
-    /// After a full output, more bytes may follow without further input. The encoded bytes may depend on how the input
-    /// is divided and on how much room there is.
+    /// After a full output, more bytes may follow without further input. The encoded bytes may depend on the division
+    /// of the input and on the room in the output.
     ///
     /// - Parameters:
     ///   - input: The next bytes; consumed bytes are removed from its front.
     ///   - isLast: True when no bytes follow `input`; must stay true until the end.
     ///   - output: Has room. Appended to; not kept.
-    /// - Returns: True at the end of the stream, which comes only after the last input.
+    /// - Returns: True at the end of the stream, which is reached only after the last input.
     /// - Complexity: O(bytes used and appended), no allocation.
     package mutating func encode(
         _ input: inout UnsafeRawBufferPointer, isLast: Bool, into output: inout OutputRawSpan

@@ -1,12 +1,12 @@
 internal import BlobCore
 internal import CIsal
 
-/// An engine that decodes with ISA-L, and makes it stop at block ends, which ISA-L does not support itself.
+/// An engine that decodes with ISA-L and makes it stop at block ends, which ISA-L itself does not support.
 ///
-/// ISA-L examines `bfinal` only at the end of a block: set while a block is decoded, it makes that block look like the
-/// last one. Decoded bytes that are still pending keep ISA-L from closing its state, so that the next block can begin.
+/// ISA-L examines `bfinal` only at the end of a block; setting it while a block is decoded makes that block look like
+/// the last one. While decoded bytes are pending, ISA-L does not close its state, so the next block can begin.
 final class ISALEngine: InflateEngine {
-    /// The largest number of bytes of one call; larger counts overflow in ISA-L (fixed in later versions).
+    /// The maximum number of bytes per call; larger counts overflow in ISA-L (fixed in later versions).
     private static let maximumCount = 1 << 30
 
     /// The length of the longest match (RFC 1951, section 3.2.5).
@@ -31,7 +31,7 @@ final class ISALEngine: InflateEngine {
     init() {
         self.state = .allocate(capacity: 1)
         blob_isal_inflate_init(self.state)
-        // Raw deflate: headers, trailers and checksums are up to the caller.
+        // Raw deflate: the caller handles headers, trailers and checksums.
         self.state.pointee.crc_flag = UInt32(ISAL_DEFLATE)
     }
 
@@ -75,7 +75,7 @@ final class ISALEngine: InflateEngine {
         while true {
             let before = self.progress
             self.mark()
-            // One byte is held back, so that the end of a block is seen before the state is closed.
+            // Hold back one byte, so that the end of a block is detected before ISA-L closes its state.
             let isLastBlock = self.state.pointee.bfinal != 0 && !self.isMarked
             let wanted = isLastBlock ? .max : max(self.pendingByteCount - 1, 0)
             let stop = try self.step(room: min(output.count - appended, wanted), &appended)
@@ -89,7 +89,7 @@ final class ISALEngine: InflateEngine {
         body(UnsafeRawBufferPointer(rebasing: history.suffix(Inflater.windowByteCount)))
     }
 
-    /// The number of bytes that are decoded and not yet delivered.
+    /// The number of bytes decoded but not yet delivered.
     private var pendingByteCount: Int {
         Int(self.state.pointee.tmp_out_valid - self.state.pointee.tmp_out_processed)
     }
@@ -130,8 +130,7 @@ final class ISALEngine: InflateEngine {
         let status = blob_isal_inflate(self.state)
         var count = room - Int(self.state.pointee.avail_out)
         if status == ISAL_INVALID_LOOKBACK || status == ISAL_INVALID_SYMBOL {
-            // ISA-L counts the bytes of a match whose distance is invalid, as a number or as a code, and leaves in
-            // their place whatever was in memory.
+            // ISA-L counts the bytes of a match with an invalid distance or distance code, but does not write them.
             let certainCount = min(count, pendingByteCount)
             count = max(certainCount, count - max(Self.maximumMatchByteCount - self.pendingByteCount, 0))
         }
@@ -156,12 +155,12 @@ final class ISALEngine: InflateEngine {
         return .blockEnd
     }
 
-    /// Removes the consumed bytes from the front of the input, except those that were read past the end of the stream.
+    /// Removes the consumed bytes from the front of the input, except bytes read past the end of the stream.
     private func take(_ used: Int, of input: inout UnsafeRawBufferPointer) {
         var used = used
         if self.isAtEnd {
-            // Later versions of ISA-L have given these bytes back already, possibly to before the start of this input.
-            // After an invalid code that the end of the input cuts, the number of bits is negative.
+            // Later versions of ISA-L have already returned these bytes, possibly to before the start of this input.
+            // After an invalid code truncated by the end of the input, the number of bits is negative.
             used -= max(Int(self.state.pointee.read_in_length), 0) / 8
             self.state.pointee.read_in_length = 0
             let count = max(-used, 0)

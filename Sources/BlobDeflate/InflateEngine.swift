@@ -1,6 +1,6 @@
 internal import BlobCore
 
-/// The decoding state of one deflate stream in some library. Owned by one ``Inflater``.
+/// The decoding state of one deflate stream in a library. Owned by one ``Inflater``.
 protocol InflateEngine: AnyObject {
     /// Resets the state for another stream.
     func reset()
@@ -27,7 +27,7 @@ protocol InflateEngine: AnyObject {
     /// Calls `body` with the decoded bytes before that block end, at most the last 32 KiB.
     func withWindow(_ body: (UnsafeRawBufferPointer) -> Void)
 
-    /// The bytes consumed past the end of the stream that cannot be given back to the last input.
+    /// The bytes consumed past the end of the stream that cannot be returned to the last input.
     var surplus: Inflater.Surplus { get }
 }
 
@@ -38,6 +38,6 @@ package enum InflateLibrary: String, Sendable, CaseIterable {
     /// Intel's ISA-L, about three times as fast as zlib; loaded when first needed.
     case isal
 
-    /// The libraries that are found, the fastest first.
+    /// The libraries found on this system, the fastest first.
     package static let available: [InflateLibrary] = ISALEngine.isLoaded ? [.isal, .zlib] : [.zlib]
 }

@@ -5,7 +5,7 @@ package import BlobCore
 /// Does no I/O, and is independent of readers, formats and offsets. Takes about 40 KiB of memory with zlib, 90 KiB with
 /// ISA-L.
 package struct Inflater: ~Copyable {
-    /// The reason for which decoding stopped.
+    /// The reason why decoding stopped.
     package enum Stop {
         /// The input is consumed or the output is full.
         case more
@@ -21,7 +21,7 @@ package struct Inflater: ~Copyable {
         package var unreadBits: UInt64 = 0
         /// The number of ``unreadBits``, 0...64.
         package var unreadBitCount = 0
-        /// The number of bytes before the position that are decoded and not yet delivered.
+        /// The number of bytes before the position that are decoded but not yet delivered.
         package var pendingByteCount = 0
     }
 
@@ -49,8 +49,8 @@ package struct Inflater: ~Copyable {
 
     /// Creates a decoder before the first byte of a deflate stream.
     ///
-    /// - Parameter library: The library that decodes; by default the fastest. zlib replaces one that cannot be loaded.
-    /// - Throws: ``BlobError/Code/unavailable`` when there is no memory for the window.
+    /// - Parameter library: The library that decodes, by default the fastest. If it cannot be loaded, zlib is used.
+    /// - Throws: ``BlobError/Code/unavailable`` if out of memory for the window.
     package init(_ library: InflateLibrary = .isal) throws(BlobError) {
         self.engine = library == .isal && ISALEngine.isLoaded ? ISALEngine() : try ZlibEngine()
     }
@@ -73,8 +73,8 @@ package struct Inflater: ~Copyable {
     ///
     /// - Parameters:
     ///   - bits: The remaining bits of the byte in which the block begins, the lowest first.
-    ///   - bitCount: The number of those bits, 0...7; 0 when the block begins with a byte.
-    ///   - window: The decoded bytes before the block: the last 32 KiB, or all of them when there are fewer.
+    ///   - bitCount: The number of those bits, 0...7; 0 when the block begins at a byte boundary.
+    ///   - window: The decoded bytes before the block: the last 32 KiB, or all bytes if fewer.
     package mutating func resume(bits: UInt8, bitCount: Int, window: UnsafeRawBufferPointer) {
         self.engine.resume(bits: bits, bitCount: bitCount, window: window)
     }
@@ -121,9 +121,9 @@ package struct Inflater: ~Copyable {
     /// The end of the block at which decoding stopped.
     package var blockEnd: BlockEnd { self.engine.blockEnd }
 
-    /// Calls `body` with the decoded bytes before that block end: the last 32 KiB, or all of them when there are fewer.
+    /// Calls `body` with the decoded bytes before that block end: the last 32 KiB, or all bytes if fewer.
     package func withWindow(_ body: (UnsafeRawBufferPointer) -> Void) { self.engine.withWindow(body) }
 
-    /// The bytes of earlier inputs that were consumed past the end of the stream, and belong to the data after it.
+    /// The bytes of earlier inputs that were consumed past the end of the stream; they belong to the data after it.
     package var surplus: Surplus { self.engine.surplus }
 }

@@ -10,7 +10,7 @@ final class ZlibEngine: InflateEngine {
     init() throws(BlobError) {
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // Negative is raw deflate; 15 is the window of 32 KiB that the format allows.
+        // Negative means raw deflate; 15 means a window of 32 KiB, the largest.
         let status = blob_inflate_init(stream, -15)
         guard status == Z_OK else {
             stream.deallocate()

@@ -2,12 +2,12 @@ import BlobCore
 import BlobPlatform
 internal import CPlatform
 
-/// The folders beneath a folder, which are opened and made without following any symbolic link.
+/// The folders beneath a folder, opened and created without following any symbolic link.
 struct FolderTree {
     let root: Descriptor
-    /// True when the system resolves a whole path, and refuses links itself; otherwise it is resolved name by name.
+    /// True when the system resolves a whole path and refuses links itself; otherwise paths are resolved name by name.
     private let resolvesInKernel: Bool
-    /// The folder that was opened last: members of one folder mostly follow each other.
+    /// The last folder opened: members of one folder are usually consecutive.
     private var last: (path: MemberPath, folder: Descriptor)?
 
     init(_ root: Descriptor, resolvesInKernel: Bool) {
@@ -17,9 +17,9 @@ struct FolderTree {
 
     private static let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
 
-    /// Opens a folder that may have to be made, as may those above it.
+    /// Opens a folder, creating it and its parent folders if necessary.
     ///
-    /// - Parameter report: Receives each folder that was made.
+    /// - Parameter report: Receives each folder that was created.
     /// - Throws: ``BlobError/Code/unsupported`` when a part of the path is a file or a symbolic link.
     mutating func open(_ path: MemberPath, making report: (MemberPath) -> Void) throws(BlobError) -> Descriptor {
         if path.bytes.isEmpty { return self.root }
@@ -29,7 +29,8 @@ struct FolderTree {
         return folder
     }
 
-    /// Opens a folder; nil when it, or one above it, does not exist or is no folder, and when only making it can tell.
+    /// Opens a folder; nil when the folder or a parent is missing or is not a folder, or when only ``open(_:making:)``
+    /// can find out.
     func find(_ path: MemberPath) -> Descriptor? {
         if path.bytes.isEmpty { return self.root }
         if self.resolvesInKernel {
@@ -69,7 +70,7 @@ struct FolderTree {
     }
 
     private static func open(_ path: [UInt8], beneath root: Descriptor) -> Descriptor? {
-        // A path of this kind never has to be tried again, as one with `..` has.
+        // A path of this kind never needs a second attempt, unlike a path with `..`.
         try? Descriptor(blob_open_beneath(root.number, path.cString, self.flags), doing: "")
     }
 }

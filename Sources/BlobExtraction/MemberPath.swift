@@ -2,7 +2,7 @@ package import BlobCore
 
 /// The path of a member beneath a folder: names joined by slashes, none of them empty, `.` or `..`.
 package struct MemberPath: Hashable, Sendable {
-    /// The bytes of the path, without a zero and without a slash at either end; empty for the folder itself.
+    /// The bytes of the path, without zero bytes and without a slash at either end; empty for the folder itself.
     package let bytes: [UInt8]
 
     private static let slash = UInt8(ascii: "/")
@@ -10,16 +10,16 @@ package struct MemberPath: Hashable, Sendable {
     private static let parent = Array("..".utf8)
     private static let current = Array(".".utf8)
 
-    /// The number of bytes that a path has at most: PATH_MAX of Linux, without the zero behind it.
+    /// The maximum number of bytes in a path: PATH_MAX of Linux, without the terminating zero.
     private static let maximumByteCount = 4095
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Creates the path of a member from its name, in which empty names and `.` are left out.
+    /// Creates the path of a member from its name, leaving out empty parts and `.`.
     ///
     /// - Parameter isTarget: True when the name is the target of a hard link, for errors.
-    /// - Throws: ``BlobError/Code/unsupported`` for a name that is absolute, has `..` as a part, contains a zero, or is
-    ///   longer than 4095 bytes.
+    /// - Throws: ``BlobError/Code/unsupported`` for a name that is absolute, has `..` as a part, contains a zero byte,
+    ///   or is longer than 4095 bytes.
     package init(_ name: [UInt8], isTarget: Bool = false) throws(BlobError) {
         let unsafe = { (fault: String) in
             let what = isTarget ? "The target of this hard link" : "The name of this member"
@@ -41,7 +41,7 @@ package struct MemberPath: Hashable, Sendable {
 
     package func hash(into hasher: inout Hasher) { self.bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 
-    /// The path of the folder that the member is in; empty for the topmost one.
+    /// The path of the folder that contains the member; empty for the topmost folder.
     package var folder: MemberPath {
         let end = self.bytes.lastIndex(of: Self.slash) ?? self.bytes.startIndex
         return MemberPath(bytes: Array(self.bytes[..<end]))
@@ -55,11 +55,11 @@ package struct MemberPath: Hashable, Sendable {
     /// The names of the path, the topmost first.
     package var names: [[UInt8]] { self.bytes.split(separator: Self.slash).map(Array.init) }
 
-    /// Returns true when a symbolic link at this path leads to a place beneath the folder, through whatever links were
-    /// extracted. One that existed in the folder may lead out of it, which nothing is written through.
+    /// Returns true when a symbolic link at this path leads to a place beneath the folder, through any extracted links.
+    /// A link that already existed in the folder may lead out of it; nothing is written through such a link.
     ///
-    /// The target is relative; `..` is only at its beginning, where it means the folders that the link is in, which are
-    /// no links, and not as often as there are such folders above.
+    /// The target must be relative. `..` may occur only at its beginning, where it names folders that contain the link,
+    /// which are not links themselves, and at most once for each folder in the link's path.
     package func isLinkBeneath(_ target: [UInt8]) -> Bool {
         guard !target.isEmpty, target.first != Self.slash, !target.contains(0) else { return false }
         let parts = Self.parts(of: target)
@@ -67,8 +67,8 @@ package struct MemberPath: Hashable, Sendable {
         return upward.count < self.names.count && !parts[upward.count...].contains(Self.parent[...])
     }
 
-    /// Returns the target of a link at this path that leads to where an absolute one does in a file system whose root
-    /// is the folder; nil when no such link is certain to stay beneath the folder.
+    /// Returns the relative target of a link at this path that corresponds to an absolute target in a file system whose
+    /// root is the folder; nil when no such link is certain to stay beneath the folder.
     package func relativeTarget(_ target: [UInt8]) -> [UInt8]? {
         guard target.first == Self.slash else { return nil }
         let up = repeatElement(Self.parent[...], count: max(0, self.names.count - 1))
@@ -77,7 +77,7 @@ package struct MemberPath: Hashable, Sendable {
         return self.isLinkBeneath(relative) ? relative : nil
     }
 
-    /// Returns true for a name that is a path already, as most are: no part begins with a dot or is empty.
+    /// Returns true for a name that is already a path, as most are: no part begins with a dot or is empty.
     private static func isPath(_ name: [UInt8]) -> Bool {
         var previous = Self.slash
         for byte in name {

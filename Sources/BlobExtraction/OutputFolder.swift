@@ -2,36 +2,36 @@ package import BlobCore
 import BlobPlatform
 internal import CPlatform
 
-/// A folder to which members are extracted, and beyond which nothing is written, whatever their names and links are.
+/// A folder to which members are extracted. Nothing is written outside it, regardless of the members' names and links.
 ///
-/// A path is resolved beneath the folder and through no symbolic link, by `openat2(2)` where the system has it, and
-/// name by name otherwise. A file appears under its name when it is complete. An existing file is kept, and so is one
-/// that differs in case or Unicode form alone where the file system takes both names for one.
+/// Paths are resolved beneath the folder without following symbolic links: by `openat2(2)` if the system supports it,
+/// otherwise name by name. A file appears under its name when it is complete. An existing file is kept, even if its
+/// name differs only in case or Unicode form on a file system that treats both names as the same.
 package final class OutputFolder {
-    /// The folders made, with what their members say, in the order in which they were made.
+    /// The folders created, in order, with the members that describe them.
     private var folders: [(path: MemberPath, member: BlobMember?)] = []
     private var folderNumbers: [MemberPath: Int] = [:]
     private var tree: FolderTree
     private var staging: StagingFolder?
-    /// The path of the folder if this value made it; nil otherwise.
+    /// The path of the folder if this object created it; nil otherwise.
     private let newPath: [UInt8]?
     private let isReplacing: Bool
     private let makesLinksRelative: Bool
-    /// The files and links made.
+    /// The files and links created.
     private var made: Set<FileIdentity> = []
-    /// The hashes of their paths.
+    /// The hashes of the paths of these files and links.
     private var madePaths: Set<Int> = []
     /// The paths of the hard links without bytes of their own, by target.
     private var links: [MemberPath: [MemberPath]] = [:]
 
-    /// The number of folders made, from 0, including those that no member stands for.
+    /// The number of folders created, including folders without a member of their own.
     package var folderCount: Int { self.folders.count }
 
-    /// Opens the folder, and makes it if only its last name is missing. Links in `path` are followed.
+    /// Opens the folder, and creates it if only the last component is missing. Links in `path` are followed.
     ///
     /// - Parameters:
     ///   - isReplacing: True to replace existing files and links, though not folders.
-    ///   - makesLinksRelative: True to make absolute symbolic links relative ones, as if the folder were the root.
+    ///   - makesLinksRelative: True to make absolute symbolic links relative, as if the folder were the root.
     ///   - resolvesInKernel: False to resolve paths name by name on any system.
     /// - Throws: The error of the system.
     package init(
@@ -51,9 +51,9 @@ package final class OutputFolder {
         self.makesLinksRelative = makesLinksRelative
     }
 
-    /// Returns the reason why a member is not extracted, whatever the folder contains; nil for one that can be.
+    /// Returns the reason why a member is never extracted, regardless of the folder's content; nil if it can be.
     ///
-    /// These are members that would be beyond the folder, or lead there, and devices and other special files.
+    /// Refuses members that would be outside the folder or lead out of it, devices and other special files.
     package func safetyFault(of member: BlobMember) -> BlobError? {
         do throws(BlobError) {
             let path = try MemberPath(member.name)
@@ -70,9 +70,9 @@ package final class OutputFolder {
         }
     }
 
-    /// Returns the target of a symbolic link as it is made.
+    /// Returns the target with which a symbolic link is created.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when it is not certainly beneath the folder.
+    /// - Throws: ``BlobError/Code/unsupported`` when the target is not certain to be beneath the folder.
     private func target(_ target: [UInt8], of path: MemberPath) throws(BlobError) -> [UInt8] {
         if self.makesLinksRelative, let relative = path.relativeTarget(target) { return relative }
         guard path.isLinkBeneath(target) else {
@@ -82,31 +82,33 @@ package final class OutputFolder {
         return target
     }
 
-    /// Makes a folder, unless it exists. Its time and permissions are set by ``finish()``, if it is new.
+    /// Creates a folder, unless it exists. ``finish()`` sets the time and permissions of a new folder.
     package func makeFolder(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         guard !path.bytes.isEmpty else { return }
         let folder = try self.open(path)
         guard let number = self.folderNumbers[path] else { return }
         self.folders[number].member = member
-        // At once, so that a private folder is never open to others; what its owner may not do comes at the end.
+        // At once, so that a private folder is never open to others; the owner's permissions are restricted at the end.
         guard let permissions = member.permissions, let status = FileStatus(folder.number) else { return }
         _ = fchmod(folder.number, status.permissions & (mode_t(permissions) | 0o700) & 0o777)
     }
 
-    /// Creates a file, which is written and then given to ``commit(_:)``. One at a time.
+    /// Creates a file, to be written and then passed to ``commit(_:)``. Only one file at a time.
     package func makeFile(_ member: BlobMember) throws(BlobError) -> NewFile {
         let path = try Self.path(of: member)
         let parent = path.folder
         let folder = try self.open(parent)
-        // Found now rather than after the bytes; a folder made by this value rarely has what is not known.
+        // Detects a conflict before the bytes are written; a folder created by this object rarely contains unknown
+        // files.
         if self.folderNumbers[parent] == nil || self.madePaths.contains(path.hashValue) {
             try self.checkPlace(path, folder)
         }
         return try NewFile(member, path, in: folder, staging: self.stagingFolder())
     }
 
-    /// Gives a file its name. One with bytes of a hard link takes the place of its target and of earlier links to that.
+    /// Gives a file its name. A file with the bytes of a hard link replaces the link's target and earlier links to the
+    /// target.
     package func commit(_ file: NewFile) throws(BlobError) {
         try file.finish()
         try self.nameStagedFile(file.path, file.folder, file.identity)
@@ -119,9 +121,9 @@ package final class OutputFolder {
         }
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when its target is not certainly beneath the folder.
+    /// - Throws: ``BlobError/Code/unsupported`` when the target is not certain to be beneath the folder.
     package func makeSymbolicLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         guard let declared = member.linkTarget else {
@@ -139,9 +141,9 @@ package final class OutputFolder {
         try self.nameStagedFile(path, folder, self.stagedIdentity())
     }
 
-    /// Makes a hard link to a file that was extracted before.
+    /// Creates a hard link to a file that was extracted before.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when its target is none.
+    /// - Throws: ``BlobError/Code/unsupported`` when the target is not such a file.
     package func makeHardLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         let target = try MemberPath(member.linkTarget ?? [], isTarget: true)
@@ -157,20 +159,20 @@ package final class OutputFolder {
         self.links[target, default: []].append(path)
     }
 
-    /// Sets the times and permissions of the folders made, and removes what is not complete. Called once, at the end.
+    /// Sets the times and permissions of the created folders, and removes incomplete files. Called once, at the end.
     package func finish() {
         self.staging = nil
-        // The folders above come last, because their permissions may close them.
+        // Parent folders come last, because their permissions may close them.
         for (path, member) in self.folders.reversed() {
             guard let member, let folder = self.tree.find(path) else { continue }
             if let times = member.times { _ = futimens(folder.number, times) }
             guard let permissions = member.permissions, let status = FileStatus(folder.number) else { continue }
-            // No permission is added that the file mode creation mask has removed.
+            // Permissions removed by the file mode creation mask are not added again.
             _ = fchmod(folder.number, status.permissions & mode_t(permissions) & 0o777)
         }
     }
 
-    /// Removes the folder if this value made it and nothing is in it. Called after ``finish()``.
+    /// Removes the folder if this object created it and it is empty. Called after ``finish()``.
     package func removeIfNew() { if let newPath { rmdir(newPath.cString) } }
 
     private static func path(of member: BlobMember) throws(BlobError) -> MemberPath {
@@ -199,7 +201,7 @@ package final class OutputFolder {
         return staging.descriptor
     }
 
-    /// Throws when a member cannot have this name, because of what has it.
+    /// Throws when a member cannot have this name because of an existing file.
     private func checkPlace(_ path: MemberPath, _ folder: Descriptor) throws(BlobError) {
         guard let status = folder.status(of: path.name.cString) else { return }
         guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
@@ -218,7 +220,7 @@ package final class OutputFolder {
         return error
     }
 
-    /// Makes a further name for a file in the staging folder, and verifies that it is that of a file made.
+    /// Creates another name for a file in the staging folder, and verifies that this object created the file.
     private func stageLink(to target: MemberPath, _ folder: Descriptor) throws(BlobError) {
         let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
         guard linkat(folder.number, target.name.cString, staging.number, name, 0) == 0 else {
@@ -234,7 +236,7 @@ package final class OutputFolder {
     ///
     /// - Parameters:
     ///   - identity: The identity of the staged file.
-    ///   - old: A file that is replaced even when existing files are kept.
+    ///   - old: A file to replace even when existing files are kept.
     private func nameStagedFile(
         _ path: MemberPath, _ folder: Descriptor, _ identity: FileIdentity?, replacing old: FileIdentity? = nil
     ) throws(BlobError) {
@@ -256,7 +258,7 @@ package final class OutputFolder {
             if failure.systemErrorNumber == EEXIST { try self.checkPlace(path, folder) }
             throw failure
         }
-        // When both names are of one file already, a rename leaves both.
+        // When both names already refer to one file, a rename keeps both.
         isNamed = replaced == nil || replaced != identity
         if let identity { self.made.insert(identity) }
         self.madePaths.insert(path.hashValue)
@@ -266,12 +268,13 @@ package final class OutputFolder {
         Self.identity(StagingFolder.fileName, in: try self.stagingFolder())
     }
 
-    /// Returns the identity of anything but a folder, without following a link; nil when there is none.
+    /// Returns the identity of a file that is not a folder, without following a link; nil when it is missing or a
+    /// folder.
     private static func identity(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
         folder.status(of: name).flatMap { $0.isFolder ? nil : $0.identity }
     }
 
-    /// Returns the identity of a regular file that this value made; nil for anything else.
+    /// Returns the identity of a regular file that this object created; nil for any other file.
     private func madeFile(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
         guard let status = folder.status(of: name), status.isRegular, self.made.contains(status.identity) else {
             return nil

@@ -1,16 +1,16 @@
 package import BlobCore
 import BlobPlatform
 
-/// A folder for files that are not complete yet, inside the one that they are going to be in.
+/// A folder for incomplete files, inside the folder that will contain them.
 ///
-/// Locked as long as the process lives: what a killed process left is recognised by a lock that nobody holds.
+/// Locked while the process runs: a folder left by a killed process is recognised because it is not locked.
 final class StagingFolder {
     private static let prefix = Array(".blob-extract-".utf8)
 
-    /// The number of digits behind the prefix.
+    /// The number of digits after the prefix.
     private static let digitCount = 16
 
-    /// The number of folders that are made, when other processes take each for one that is left.
+    /// The maximum number of attempts to create the folder, in case other processes remove each as a leftover.
     private static let maximumTryCount = 16
 
     /// The name of the only file in the folder.
@@ -29,7 +29,7 @@ final class StagingFolder {
             guard mkdirat(parent.number, name.cString, 0o700) == 0 else {
                 throw writeFailure("Could not make a folder for incomplete files")
             }
-            // Another process may have taken the folder for one that is left, and be removing it.
+            // Another process may have taken the folder for a leftover and be removing it.
             var isTaken = false
             defer { if !isTaken { unlinkat(parent.number, name.cString, AT_REMOVEDIR) } }
             let folder: Descriptor
@@ -54,14 +54,14 @@ final class StagingFolder {
         unlinkat(self.parent.number, self.name.cString, AT_REMOVEDIR)
     }
 
-    /// True for a name that such a folder may have, in any case of its letters, and for a path beneath it.
+    /// True for a possible name of a staging folder, in any case of its letters, and for a path beneath it.
     static func isName(_ name: [UInt8]) -> Bool {
-        // Only a dot is one in lower case.
+        // Only a dot has a dot as its lower case.
         guard name.first == self.prefix.first else { return false }
         return String(decoding: name, as: UTF8.self).lowercased().utf8.starts(with: self.prefix)
     }
 
-    /// Removes the folders that processes of this user left when they were killed.
+    /// Removes the folders left by killed processes of this user.
     static func removeLeftovers(in parent: Descriptor) {
         for name in self.names(in: parent) where self.isName(name) {
             guard let folder = try? self.open(name, in: parent), folder.lock(),
@@ -82,18 +82,18 @@ final class StagingFolder {
             doing: "Could not open a folder for incomplete files", operation: "write")
     }
 
-    /// The names of the staging folders that a folder may have.
+    /// The names of possible staging folders in a folder.
     private static func names(in parent: Descriptor) -> [[UInt8]] {
         let names = (try? folderEntries(".", in: parent.number, doing: ""))?.map(\.name) ?? []
         return names.filter { $0.starts(with: self.prefix) && $0.count == self.prefix.count + self.digitCount }
     }
 }
 
-/// A file that has no name yet, and is written.
+/// A file that is being written and has no final name yet.
 package final class NewFile {
     let member: BlobMember
     let path: MemberPath
-    /// The folder that it is going to be in.
+    /// The folder that will contain the file.
     let folder: Descriptor
     private let staging: Descriptor
     private let file: Descriptor
@@ -101,8 +101,8 @@ package final class NewFile {
     /// The identity of the file, from ``finish()`` on.
     private(set) var identity: FileIdentity?
 
-    /// Creates the file with the permissions of the member, without set-id bits and what the file mode creation mask
-    /// takes away.
+    /// Creates the file with the permissions of the member, without set-id bits and without the bits in the file mode
+    /// creation mask.
     init(_ member: BlobMember, _ path: MemberPath, in folder: Descriptor, staging: Descriptor) throws(BlobError) {
         (self.member, self.path, self.folder, self.staging) = (member, path, folder, staging)
         let permissions = mode_t(member.permissions ?? 0o666) & 0o777
@@ -118,13 +118,13 @@ package final class NewFile {
         try writeAll(bytes, to: self.file.number, named: BlobMember.printable(self.path.bytes))
     }
 
-    /// Removes the file unless it was given its name. May be called twice.
+    /// Removes the file unless it was committed. May be called twice.
     package func discard() {
         if !self.isFinished { unlinkat(self.staging.number, StagingFolder.fileName, 0) }
         self.isFinished = true
     }
 
-    /// Sets the time of the file, which is complete, and closes it.
+    /// Sets the time of the complete file, and closes it.
     func finish() throws(BlobError) {
         if let times = self.member.times { _ = futimens(self.file.number, times) }
         self.identity = FileStatus(self.file.number)?.identity
@@ -134,7 +134,8 @@ package final class NewFile {
 }
 
 extension BlobMember {
-    /// The times of the last access and modification, both that of the modification; nil when the member has none.
+    /// The times of the last access and modification, both set to the modification time; nil when the member has no
+    /// time.
     var times: [timespec]? {
         guard let time = self.modificationTime?.timeIntervalSince1970 else { return nil }
         let seconds = time.rounded(.down)

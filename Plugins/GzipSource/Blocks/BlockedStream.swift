@@ -2,20 +2,20 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// The bytes of a blocked gzip, decoded on several threads.
+/// The bytes of a blocked gzip stream, decoded on several threads.
 ///
 /// The lengths in block headers are trusted only until the blocks are decoded: a batch counts only if it begins where
-/// the previous one ended, and consists of whole members. From the first bytes on for which this does not hold, all are
+/// the previous one ended, and consists of whole members. From the first bytes for which this fails, everything is
 /// decoded in one pass: another member, padding, the end, or a block with a wrong header.
 final class BlockedStream: StreamOverReader {
     /// Compressed bytes that should be whole blocks.
     private struct Batch: Sendable {
         let bytes: [UInt8]
-        /// The lengths of the blocks as their headers give them.
+        /// The lengths of the blocks according to their headers.
         let blockByteCounts: [Int]
 
-        /// Decodes the batch, and returns the number of its members and the positions between them, as far as the lengths
-        /// in the headers hint at them.
+        /// Decodes the batch, and returns the number of its members and those positions between them that the headers
+        /// suggest.
         ///
         /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
         func decode(
@@ -46,15 +46,15 @@ final class BlockedStream: StreamOverReader {
     private struct Members: Sendable {
         let buffer: Window
         let count: Int
-        /// The positions where decoding was between two members, in offsets from the start of the batch.
+        /// The positions between two members, as offsets from the start of the batch.
         let starts: [RestartPoint]
     }
 
-    /// The largest number of blocks in a batch, after shorter batches at first: enough to keep a thread busy: up to a
+    /// The maximum number of blocks in a batch, after shorter batches at first. It keeps a thread busy: up to a
     /// mebibyte when decoded.
     private static let maximumBlockCount = 16
 
-    /// The largest decoded length of a batch, and one byte more: a decoder without room does not parse the trailer.
+    /// The maximum decoded length of a batch, plus one byte: a decoder without room does not parse the trailer.
     private static let bufferByteCount = BlockedStream.maximumBlockCount * BlockHeader.maximumByteCount + 1
 
     private static let windowPerThread = 2
@@ -65,29 +65,30 @@ final class BlockedStream: StreamOverReader {
     private let start: RestartPoint
     private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: WindowPool
-    /// Decoded bytes to deliver before further ones.
+    /// Decoded bytes to deliver next.
     private var buffer: Window?
     /// True when no more blocks follow.
     private var isOver = false
-    /// True when the last read of the base gave no bytes for now.
+    /// True when the last read of the base returned no bytes for now.
     private var isStarved = false
 
-    /// Bytes that were read, and are in no batch yet.
+    /// The bytes read that are not in a batch yet.
     private var input: [UInt8] = []
-    /// The batches that were begun and not taken yet.
+    /// The batches that were begun but not taken yet.
     private var waiting: [Batch] = []
     private let found: (RestartPoint) -> Void
     /// The number of blocks in the batches that were taken.
     private var takenBlockCount = 0
     /// The position after the batches that were taken.
     private var end: RestartPoint
-    /// Decodes what follows the blocks.
+    /// Decodes the data after the blocks.
     private var pass: DecodingPass?
 
     /// - Parameters:
-    ///   - base: A reader at the byte of `start`, which this stream takes over.
+    ///   - base: A reader at the byte of `start`; this stream takes ownership.
     ///   - info: The info of the decoded bytes.
-    ///   - found: Called with each position between members, in ascending order, after the bytes before were verified.
+    ///   - found: Called with each position between members, in ascending order, after the bytes before it were
+    ///     verified.
     init(
         _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
         found: @escaping (RestartPoint) -> Void
@@ -146,7 +147,7 @@ final class BlockedStream: StreamOverReader {
         self.base.close()
     }
 
-    /// Takes the next batch; returns false when the next bytes are not in whole blocks, or not available yet.
+    /// Takes the next batch; returns false when the next bytes are not whole blocks, or not available yet.
     private func takeBatch() throws -> Bool {
         do {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
@@ -167,8 +168,8 @@ final class BlockedStream: StreamOverReader {
             self.buffer = members.buffer
             return true
         } catch let error where error.isContentError && !self.waiting.isEmpty {
-            // Decoding in one pass shows whether only the block headers are wrong. As many bytes as a batch has are
-            // decoded at once, so that none of them is delivered if more is damaged.
+            // Decoding in one pass shows whether only the block headers are wrong. The bytes of a whole batch are
+            // decoded at once, so that none is delivered if the batch is damaged.
             let pass = try self.leaveBlocks()
             let buffer = self.buffers.take()
             try buffer.fill { output in
@@ -179,7 +180,7 @@ final class BlockedStream: StreamOverReader {
         }
     }
 
-    /// Begins to decode in one pass after the batches that were taken, where there may be only the end.
+    /// Begins to decode in one pass after the batches that were taken, possibly at the end of the data.
     @discardableResult
     private func leaveBlocks() throws -> DecodingPass {
         self.pipeline.close()
@@ -206,7 +207,7 @@ final class BlockedStream: StreamOverReader {
                 blockByteCounts.append(byteCount)
             }
         } catch {
-            // The blocks before the error come first; the next read of the base throws the same error.
+            // The blocks before the error are delivered first; the next read of the base throws the same error.
             guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
@@ -216,7 +217,7 @@ final class BlockedStream: StreamOverReader {
         return batch
     }
 
-    /// Reads the block at an offset in the input, and returns its length; nil when there is no whole block.
+    /// Reads the block at an offset in the input, and returns its length; nil when the block is incomplete or invalid.
     private func blockByteCount(at offset: Int) throws -> Int? {
         try self.fill(offset + BlockHeader.usualByteCount)
         guard let byteCount = BlockHeader(self.input[offset...])?.byteCount else { return nil }
@@ -224,7 +225,7 @@ final class BlockedStream: StreamOverReader {
         return offset + byteCount <= self.input.count ? byteCount : nil
     }
 
-    /// Reads until the input has `count` bytes, or the base has no more.
+    /// Reads until the input has `count` bytes, or the base ends.
     private func fill(_ count: Int) throws {
         guard self.input.count < count else { return }
         try withUnsafeTemporaryAllocation(byteCount: DecodingPass.inputByteCount, alignment: 64) { buffer in
@@ -242,9 +243,9 @@ final class BlockedStream: StreamOverReader {
 /// The header of a block of blocked gzip: a gzip member whose extra field contains its length.
 ///
 /// BGZF, section 4.1 of the SAM specification: XLEN bytes of subfields, among them `BC` with BSIZE, the length of the
-/// member less one.
+/// member minus one.
 struct BlockHeader {
-    /// The length of a header with the only subfield that `bgzip` writes, in bytes.
+    /// The length in bytes of a header with the one subfield that `bgzip` writes.
     static let usualByteCount = 18
 
     /// The length of the longest block, compressed and decoded: 64 KiB.
@@ -256,7 +257,7 @@ struct BlockHeader {
     /// The length of a header, an empty block of deflate data and a trailer, in bytes.
     private static let minimumByteCount = Self.usualByteCount + 2 + 8
 
-    /// Parses the first bytes of a block; nil when they are not those of a block whose first subfield is `BC`.
+    /// Parses the first bytes of a block; nil unless they begin a block whose first subfield is `BC`.
     init?(_ bytes: some RandomAccessCollection<UInt8>) {
         guard bytes.count >= Self.usualByteCount else { return nil }
         func byte(_ offset: Int) -> Int { Int(bytes[bytes.index(bytes.startIndex, offsetBy: offset)]) }

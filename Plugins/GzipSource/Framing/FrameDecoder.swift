@@ -8,14 +8,14 @@ extension RestartPoint {
         self.init(bitOffset: bitOffset, byteOffset: byteOffset, detail: isInData ? 1 : 0)
     }
 
-    /// True within deflate data, where decoding needs a window: the decoded bytes before, as far as data after the
-    /// point refer to them. No reference reaches back across a header.
+    /// True within deflate data, where decoding needs a window: the preceding decoded bytes to which data after the
+    /// point refer. No reference reaches back across a header.
     var isInData: Bool { self.detail == 1 }
 }
 
-/// A decoder of compressed bytes and their framing: headers, trailers, further members, and the rules for the end.
+/// A decoder of compressed bytes and their framing: headers, trailers, further members and the rules for the end.
 ///
-/// A state machine without I/O: takes compressed bytes, and appends decoded bytes or throws.
+/// A state machine without I/O, which takes compressed bytes and appends decoded bytes or throws.
 struct FrameDecoder: ~Copyable {
     private enum Phase {
         case gzipHeader(GzipHeader)
@@ -28,10 +28,10 @@ struct FrameDecoder: ~Copyable {
         case gap
         /// In the zero bytes after the last gzip member.
         case padding
-        /// After the end of a format that has neither members nor padding.
+        /// After the end of a format without members and padding.
         case done
 
-        /// Creates the phase in which a format begins.
+        /// Creates the initial phase of a format.
         init(beginning format: GzipSource.Format) {
             switch format {
             case .gzip: self = .gzipHeader(GzipHeader())
@@ -45,7 +45,7 @@ struct FrameDecoder: ~Copyable {
     private var phase: Phase
     private var inflater: Inflater
     private var isFirstMember = true
-    /// The bytes after the deflate data that the inflater has consumed.
+    /// The bytes after the deflate data that the inflater consumed.
     private var surplus = Inflater.Surplus()
 
     /// The offset of the next input byte, from the start of the compressed data.
@@ -54,7 +54,7 @@ struct FrameDecoder: ~Copyable {
     /// The number of members that ended and passed all checks.
     private(set) var memberCount = 0
 
-    /// The sum of the current frame: of all its bytes so far, or of those after the restart point.
+    /// The sum of the current frame: of all its bytes so far, or of the bytes after the restart point.
     private(set) var sum: FrameSum
 
     /// True when ``sum`` lacks the bytes of its frame before the restart point.
@@ -63,7 +63,7 @@ struct FrameDecoder: ~Copyable {
     /// The end of the frame whose beginning is unknown; nil before that end.
     private(set) var remainder: Remainder?
 
-    /// The part of a frame after a restart point, and its trailer, to be checked once the part before is known.
+    /// The part of a frame after a restart point, and its trailer, checked once the part before the point is known.
     struct Remainder: Sendable {
         let sum: FrameSum
         let checksum: UInt32
@@ -97,11 +97,11 @@ struct FrameDecoder: ~Copyable {
         self.phase = Phase(beginning: format)
     }
 
-    /// Continues at a restart point.
+    /// Resumes at a restart point.
     ///
     /// - Parameters:
-    ///   - firstByte: The byte of the compressed data that contains the point; not part of the later input. Ignored
-    ///     when the point lies between two bytes.
+    ///   - firstByte: The byte of the compressed data that contains the point, which is not part of the later input.
+    ///     Ignored when the point is between two bytes.
     ///   - window: The window of the point.
     ///   - beginning: The sum of the bytes before the point in its frame. Without it, the end of the frame becomes the
     ///     ``remainder``.
@@ -117,7 +117,7 @@ struct FrameDecoder: ~Copyable {
         guard point.isInData else {
             self.inflater.reset()
             self.sum = FrameSum(self.format)
-            // After a member, the data may also end.
+            // After a member, the data may end, too.
             self.phase = self.format == .gzip && !self.isFirstMember ? .gap : Phase(beginning: self.format)
             return
         }
@@ -139,7 +139,7 @@ struct FrameDecoder: ~Copyable {
     ///
     /// - Parameters:
     ///   - input: The next bytes; consumed bytes are removed from its front.
-    ///   - output: Has room. Appended to; bytes appended before an error are those that the data encode.
+    ///   - output: Has room. Appended to; bytes appended before an error are correct.
     /// - Throws: The error in the data, with its offset in the compressed data.
     mutating func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) {
         while output.freeCapacity > 0 {
@@ -296,7 +296,7 @@ struct FrameDecoder: ~Copyable {
     }
 }
 
-/// A number of four bytes that is parsed byte by byte, the lowest first.
+/// A number of four bytes, parsed byte by byte, the lowest byte first.
 private struct NumberField {
     /// The number, once it is complete.
     private(set) var value: UInt32 = 0
@@ -347,7 +347,7 @@ struct FrameSum: Sendable {
                 + "the trailer says \(hexadecimal(expected, digits: 8)).", byteOffset: byteOffset)
     }
 
-    /// Compares the length with that in the trailer of a gzip member (ISIZE).
+    /// Compares the length with ISIZE, the length in the trailer of a gzip member.
     ///
     /// - Parameter byteOffset: The offset of the length in the compressed data.
     func check(byteCount expected: UInt32, at byteOffset: Int64) throws(BlobError) {

@@ -3,8 +3,8 @@ import BlobDeflate
 
 /// A parser of the header of a gzip member (RFC 1952, section 2.3), byte by byte.
 ///
-/// Checks the identification, the method, that no reserved flag is set, and the checksum of the header. Discards the
-/// fields of variable length, so that long ones cost no memory, except for the name when `keepsName` is true.
+/// Checks the identification, the method, the reserved flags and the checksum of the header. Discards fields of
+/// variable length, so that long fields cost no memory; keeps the name if `keepsName` is true.
 struct GzipHeader {
     /// The length of the longest name or comment, without its terminating zero: 64 KiB. Extra fields cannot be longer.
     static let maximumFieldByteCount = 64 * 1024
@@ -12,12 +12,12 @@ struct GzipHeader {
     /// ID1 and ID2.
     static let identification: [UInt8] = [0x1F, 0x8B]
 
-    /// The fields in their order, of which the flags announce some.
+    /// The fields in order; flags announce the optional fields.
     private enum Field: Int {
         case fixed, extraLength, extra, name, comment, checksum
     }
 
-    // FLG, section 2.3.1; FTEXT (bit 0) is a hint, and is ignored.
+    // FLG, section 2.3.1; FTEXT (bit 0) is a hint and is ignored.
     private static let (hasChecksum, hasExtra, hasName, hasComment): (UInt8, UInt8, UInt8, UInt8) = (2, 4, 8, 16)
     private static let reserved: UInt8 = 0b1110_0000
 
@@ -26,15 +26,15 @@ struct GzipHeader {
     private var field = Field.fixed
     private var position = 0  // The offset of the next byte in the field.
     private var flags: UInt8 = 0
-    private var number = 0  // The value of a field that is a number of two bytes, the lowest first.
+    private var number = 0  // The value of a two-byte number, low byte first.
     private var extraByteCount = 0
     private var sum = CRC32()
     private let keepsName: Bool
 
-    /// FNAME, as far as it was parsed; empty unless it is kept.
+    /// The part of FNAME parsed so far; empty unless the name is kept.
     private(set) var name: [UInt8] = []
 
-    /// MTIME: seconds since 1970, 0 when there is none.
+    /// MTIME: seconds since 1970; 0 if unknown.
     private(set) var time: UInt32 = 0
 
     init(keepsName: Bool = false) { self.keepsName = keepsName }
@@ -45,7 +45,7 @@ struct GzipHeader {
     /// Parses the next byte.
     ///
     /// - Returns: True when it was the last byte of the header.
-    /// - Throws: An error without an offset, which is that of this byte.
+    /// - Throws: An error without an offset; the error is at this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         if self.field != .checksum { self.sum.update(byte) }
         let position = self.position
@@ -76,7 +76,7 @@ struct GzipHeader {
                 throw BlobError(.unsupported, "These bytes are no gzip: they do not begin with 1f 8b.")
             }
         case 2:
-            // CM: 8 is deflate, and there is no other.
+            // CM: 8 is deflate, the only defined method.
             guard byte == 8 else {
                 throw BlobError(.unsupported, "The gzip has the unknown compression method \(byte).")
             }
@@ -111,7 +111,7 @@ struct GzipHeader {
         }
     }
 
-    /// Begins the next field that there is; returns false when there is none.
+    /// Begins the next field in the header; returns false when the header is complete.
     private mutating func beginField() -> Bool {
         (self.position, self.number) = (0, 0)
         while let next = Field(rawValue: self.field.rawValue + 1) {
@@ -138,7 +138,7 @@ struct ZlibHeader {
     /// Parses the next byte.
     ///
     /// - Returns: True when it was the last byte of the header.
-    /// - Throws: ``BlobError/Code/unsupported``, without an offset, which is that of this byte.
+    /// - Throws: ``BlobError/Code/unsupported``, without an offset; the error is at this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         guard let firstByte = self.firstByte else {
             // CM is 8, deflate; CINFO at most 7, a window of 32 KiB.

@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// An index that is ready for use: its layout, and access to its windows.
+/// An index that is ready for use, with its layout and access to its windows.
 final class GzipIndex: HeldIndex {
     let layout: GzipIndexLayout
     private let windows: IndexSection
@@ -15,7 +15,7 @@ final class GzipIndex: HeldIndex {
         (self.layout, self.windows, self.file) = (layout, windows, file)
     }
 
-    /// Loads the index of `content` from a file; returns nil when there is none, or it is damaged.
+    /// Loads the index of `content` from a file; returns nil when it is missing or damaged.
     ///
     /// - Parameter tuning: The sizes with which the index was made.
     /// - Throws: Errors of reading the file.
@@ -31,12 +31,12 @@ final class GzipIndex: HeldIndex {
         }
     }
 
-    /// True when the index turned out to be made from other bytes than its content has.
+    /// True when the index turned out to be made from other bytes than the content.
     var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Marks the index as made from other bytes than its content has, in spite of matching validators.
+    /// Marks the index as made from other bytes than the content, in spite of matching validators.
     ///
-    /// Removes its file, unless the user named it.
+    /// Removes the index file, unless the user named it.
     func disprove() {
         self.disproof.withLock { $0 = true }
         self.discardFile()
@@ -44,9 +44,9 @@ final class GzipIndex: HeldIndex {
 
     /// Returns the last slice up to `slice` at which decoding can begin, and the window of its point.
     ///
-    /// Slices whose window is damaged, and was not learned, are skipped.
+    /// Skips slices whose window is damaged and was not learned.
     ///
-    /// - Throws: Errors of reading the file, other than damage.
+    /// - Throws: Errors of reading the file, except damage.
     func start(at slice: Int) throws -> (slice: Int, window: [UInt8]) {
         for candidate in (0...slice).reversed() {
             do {
@@ -59,8 +59,8 @@ final class GzipIndex: HeldIndex {
 
     /// Returns the window of a slice's restart point; empty for a point before a header.
     ///
-    /// - Throws: ``IndexMismatch`` when the file is damaged at that place and the window was not learned, and errors of
-    ///   reading it.
+    /// - Throws: ``IndexMismatch`` when the file is damaged at that place and the window was not learned; errors of
+    ///   reading the file.
     func window(of slice: Int) throws -> [UInt8] {
         do throws(BlobError) {
             return try self.windowInFile(of: slice)
@@ -75,9 +75,9 @@ final class GzipIndex: HeldIndex {
     /// True when a window was found to be damaged.
     var isDamaged: Bool { self.isDamageReported.withLock { $0 } }
 
-    /// Keeps the window of a slice's restart point for later readers, if that of the file is damaged.
+    /// Keeps the window of a slice's restart point for later readers, if the window in the file is damaged.
     ///
-    /// - Parameter window: The decoded bytes before the point, as verified by the checksums of the index.
+    /// - Parameter window: The decoded bytes before the point, verified by the checksums of the index.
     func learn(_ window: [UInt8], of slice: Int) throws {
         guard self.layout.windows[slice] != nil, self.learned.withLock({ $0.wants(slice) }) else { return }
         do throws(BlobError) {
@@ -101,16 +101,16 @@ final class GzipIndex: HeldIndex {
     }
 
     /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one. A file
-    /// that the user named stays.
+    /// that the user named is kept.
     private func discardFile() {
         guard !self.isDamageReported.exchange(true) else { return }
         if !self.isDisproved { self.file.noteRefusal(IndexFile.isDamaged) }
         self.file.discard()
     }
 
-    /// Returns the window of a slice's restart point as the file has it; empty for a point before a header.
+    /// Returns the window of a slice's restart point from the file; empty for a point before a header.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the file is damaged at that place, and errors of reading it.
+    /// - Throws: ``BlobError/Code/corrupted`` when the file is damaged at that place; errors of reading the file.
     func windowInFile(of slice: Int) throws(BlobError) -> [UInt8] {
         guard let place = self.layout.windows[slice] else { return [] }
         let packed = try self.windows.read(at: place.byteOffset, count: place.byteCount)
@@ -121,30 +121,30 @@ final class GzipIndex: HeldIndex {
     }
 }
 
-/// A mismatch between an index and the bytes that it should describe.
+/// A mismatch between an index and the bytes that it describes.
 struct IndexMismatch: Error {
     let error: BlobError
 }
 
 extension Error {
-    /// True when the cause is the bytes or the index, and not the access to them.
+    /// True when the bytes or the index caused the error, not the access to them.
     var isContentError: Bool { self is IndexMismatch || (self as? BlobError)?.isAboutContent == true }
 }
 
-/// The windows of restart points that are damaged in an index file, as learned by decoding past their points.
+/// The windows that are damaged in an index file, recovered by decoding past their restart points.
 ///
-/// They make the damage cost what decoding up to them costs, once for a source instead of once for each reader. At most
-/// 512 windows of 32 KiB are kept, which is 16 MiB; of more, those of every second, fourth, … point.
+/// With them, decoding around the damage happens once per source instead of once per reader. At most 512 windows of 32
+/// KiB are kept, which is 16 MiB; beyond that, only every second, then every fourth window, and so on.
 struct LearnedWindows {
     var maximumCount = 512
     private(set) var windows: [Int: [UInt8]] = [:]
-    /// The distance of the kept slices.
+    /// The distance between kept slices.
     private var stride = 1
 
     /// Returns true when the window of a slice would be kept and is not known yet.
     func wants(_ slice: Int) -> Bool { slice % self.stride == 0 && self.windows[slice] == nil }
 
-    /// Keeps the window of a slice; when there are too many then, drops every second one.
+    /// Keeps the window of a slice, and drops every second window if there are too many.
     mutating func insert(_ window: [UInt8], of slice: Int) {
         guard slice % self.stride == 0 else { return }
         self.windows[slice] = window

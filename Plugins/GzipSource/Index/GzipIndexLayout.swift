@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// The place of the window of a restart point in its section, where it is packed as raw deflate data.
+/// The place in the section of a restart point's window, which is packed as raw deflate data.
 struct PackedWindow: Equatable, Sendable {
     var byteOffset: Int64
     var byteCount: Int
@@ -12,8 +12,8 @@ struct PackedWindow: Equatable, Sendable {
 
 /// The layout of an index of compressed data: restart points, and checksums of the decoded bytes between them.
 ///
-/// The points divide the decoded bytes into slices, and a slice consists of segments of 64 KiB, the last of which may
-/// be shorter; each segment has a CRC-32.
+/// The points divide the decoded bytes into slices. A slice consists of segments of 64 KiB, the last of which may be
+/// shorter. Each segment has a CRC-32.
 struct GzipIndexLayout: Sendable {
     /// The restart points; at least one.
     let points: RestartPoints
@@ -25,10 +25,10 @@ struct GzipIndexLayout: Sendable {
     let sums: [UInt32]
     /// The length of the longest slice in decoded bytes.
     let maximumSliceByteCount: Int64
-    /// The index of the first segment of each slice, and behind them the number of segments.
+    /// The index of the first segment of each slice, followed by the number of segments.
     private let firstSegments: [Int]
 
-    /// The largest number of decoded bytes of one checksum: 64 KiB.
+    /// The maximum number of decoded bytes for one checksum: 64 KiB.
     static let segmentByteCount: Int64 = 64 * 1024
 
     init(_ points: RestartPoints, windows: [PackedWindow?], memberCount: Int, sums: [UInt32]) {
@@ -49,7 +49,7 @@ struct GzipIndexLayout: Sendable {
     /// The number of decoded bytes.
     var byteCount: Int64 { self.points.byteCount }
 
-    /// Returns the ranges of the decoded bytes of a slice that have a checksum each.
+    /// Returns the ranges of decoded bytes in a slice that have one checksum each.
     func segments(of slice: Int) -> [Range<Int64>] {
         let range = self.points.slice(slice)
         return stride(from: range.lowerBound, to: range.upperBound, by: Int(Self.segmentByteCount)).map {
@@ -63,8 +63,8 @@ struct GzipIndexLayout: Sendable {
             self.firstSegments[slice] + Int((byteOffset - self.points[slice].byteOffset) / Self.segmentByteCount)]
     }
 
-    /// Returns slices from `first` on that have at least half of `byteCount` bytes together, as far as they fit into
-    /// `byteCount`; none when the first slice is longer, or there is none.
+    /// Returns the slices from `first` on that fit into `byteCount` bytes, enough to fill at least half of it; empty
+    /// when the first slice is longer or missing.
     func slices(from first: Int, fitting byteCount: Int64) -> Range<Int> {
         var end = first
         while end < self.points.count {
@@ -80,7 +80,7 @@ struct GzipIndexLayout: Sendable {
     /// The version of the format of the section; other versions are not read.
     private static let version: UInt64 = 1
 
-    /// The largest number of decoded bytes from one compressed byte: two bits, the shortest codes of a length and a
+    /// The maximum number of decoded bytes per compressed byte: two bits, the shortest codes of a length and a
     /// distance, give at most 258 bytes (RFC 1951, section 3.2.5).
     private static let maximumRatio: Int64 = 1032
 
@@ -90,17 +90,18 @@ struct GzipIndexLayout: Sendable {
     /// The largest encoded length of the fields before the points, in bytes: five varints.
     private static let maximumHeadByteCount: Int64 = 5 * 10
 
-    /// Returns the largest number of points that a recorder makes for a number of decoded bytes.
+    /// Returns the maximum number of points that a recorder makes for a number of decoded bytes.
     ///
-    /// Beyond ``PointRecorder/maximumDenseCount`` points, each lies at least the 65,536th part of its offset after the
-    /// one before: as many again until the offset has grown by the factor e. After 19 such steps it is past 2^60.
+    /// Beyond ``PointRecorder/maximumDenseCount`` points, the distance to the previous point is at least 1/65,536 of
+    /// the offset. So as many points again are made until the offset has grown by the factor e, and after 19 such steps
+    /// it is past 2^60.
     private static func maximumPointCount(byteCount: Int64, spacing: Int64) -> Int64 {
         min(byteCount / max(spacing, 1), PointRecorder.maximumDenseCount * 20) + 1
     }
 
-    /// Returns the largest length of the section of restart points for compressed data of a length, in bytes.
+    /// Returns the maximum length in bytes of the section of restart points for compressed data of a given length.
     ///
-    /// - Parameter spacing: The smallest distance of points in decoded bytes.
+    /// - Parameter spacing: The minimum distance between points in decoded bytes.
     static func maximumEncodedByteCount(compressedByteCount: Int64, spacing: Int64) -> Int64 {
         let (byteCount, overflows) = compressedByteCount.multipliedReportingOverflow(by: Self.maximumRatio)
         guard !overflows, byteCount >= 0 else { return .max }
@@ -109,7 +110,7 @@ struct GzipIndexLayout: Sendable {
         return Self.maximumHeadByteCount + pointCount * Self.maximumPointByteCount + sumCount * 4
     }
 
-    /// The encoded section of restart points. Offsets are relative to those of the previous point.
+    /// The encoded section of restart points. Offsets are relative to the previous point.
     var encoded: [UInt8] {
         var writer = IndexWriter()
         writer.append(varint: Self.version)
@@ -132,9 +133,9 @@ struct GzipIndexLayout: Sendable {
 
     /// Decodes a section of restart points.
     ///
-    /// - Parameter spacing: The smallest distance of points in decoded bytes, which bounds their number.
-    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recorder writes, before memory is taken for more points
-    ///   than the compressed data can hold.
+    /// - Parameter spacing: The minimum distance between points in decoded bytes, which bounds their number.
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recorder writes, before memory is allocated for more
+    ///   points than the compressed data can hold.
     init(decoding bytes: [UInt8], spacing: Int64) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version else { throw reader.failure("has another version") }

@@ -2,16 +2,17 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A recorder of an index while a stream is decoded from its start, which writes it when the end is reached.
+/// A recorder that makes an index while a stream is decoded from its start, and writes it at the end.
 ///
 /// Receives all bytes that a ``FrameDecoder`` consumes and appends. Costs about a third of the processor time of
 /// decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB of
 /// decoded bytes.
 final class PointRecorder {
-    /// The number of points after which their distance grows with the offset, so that every index stays below 1 GiB.
+    /// The number of points after which the distance between points grows with the offset, so that every index stays
+    /// below 1 GiB.
     static let maximumDenseCount: Int64 = 65_536
 
-    /// The largest number of compressed bytes to collect for 32 KiB of decoded bytes; only a degenerate stream has
+    /// The largest number of compressed bytes to collect for 32 KiB of decoded bytes; only a degenerate stream needs
     /// more.
     private static let maximumProbeByteCount = 256 * 1024
 
@@ -22,7 +23,7 @@ final class PointRecorder {
     private var points = [RestartPoint.start]
     private var sums: [UInt32] = []
 
-    /// The number of bytes decoded and delivered.
+    /// The number of bytes decoded and delivered so far.
     private(set) var byteOffset: Int64 = 0
     private var nextPoint: Int64
     private var sum = CRC32()
@@ -36,12 +37,12 @@ final class PointRecorder {
     private var hasShortMembers = false
     private var isSearchStopped = false
 
-    /// True when the index was requested: it is made whatever it costs, and errors are thrown.
+    /// True when the index was requested: it is made at any cost, and errors are thrown.
     var isRequired: Bool { self.place?.isRequired ?? true }
 
     /// - Parameters:
     ///   - place: The place of the index; nil to write none.
-    ///   - comparison: Compares the index of another tool with the same data; nil for none.
+    ///   - comparison: A comparison of another tool's index with the same data; nil for none.
     init(_ place: NewIndexPlace?, _ tuning: GzipTuning, _ comparison: ToolIndexComparison? = nil) {
         self.place = place
         self.tuning = tuning
@@ -54,7 +55,7 @@ final class PointRecorder {
         self.wantsPoint || !self.isSearchStopped && self.comparison?.wantsBlockEnd(from: self.byteOffset) ?? false
     }
 
-    /// True when the next block end should become a point. Where members are short, their starts are better points.
+    /// True when the next block end should become a point. If members are short, their starts are better points.
     private var wantsPoint: Bool {
         !self.isSearchStopped && self.probe == nil && self.upcomingPoint == nil
             && self.byteOffset >= self.nextPoint + (self.hasShortMembers ? self.tuning.pointSpacing : 0)
@@ -74,7 +75,7 @@ final class PointRecorder {
         self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset))
     }
 
-    /// Records that the deflate data of a member begin at this byte of the compressed data.
+    /// Records that a member's deflate data begin at this byte of the compressed data.
     func dataBegin(at inputByteOffset: Int64) {
         self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
     }
@@ -119,12 +120,12 @@ final class PointRecorder {
         self.addPoint(RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, isInData: true))
     }
 
-    /// Writes the index, unless that of another tool is wrong; called once, when the end is reached.
+    /// Writes the index, unless the other tool's index is wrong; called once, when the end is reached.
     ///
     /// - Throws: Errors of making and writing the index, if it is required.
     func finish(compressedByteCount: Int64) throws(BlobError) {
         self.comparison?.finish(compressedByteCount: compressedByteCount, byteCount: self.byteOffset)
-        // The index is looked up by the whole content, so it must be made from the whole content.
+        // The index is found by the identity of the whole content, so it must cover the whole content.
         guard let place, compressedByteCount == place.content.byteCount, self.comparison?.faults.isEmpty ?? true else {
             return
         }
@@ -195,14 +196,14 @@ final class PointRecorder {
 
 /// The sizes for making and using an index; tests use small ones.
 package struct GzipTuning: Sendable {
-    /// The distance of restart points in decoded bytes; greater where blocks are longer.
+    /// The distance between restart points in decoded bytes; greater if blocks are longer.
     package var pointSpacing: Int64
-    /// The smallest distance of points before members in decoded bytes; such points take only a few bytes.
+    /// The minimum distance between points before members in decoded bytes; such points take only a few bytes.
     package var memberSpacing: Int64
-    /// The largest number of bytes that one of several threads decodes at a time: one slice or several short ones.
+    /// The maximum number of bytes that one of several threads decodes at a time: one slice or several short slices.
     package var batchByteCount: Int64
 
-    /// The smallest distance of any two points in decoded bytes.
+    /// The minimum distance between any two points in decoded bytes.
     var minimumSpacing: Int64 { min(self.memberSpacing, self.pointSpacing) }
 
     package init(pointSpacing: Int64, memberSpacing: Int64, batchByteCount: Int64) {

@@ -2,20 +2,20 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A comparison of the index of another tool with the data, while these are decoded from their start.
+/// A comparison of another tool's index with the data while they are decoded from their start.
 ///
-/// A point is right when a block of deflate data, the data of a member or a member begins at its bit and at its decoded
-/// byte, and when its window has the decoded bytes before it. Bytes of a window that are zero are not compared:
-/// `rapidgzip` writes zeros in the place of bytes to which nothing refers.
+/// A point is right when a deflate block, a member's data or a member begins at its bit and its decoded byte, and its
+/// window contains the decoded bytes before it. Zero bytes in a window are not compared, because `rapidgzip` replaces
+/// unreferenced bytes with zeros.
 final class ToolIndexComparison {
     private let index: ToolIndex
     private var number = 0
 
-    /// A sentence on each point that is wrong, in ascending order.
+    /// A sentence about each wrong point, in ascending order.
     private(set) var faults: [String] = []
 
-    /// The number of decoded bytes before a point from which ends of blocks are searched for: more than are decoded in
-    /// one step.
+    /// The distance before a point, in decoded bytes, at which the search for block ends begins: more than one step of
+    /// decoding.
     private static let margin: Int64 = 512 * 1024
 
     init(_ index: ToolIndex) { self.index = index }
@@ -54,10 +54,10 @@ final class ToolIndexComparison {
         }
     }
 
-    /// Compares the points that are left with the end, and the lengths.
+    /// Compares the remaining points with the end, and compares the lengths.
     func finish(compressedByteCount: Int64, byteCount: Int64) {
         while let point = self.next {
-            // Tools write a last point behind the last block or behind the trailer.
+            // Tools write a last point after the last block or after the trailer.
             let isAtEnd = point.place.byteOffset == byteCount && point.place.bitOffset <= compressedByteCount * 8
             if isAtEnd { self.number += 1 } else { self.fail(point, "nothing begins there.") }
         }

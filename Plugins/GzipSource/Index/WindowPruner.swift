@@ -2,12 +2,12 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A packer of the windows of restart points, which drops the bytes that nothing refers to.
+/// A packer for the windows of restart points, which drops unreferenced bytes.
 ///
-/// Works on other threads than the decoding, as long as there are any. References reach 32 KiB back, so only the first 32 KiB after a point can
-/// use its window. These bytes are decoded twice more, with windows that show where each byte was copied from: the byte
-/// at position x is the low byte of x in one window and the high byte of x in the other. With ordinary data, about a
-/// quarter of a window is kept; the rest becomes zeros.
+/// Works on other threads than the decoding, if available. References reach 32 KiB back, so only the first 32 KiB after
+/// a point can use its window. These bytes are decoded twice more, with windows that show where each byte was copied
+/// from: the byte at position x is the low byte of x in one window and the high byte of x in the other. With ordinary
+/// data, about a quarter of a window is kept; the rest becomes zeros.
 final class WindowPruner {
     /// A window and the bytes after it.
     struct Job: Sendable {
@@ -15,15 +15,15 @@ final class WindowPruner {
         let blockEnd: Inflater.BlockEnd
         /// The compressed bytes after the bits that were consumed.
         var input: [UInt8] = []
-        /// The first 32 KiB of decoded bytes after the point, or all that the stream has.
+        /// The first 32 KiB of decoded bytes after the point, or all bytes if fewer.
         var following: [UInt8] = []
     }
 
-    /// The largest number of windows that wait; each takes at most 320 KiB, and usually a quarter of that.
+    /// The maximum number of waiting windows; each takes at most 320 KiB, usually a quarter of that.
     private static let maximumWaitingCount = 16
 
     private let pipeline: OrderedPipeline<Job, [UInt8]>
-    /// The window that is begun next.
+    /// The window to begin next.
     private var next: Job?
     private var packed = SpillBuffer()
     private var places: [PackedWindow] = []
@@ -49,15 +49,14 @@ final class WindowPruner {
         while self.next != nil, self.takeWindow() {}
     }
 
-    /// Waits until all windows are packed; returns their places, in the order in which they were added, and their
-    /// bytes.
+    /// Waits until all windows are packed; returns their places, in the order of addition, and their bytes.
     func finish() throws(BlobError) -> (places: [PackedWindow], packed: SpillBuffer) {
         while self.takeWindow() {}
         if let failure { throw failure }
         return (self.places, self.packed)
     }
 
-    /// Takes the next packed window; returns false when there is none.
+    /// Takes the next packed window; returns false when no windows are left.
     private func takeWindow() -> Bool {
         do {
             guard let bytes = try self.pipeline.next({ self.next.take() }) else { return false }
@@ -73,16 +72,16 @@ final class WindowPruner {
     }
 }
 
-/// The coders with which one thread packs windows.
+/// The coders that one thread uses to pack windows.
 private final class WindowPacker: @unchecked Sendable {  // Safe: used by one thread at a time.
     private var inflater: Inflater?
     private var deflater: Deflater?
 
-    /// Returns the window of `job` without the bytes that nothing refers to, packed as deflate data.
+    /// Returns the window of `job` without unreferenced bytes, packed as deflate data.
     func pack(_ job: WindowPruner.Job) throws(BlobError) -> [UInt8] { try self.deflated(self.pruned(job)) }
 
     private func deflated(_ bytes: [UInt8]) throws(BlobError) -> [UInt8] {
-        // A higher level would save little of a pruned window.
+        // A higher level would save little in a pruned window.
         if self.deflater == nil { self.deflater = try Deflater(level: 1) } else { self.deflater?.reset() }
         let room = bytes.count + bytes.count / 8 + 64
         return try [UInt8](capacity: room) { output in
@@ -95,17 +94,17 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         }
     }
 
-    /// Windows whose bytes are the low and the high byte of their position.
+    /// Windows in which each byte is the low or the high byte of its position.
     private static let lowPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0) }
     private static let highPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0 >> 8) }
 
     private func pruned(_ job: WindowPruner.Job) throws(BlobError) -> [UInt8] {
         let count = job.window.count
-        // A shorter window is the end of the 32 KiB in which positions are counted.
+        // A shorter window is the end of the 32 KiB in which positions count.
         let missing = Inflater.windowByteCount - count
         let low = try self.probe(job, window: Self.lowPositions[missing...])
         let high = try self.probe(job, window: Self.highPositions[missing...])
-        // When a probe ends before the following bytes do, bytes that were not decoded may refer to the window.
+        // When a probe ends before the following bytes, the bytes not decoded may refer to the window.
         guard let low, let high else { return job.window }
         return [UInt8](unsafeUninitializedCapacity: count) { kept, keptCount in
             kept.initialize(repeating: 0)
@@ -113,7 +112,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
             job.window.withUnsafeBufferPointer { window in
                 var index = 0
                 while index < low.count {
-                    // A literal that looks like a position keeps a byte too many, never too few.
+                    // A literal that looks like a position keeps one byte too many, never too few.
                     let place = (Int(low[index]) | Int(high[index]) << 8) - missing
                     if place >= 0, place < count, window[place] == job.following[index] { kept[place] = window[place] }
                     index += 1
@@ -139,7 +138,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         let decoded = try [UInt8](capacity: job.following.count) { output in
             input.withUnsafeBytes { input in
                 var input = input
-                // Errors in the data are reported by the decoding for the caller.
+                // Errors in the data are reported by the caller's own decoding.
                 while output.freeCapacity > 0 {
                     let before = (output.byteCount, input.count)
                     guard (try? self.inflater?.decode(&input, into: &output)) == false else { break }
@@ -151,9 +150,9 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
     }
 }
 
-/// A buffer of bytes that moves them from memory to an unlinked temporary file when they are many.
+/// A buffer of bytes that moves to an unlinked temporary file when it grows large.
 struct SpillBuffer {
-    /// The number of bytes above which they are moved to the file.
+    /// The number of bytes above which the bytes move to the file.
     private static let memoryLimit = 4 << 20
 
     private var memory: [UInt8] = []

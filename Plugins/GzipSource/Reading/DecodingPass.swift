@@ -7,28 +7,29 @@ final class DecodingPass {
     private let base: BlobReader
     private let waits: Bool
     private(set) var decoder: FrameDecoder
-    /// The compressed bytes that were fetched and not decoded.
+    /// The compressed bytes that were fetched but not decoded.
     private let input: Window
-    /// The offset in the compressed data up to which the decoder was fed.
+    /// The compressed offset up to which the decoder was fed.
     private var given: Int64
-    /// The offset behind which little is needed: the last point up to which was decoded.
+    /// The offset of the last restart point that was decoded; little is needed after it.
     private var end: Int64?
 
-    /// The most bytes that are fetched at once: so many that a read of the base costs little compared with the decoding.
+    /// The maximum number of bytes in one fetch: enough that a read of the base costs little compared with decoding.
     static let inputByteCount = 64 * 1024
-    /// The number of bytes that are fetched at once behind a point: enough for what proves it, a window, in few calls.
+    /// The number of bytes in one fetch after a point: enough to decode, in a few calls, the window's length that
+    /// proves it.
     private static let pieceByteCount = 4 * 1024
 
-    /// True once the format and the compressed bytes have ended together, and all checks passed.
+    /// True once the format and the compressed bytes ended together and all checks passed.
     private(set) var isAtEnd = false
 
     /// The error that ended decoding.
     private(set) var failure: (any Error)?
 
     /// - Parameters:
-    ///   - base: A reader at the position where `decoder` continues, which this pass takes over.
+    ///   - base: A reader at the position where `decoder` continues; this pass takes ownership.
     ///   - waits: True to wait while the base has no bytes for now.
-    ///   - beginning: The bytes of `base` that were read already and are not decoded yet.
+    ///   - beginning: The bytes already read from `base` and not decoded yet.
     init(_ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, beginning: [UInt8] = []) {
         self.base = base
         self.waits = waits
@@ -41,7 +42,7 @@ final class DecodingPass {
     /// The offset of the next byte to decode in the compressed data.
     var compressedByteOffset: Int64 { self.decoder.byteOffset }
 
-    /// Continues at a restart point; the base is at the byte that contains the point.
+    /// Resumes at a restart point; the base is at the byte that contains the point.
     ///
     /// - Parameter beginning: See ``FrameDecoder/resume(at:firstByte:window:beginning:)``.
     func resume(at point: RestartPoint, window: [UInt8], beginning: FrameSum? = nil) throws {
@@ -58,9 +59,9 @@ final class DecodingPass {
         self.given = self.decoder.byteOffset
     }
 
-    /// Decodes the next bytes, with the results of a read.
+    /// Decodes the next bytes, and returns the result of a read.
     ///
-    /// Bytes that were decoded before an error come first; the next call throws it.
+    /// Bytes decoded before an error are delivered first; the next call throws the error.
     @discardableResult
     func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
@@ -83,8 +84,8 @@ final class DecodingPass {
         }
     }
 
-    /// Decodes up to the end and discards the bytes, for the checks and the index that are made meanwhile; returns their
-    /// number. The base must be at the start.
+    /// Decodes up to the end and discards the bytes, for the checks and the index; returns the number of bytes. The
+    /// base must be at the start.
     func drain(_ context: BlobContext, onRead: () -> Void = {}) throws -> Int64 {
         let buffer = Window(256 * 1024)
         var byteCount: Int64 = 0
@@ -99,7 +100,7 @@ final class DecodingPass {
 
     /// Decodes the compressed bytes before a restart point, as far as there is room.
     ///
-    /// - Parameter output: Has more room than is expected to be needed, because an end is not detected without room.
+    /// - Parameter output: Has more room than the expected bytes need, because an end is not detected without room.
     /// - Returns: True when decoding has reached the byte of the point, within data or after a member as the point
     ///   requires. The caller compares the number of appended bytes.
     func decode(upTo point: RestartPoint, into output: inout OutputRawSpan) throws -> Bool {
@@ -116,7 +117,7 @@ final class DecodingPass {
 
     func close() { self.base.close() }
 
-    /// Decodes at most `count` of the bytes that were fetched.
+    /// Decodes at most `count` of the fetched bytes.
     private func decodeInput(_ count: Int64, into output: inout OutputRawSpan) throws {
         var part = UnsafeRawBufferPointer(rebasing: self.input.bytes.prefix(Int(clamping: max(count, 0))))
         let partCount = part.count
@@ -128,7 +129,7 @@ final class DecodingPass {
         try self.decoder.decode(&part, into: &output)
     }
 
-    /// Fetches compressed bytes; at their end, appends the bytes that were held back.
+    /// Fetches compressed bytes; at the end, appends the bytes that were held back.
     private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let result = try self.input.fill { input in
             var result = BlobReadResult.end
@@ -144,8 +145,8 @@ final class DecodingPass {
         return .end
     }
 
-    /// The number of bytes to fetch at once: a buffer, though no more than a piece behind the point; and buffers again if
-    /// decoding continues far behind it.
+    /// The number of bytes to fetch at once: a whole buffer, but only up to a piece after the point, and whole buffers
+    /// again if decoding continues far past the point.
     private var fetchByteCount: Int {
         guard let end, self.given < end + Int64(Self.inputByteCount) else { return Self.inputByteCount }
         return min(Self.inputByteCount, Int(max(end - self.given, 0)) + Self.pieceByteCount)
@@ -155,7 +156,7 @@ final class DecodingPass {
         do {
             return try body()
         } catch let error as BlobError where error.layers.isEmpty {
-            // An error of the decoder; errors of the base already have their locator.
+            // A decoder error; errors of the base already have their locator.
             var error = error
             error.locator = self.base.locator?.description
             throw error
@@ -170,7 +171,7 @@ extension BlobReader {
     }
 }
 
-/// One pass over compressed bytes that uses no index, and may make one.
+/// One pass over compressed bytes that uses no index but may make one.
 struct DecodingJob {
     let source: GzipSource
     /// Makes an index during the pass; nil for none.
@@ -186,7 +187,7 @@ struct DecodingJob {
         return decoder
     }
 
-    /// Writes the index and reports the checks, after the format and the compressed bytes have ended together.
+    /// Writes the index and reports the checks, after the format and the compressed bytes ended together.
     ///
     /// - Parameter byteCount: The number of bytes that were decoded.
     func end(compressedByteCount: Int64, byteCount: Int64) throws(BlobError) {

@@ -4,15 +4,15 @@ internal import BlobIndex
 
 /// A comparison of an index with the content that it describes.
 ///
-/// The whole is decoded from its start first, without the index, which verifies all bytes by their trailers and shows
-/// whether the checksums of the index are right. Then each slice is decoded from its restart point and its window, and
-/// must give the bytes of these checksums.
+/// First, everything is decoded from the start without the index, which verifies all bytes by their trailers and shows
+/// whether the checksums in the index are right. Then each slice is decoded from its restart point and its window, and
+/// must match these checksums.
 struct IndexVerification {
     private let index: GzipIndex
     private let opening: IndexedOpening
-    /// The faults of the slices.
+    /// The fault of each slice.
     private var faults: [Int: String] = [:]
-    /// The faults of the whole.
+    /// The fault of the index as a whole.
     private var fault: String?
 
     /// The number of decoded bytes in one step.
@@ -22,7 +22,7 @@ struct IndexVerification {
         (self.index, self.opening) = (index, opening)
     }
 
-    /// Compares, and calls `report` with a sentence on each fault.
+    /// Compares everything, and calls `report` with a sentence about each fault.
     ///
     /// - Parameter reader: A reader of all decoded bytes that uses no index.
     mutating func run(_ reader: BlobReader, report: (String) throws -> Void) throws {

@@ -3,20 +3,19 @@ import BlobDeflate
 internal import BlobIndex
 import BlobPlatform
 
-/// A pass that decodes from the restart point before an offset on, on several threads as far as memory allows.
+/// A pass that decodes from the restart point before an offset, on as many threads as memory allows.
 ///
 /// A thread begins at a restart point of the index before the point is known to be right. The point is proven before
-/// any byte is delivered: the decoder of the bytes before continues past the point until its window has no influence
-/// any more, and must reach the same position and the same bytes. Otherwise one thread decodes on from the last bytes
-/// that are proven. The sums of all parts of a frame are combined and compared with its trailer.
+/// any byte is delivered: the decoder of the preceding bytes continues past the point until the window has no further
+/// influence, and must reach the same position and the same bytes. Otherwise, one thread continues from the last proven
+/// bytes. The sums of all parts of a frame are combined and compared with its trailer.
 ///
 /// A pass from the start therefore delivers the same bytes, or the same error, as decoding without an index. A pass
-/// from elsewhere depends on the window with which it begins, and on the checksums of segments in the index.
+/// from another offset depends on its first window and on the segment checksums in the index.
 final class IndexedPass {
-    /// The last batch that was proven, and the state after it.
+    /// The last proven batch, and the state after it.
     private struct Proven {
-        /// The first slice of the batch, and the sum of its frame there; nil when the start of the frame was not
-        /// decoded.
+        /// The first slice of the batch.
         var slice: Int
         var beginning: FrameSum?
         /// The sum of the frame after the batch.
@@ -35,7 +34,7 @@ final class IndexedPass {
     private var buffer: Window?
     private var nextSlice = 0
 
-    /// True while decoding may begin at further restart points; false once one was wrong.
+    /// True while decoding may begin at further restart points; false once a point was wrong.
     private(set) var mayUsePoints: Bool
 
     /// The number of batches that began at a restart point and were delivered.
@@ -50,7 +49,7 @@ final class IndexedPass {
     /// True when everything is decoded from the start, so that no byte depends on the index.
     private(set) var isFromStart = false
 
-    /// The largest number of batches that are decoded ahead, whatever the number of threads.
+    /// The maximum number of batches decoded ahead, regardless of the number of threads.
     private static let maximumAheadCount = 8
 
     /// The number of segments in one call: ISA-L is a twentieth slower when it decodes less than 256 KiB at once.
@@ -129,8 +128,7 @@ final class IndexedPass {
         return try SegmentDecoder(self.index, slice: slice, window: window, self.opening)
     }
 
-    /// Discards the batches that began at restart points, and continues on this thread from the last bytes that are
-    /// proven.
+    /// Discards the batches that began at restart points, and continues on this thread from the last proven bytes.
     private func continueSequentially() throws {
         self.closePipeline()
         self.mayUsePoints = false
@@ -142,7 +140,7 @@ final class IndexedPass {
 
     // MARK: Several threads
 
-    /// Starts decoding on several threads at the start of a slice that others follow, once enough was read to make
+    /// Starts decoding on several threads at the start of a slice that is not the last, once enough was read to make
     /// further reads likely. Returns true when a batch was decoded.
     private func startPipeline(_ decoder: SegmentDecoder) throws -> Bool {
         let (layout, tuning) = (self.index.layout, self.opening.source.tuning)
@@ -192,7 +190,7 @@ final class IndexedPass {
                 return slices.isEmpty ? nil : slices
             }
         } catch let error where error.isContentError {
-            // The restart point may be the cause; decoding without it shows whether it is.
+            // The restart point may be the cause; decoding without it shows whether it was.
             return try self.continueSequentially()
         }
         guard let batch else { return try self.endPipeline() }
@@ -222,8 +220,8 @@ final class IndexedPass {
         }
     }
 
-    /// Ends the pipeline after the last batch: at the end, or before a slice that is too large for a batch and is
-    /// decoded on this thread, in little memory.
+    /// Ends the pipeline after the last batch: at the end, or before a slice that is too large for a batch, which this
+    /// thread decodes in bounded memory.
     private func endPipeline() throws {
         self.closePipeline()
         self.isAtEnd = self.nextSlice == self.index.layout.points.count
@@ -257,9 +255,9 @@ struct DecodedBatch: Sendable {
         /// true.
         let sum: FrameSum
         let isPartial: Bool
-        /// The end of the frame within which the batch began.
+        /// The end of the frame in which the batch began.
         let remainder: FrameDecoder.Remainder?
-        /// The first bytes after the point, decoded by continuing past it: as many as its window can influence.
+        /// The first bytes after the point, decoded by continuing past it: as many as the window can influence.
         let ahead: [UInt8]
     }
 
@@ -268,10 +266,10 @@ struct DecodedBatch: Sendable {
 
     let slices: Range<Int>
     let buffer: Window
-    /// The state after the slices; nil when decoding did not reach the next restart point as the index describes it.
+    /// The state after the slices; nil when decoding did not reach the next restart point in the index.
     let end: End?
 
-    /// Returns true when the batch begins with `bytes`, as far as it has that many.
+    /// Returns true when the batch begins with `bytes`, or `bytes` begin with the whole batch.
     func begins(with bytes: [UInt8]) -> Bool {
         let own = self.buffer.bytes
         let count = min(own.count, bytes.count)

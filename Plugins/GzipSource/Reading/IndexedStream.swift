@@ -1,7 +1,7 @@
 import BlobCore
 internal import BlobIndex
 
-/// The bytes that are decoded with an index. When this turns out to be made from other bytes, a body that needs none
+/// The bytes decoded with an index. When the index turns out to be made from other bytes, a body without an index
 /// continues.
 final class IndexedStream: LateStream {
     let info: BlobInfo?
@@ -33,15 +33,15 @@ final class IndexedStream: LateStream {
         try self.checkRatio()
         do {
             let result = try self.pass.read(into: &output)
-            // Another pass than one from the start rests on the checksums of the index, and not on the trailers.
+            // A pass that is not from the start relies on the checksums of the index instead of the trailers.
             if result == .end, self.pass.isFromStart, self.startOffset == 0 {
                 self.opening.source.reportEnd(byteCount: byteOffset, self.opening.context)
             }
             return result
         } catch let error where error.isContentError {
             let mismatch = error as? IndexMismatch
-            // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from elsewhere
-            // depend on the index, and cannot be continued without it.
+            // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from another
+            // offset depend on the index, and cannot be continued without it.
             guard mismatch != nil || !self.pass.isFromStart, self.pass.isFromStart || byteOffset == self.startOffset
             else { throw mismatch?.error ?? error }
             try self.disprove()
@@ -58,7 +58,7 @@ final class IndexedStream: LateStream {
 
     func close() { self.pass.close() }
 
-    /// Compares the bytes that were read with the compressed bytes of their slices.
+    /// Compares the number of bytes read with the compressed bytes of their slices.
     private func checkRatio() throws(BlobError) {
         guard self.opening.context.ratioLimit != nil else { return }
         let points = self.index.layout.points
@@ -68,8 +68,8 @@ final class IndexedStream: LateStream {
             to: points.compressedRange(of: last).upperBound - points.compressedRange(of: first).lowerBound)
     }
 
-    /// Decodes everything without the index, which is wrong when the compressed data are intact; throws when they are
-    /// not, or have another length than the index tells.
+    /// Decodes everything without the index, which is wrong if the compressed data are intact. Throws when the data are
+    /// damaged, or differ in length from the index.
     private func disprove() throws {
         self.pass.close()
         let base = try self.opening.openBase()

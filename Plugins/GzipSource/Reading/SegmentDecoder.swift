@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A decoder of consecutive segments from a restart point on, which compares each with the index.
+/// A decoder of consecutive segments from a restart point on, which compares each segment with the index.
 final class SegmentDecoder {
     private let index: GzipIndex
     private let layout: GzipIndexLayout
@@ -22,7 +22,7 @@ final class SegmentDecoder {
     ///
     /// - Parameters:
     ///   - window: The window of the slice's restart point.
-    ///   - beginning: The sum of the bytes before the point in its frame; nil when it is unknown.
+    ///   - beginning: The sum of the bytes before the point in its frame; nil if unknown.
     init(
         _ index: GzipIndex, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
     ) throws {
@@ -42,7 +42,7 @@ final class SegmentDecoder {
         }
     }
 
-    /// True when the next segment is the first of a slice, and none of it is decoded yet.
+    /// True when the next segment is the first of a slice and is not yet decoded in part.
     var isAtSliceStart: Bool {
         self.ahead.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
     }
@@ -50,8 +50,8 @@ final class SegmentDecoder {
     /// True when all segments are decoded.
     var isAtEnd: Bool { self.byteOffset == self.layout.byteCount }
 
-    /// Returns the number of bytes in the next segments that begin within `room` bytes: at least one segment, and none
-    /// of another slice.
+    /// Returns the number of bytes in the next segments that begin within `room` bytes: at least one segment, all from
+    /// one slice.
     func segmentsByteCount(beginningWithin room: Int64) -> Int {
         let segments = max((room + GzipIndexLayout.segmentByteCount - 1) / GzipIndexLayout.segmentByteCount, 1)
         return Int(
@@ -65,8 +65,8 @@ final class SegmentDecoder {
     /// - Parameters:
     ///   - byteCount: A result of ``segmentsByteCount(beginningWithin:)``.
     ///   - output: Has room for `byteCount` bytes.
-    /// - Throws: ``IndexMismatch`` when these are not the bytes that the index was made from; the appended bytes are
-    ///   invalid then.
+    /// - Throws: ``IndexMismatch`` when the bytes differ from the bytes of which the index was made; the appended bytes
+    ///   are then invalid.
     func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
         try self.appendBytes(byteCount, to: &output)
@@ -82,7 +82,7 @@ final class SegmentDecoder {
         }
     }
 
-    /// Replaces the bytes of `buffer` with those of `slices`, the first of which is the next slice.
+    /// Replaces the bytes of `buffer` with the bytes of `slices`, the first of which is the next slice.
     ///
     /// - Parameter buffer: Has room for the slices and one more byte.
     func decodeBatch(_ slices: Range<Int>, into buffer: Window) throws -> DecodedBatch {
@@ -121,7 +121,7 @@ final class SegmentDecoder {
                 sum: sum, isPartial: isPartial, remainder: remainder, ahead: self.ahead))
     }
 
-    /// Returns true when the next bytes are equal to `bytes`, as far as there are that many. Consumes none of them.
+    /// Returns true when the next bytes equal `bytes`, or all remaining bytes equal their beginning. Consumes nothing.
     func begins(with bytes: [UInt8]) -> Bool {
         self.lookAhead() && self.ahead.starts(with: bytes.prefix(self.ahead.count))
     }
@@ -173,7 +173,7 @@ final class SegmentDecoder {
         self.tailEnd = self.byteOffset + Int64(bytes.count)
     }
 
-    /// Decodes ahead all bytes that a window can influence, or all that follow; returns false when this fails.
+    /// Decodes ahead all bytes that a window can influence, or all remaining bytes if fewer; returns false on failure.
     private func lookAhead() -> Bool {
         let missing = DecodedBatch.overlapByteCount - self.ahead.count
         guard missing > 0, !self.pass.isAtEnd, self.pass.failure == nil else { return self.pass.failure == nil }
