@@ -11,64 +11,63 @@ package import BlobIndex
 ///
 /// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive; directories,
 /// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk.
-/// All checks of a member pass before its end: its length, and the checksum that zip and 7z have, which in a zip must
-/// also agree with the directory, and the sum that cpio of format `070702` has. Tar, ar and the other formats of cpio
-/// have no checksum for the bytes of members; only a filter around the archive protects them, so an archive that is
-/// read from beginning to end, because ``BlobInfo/isRandomAccess`` is false, is read to its own end before the end of
-/// the member.
+/// All checks of a member pass before its end: its length, the checksum in a zip or 7z, which in a zip must also agree
+/// with the directory, and the sum in a cpio of format `070702`. Tar, ar and the other cpio formats have no checksum
+/// for the bytes of members; only a filter around the archive protects them. So an archive that is read from beginning
+/// to end, because ``BlobInfo/isRandomAccess`` is false, is read to its own end before the member ends.
 ///
-/// Data after the end of an archive throw ``BlobError/Code/trailingData`` after the last member: in a listing, and where
-/// the end is read for a member. Zeros, as tapes and disks leave, are none, nor is the signature of a program that unpacks
-/// the archive; after a tar and beside a zip, only another archive of the format is, because many have other data there.
-/// After a cpio, zeros and further archives may follow, as in an initramfs, and their members are read too; the last archive
-/// may be compressed by gzip or in a ``CompressionFormat``. A disc image with a UDF file system whose files ISO 9660 does not list
-/// throws ``BlobError/Code/unsupported``.
+/// Data after the end of an archive throw ``BlobError/Code/trailingData`` after the last member: in a listing, and when
+/// the end is read for a member. Zeros, as left by tapes and disks, are accepted, and so is the signature of a
+/// self-extracting program. After a tar and beside a zip, only another archive of the same format is an error, because
+/// other data are common there. After a cpio, zeros and further archives may follow, as in an initramfs, and their
+/// members are read too; the last archive may be compressed by gzip or in a ``CompressionFormat``. A disc image with a
+/// UDF file system whose files ISO 9660 does not list throws ``BlobError/Code/unsupported``.
 ///
 /// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other
-/// programs show are accepted too: names decoded from code page 437, and names cut off at a zero. A zip, 7z or RAR may
-/// follow the program that unpacks it.
+/// programs show are accepted too: names decoded from code page 437, and names cut off at a zero byte. A zip, 7z or RAR
+/// may be self-extracting, so that it follows the program that unpacks it.
 ///
-/// A member of a 7z costs the decoding of its folder up to the member. Of the folder that was read last, the container
-/// keeps the decoder, which takes as much memory as decoding: what follows in a solid folder is not decoded from the
-/// beginning again in this process, and is in every other one, because the state of LZMA cannot be stored.
+/// Opening a member of a 7z decodes its folder up to the member. The container keeps the decoder of the last folder
+/// read, which takes as much memory as decoding. So later members of a solid folder are not decoded from the beginning
+/// again in this process; another process must do so, because the state of LZMA cannot be stored.
 ///
-/// Encrypted members and headers of a 7z (AES-256) are read with ``BlobContext/password``. A wrong password is
-/// ``BlobError/Code/encrypted``, and so is damage that cannot be told from one.
+/// Encrypted members and headers of a 7z (AES-256) are read with ``BlobContext/password``. A wrong password throws
+/// ``BlobError/Code/encrypted``, and so does damage that cannot be distinguished from one.
 ///
-/// Zip and 7z have their table of contents at the end. Over a source without random access they are copied once, up to
-/// ``BlobContext/spoolLimit``.
+/// Zip and 7z have their table of contents at the end. Over a source without random access, the archive is copied once,
+/// up to ``BlobContext/spoolLimit``.
 ///
-/// The memory of decoding is bounded: a member or a coder that asks for more than ``BlobContext/memoryLimit`` throws
-/// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For ``ArchiveFormat/foreign`` formats, the limit is
-/// that of the helper process; see ``ArchiveIsolation``.
+/// The memory of decoding is bounded: a member or a coder that needs more than ``BlobContext/memoryLimit`` throws
+/// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For
+/// ``ArchiveFormat/foreign`` formats, the limit of the helper process applies; see ``ArchiveIsolation``.
 ///
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
 /// has random access, otherwise before the end.
 ///
 /// A table of the members, from an index file or from the first pass over all of them, holds the place of each member
-/// and shows which names are unique. It takes about 30 bytes for each member.
+/// and shows which names are unique. It takes about 30 bytes per member.
 ///
-/// A member whose bytes lie in the archive as they are has random access if the archive has it: a stored member of a
-/// zip, and a member of a tar that is not sparse. An archive within such a member is read without a copy. Of a zip,
-/// only a read from the beginning of a member is compared with its checksum.
+/// A member that is stored uncompressed has random access if the archive has random access: a stored member of a zip,
+/// or a member of a tar that is not sparse. An archive within such a member is read without a copy. In a zip, only a
+/// read from the beginning of a member is compared with its checksum.
 ///
-/// A writer without zip64, such as the archiver of macOS, gives the length of a member of 4 GiB or more modulo 2^32. A
-/// deflated member of which that is likely has no length before its end, where it must agree modulo 2^32, and so must the
-/// checksum; ``BlobMember/byteCount`` is what the directory says.
+/// A writer without zip64, such as the archiver of macOS, stores the length of a member of 4 GiB or more modulo 2^32.
+/// If this is likely for a deflated member, its length is unknown before its end, where the length must agree modulo
+/// 2^32, and the checksum must be right; ``BlobMember/byteCount`` is the length in the directory.
 ///
-/// A deflated member of a zip has random access once it has restart points: of members of at least 4 MiB, the first
-/// read to the end leaves them in the index file, if ``BlobContext/index`` allows one, and so does
-/// ``BlobIndexing/buildIndex(_:)`` of the member. They make decoding use several threads, too.
+/// A deflated member of a zip has random access once it has restart points. For members of at least 4 MiB, the first
+/// read to the end stores them in the index file, if ``BlobContext/index`` allows one, and so does
+/// ``BlobIndexing/buildIndex(_:)`` of the member. With restart points, decoding also uses several threads.
 ///
 /// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES,
 /// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the
-/// member is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 that of AES, which
-/// damage the bytes and are found at the end at the latest. Nothing about decrypted bytes is kept in an index, and a
-/// copy of a decrypted archive only serves readers with the same closure. Other encrypted members, such as those of a
-/// RAR, throw ``BlobError/Code/encrypted`` in any case.
+/// member is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 the check of AES.
+/// Such a password yields wrong bytes, and is detected at the end at the latest. Nothing about decrypted bytes is kept
+/// in an index, and a copy of a decrypted archive only serves readers with the same closure. Other encrypted members,
+/// such as members of a RAR, always throw ``BlobError/Code/encrypted``.
 ///
-/// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
-///   look-up, plus one seek if the archive has random access and is a tar or zip.
+/// - Complexity: Opening a member by index reads the headers before it, and opening a member by name reads all headers.
+///   With a table, opening is a look-up, plus one seek if the archive has random access and is a tar or zip.
 public struct ArchiveContainer: BlobContainer {
     private let archive: Archive
     private let catalogue: any ArchiveCatalogue
@@ -81,7 +80,7 @@ public struct ArchiveContainer: BlobContainer {
     ///   - format: The format of the archive.
     ///   - index: The policy for the index file that keeps the table of members.
     ///   - isolation: The place where an archive of a ``ArchiveFormat/foreign`` format, or a 7z with rare coders, is
-    ///     decoded; without effect on others.
+    ///     decoded; has no effect on other archives.
     public init(
         _ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
         isolation: ArchiveIsolation = .helper
@@ -117,12 +116,12 @@ public struct ArchiveContainer: BlobContainer {
 
     /// Calls `body` with each member, in the order of the archive (in a zip, of its directory), until it returns false.
     ///
-    /// Reads the table of the members if there is one and the archive is not a zip. Otherwise reads the archive, and
-    /// stores a table if the policy wants an index and there are enough members.
+    /// Reads the table of the members if it exists and the archive is not a zip. Otherwise reads the archive, and
+    /// stores a table if the policy requests an index and the archive has enough members.
     ///
     /// - Throws: Any error of reading, after the members before it; any error of `body`.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
-        // For a listing, a directory of the archive's own serves as well as a table.
+        // For a listing, the archive's own directory serves as well as a table.
         if !self.archive.format.hasDirectory, let table = try self.archive.tables.table(context) {
             return try table.forEach { record in
                 try context.check()
@@ -134,8 +133,8 @@ public struct ArchiveContainer: BlobContainer {
         try self.catalogue.forEach(context, recording, body)
     }
 
-    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
-    /// none.
+    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil without a
+    /// table.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         try self.archive.tables.searchedTable(self.catalogue, context)
     }
@@ -155,9 +154,9 @@ public struct ArchiveContainer: BlobContainer {
         return (ArchiveContainer(self, archive, pass), pass)
     }
 
-    /// Calls `body` with each member and its source, in as few passes as possible, and makes the checks at the end.
+    /// Calls `body` with each member and its source, in as few passes as possible, and makes the final checks.
     ///
-    /// - Parameter isWanted: Returns true for the members that are going to be read; nil for most of them.
+    /// - Parameter isWanted: Returns true for the members that will be read; nil when most members will be.
     func forEachSource(
         where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
         _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
@@ -188,7 +187,7 @@ public struct ArchiveContainer: BlobContainer {
     }
 
     /// True when several members are best read from beginning to end: the source has no random access, or decodes
-    /// blocks to reach a place, and the places of the members are not known.
+    /// blocks to reach a place, and the places of the members are unknown.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         guard !self.archive.format.needsRandomAccess else { return false }
         if try !self.archive.base.info(context.blocking).isRandomAccess { return true }
@@ -204,8 +203,8 @@ public struct ArchiveContainer: BlobContainer {
         let (container, pass) = try self.inOnePass(context)
         var order = try self.archiveOrder(Array(selectors.indices), selectors, context)
         if order == nil, try self.isSequential(context) {
-            // Without a table, the members come in the order of the archive, and those that have to be searched for
-            // in another way, because they are links or are not there, come after them.
+            // Without a table, the members come in the order of the archive, followed by the members that need another
+            // search, because they are links or missing.
             var positions = Dictionary(grouping: selectors.indices) { selectors[$0] }
             var wanted = Set(selectors)
             while !wanted.isEmpty, let selector = try pass.advance(to: wanted, context) {
@@ -227,10 +226,10 @@ public struct ArchiveContainer: BlobContainer {
         try pass.finish(context)
     }
 
-    /// Requests the bytes of members that are read next, in this order, from a source that is preparable. Errors are left
-    /// to reading the members.
+    /// Requests the bytes of the members to read next, in this order, from a preparable source. Errors are reported
+    /// when the members are read.
     ///
-    /// - Parameter byteCount: The bytes that are needed of each, with its header.
+    /// - Parameter byteCount: The number of bytes needed from each member, including its header.
     package func prepare(
         _ selectors: [BlobLocator.Selector], upTo byteCount: Int64 = .max, _ context: BlobContext
     ) {
@@ -241,7 +240,8 @@ public struct ArchiveContainer: BlobContainer {
             ranges.map { $0.lowerBound..<$0.lowerBound + min(byteCount, Int64($0.count)) }, context)
     }
 
-    /// Returns positions of selectors in the order of the members; nil when neither a table nor the archive tells it.
+    /// Returns the positions of selectors in the order of the members; nil when neither a table nor the archive gives
+    /// the order.
     private func archiveOrder(
         _ positions: [Int], _ selectors: [BlobLocator.Selector], _ context: BlobContext
     ) throws(BlobError) -> [Int]? {
@@ -257,7 +257,7 @@ public struct ArchiveContainer: BlobContainer {
 }
 
 extension ArchiveContainer: BlobIndexing {
-    /// Builds the table of the members, unless there is one, and the index of the archive's source.
+    /// Builds the table of the members, unless it exists, and the index of the archive's source.
     ///
     /// Uses the index policy of the container.
     ///
@@ -291,7 +291,7 @@ extension ArchiveContainer: IndexVerifying {
 }
 
 extension ArchiveContainer: ToolIndexImporting {
-    /// Makes an index of the archive's source, when that is a gzip.
+    /// Makes an index of the archive's source, if the source is a gzip.
     package func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool {
         guard let base = self.archive.base as? any ToolIndexImporting else {
             throw BlobError(.unsupported, "The index is one of gzip data, and the archive is not in a gzip.")

@@ -2,7 +2,7 @@ public import BlobCore
 
 /// An archive that can be listed, searched and opened from several threads at once.
 ///
-/// Copies of this value share what is known about the archive. The second look-up in a tar builds a table of its
+/// Copies of this value share the facts known about the archive. The second look-up in a tar builds a table of its
 /// members in memory, about 30 bytes each; from then on, any member costs a look-up and one seek. The table is also
 /// read from and written to an index file, according to ``BlobIndexPolicy``.
 ///
@@ -16,12 +16,12 @@ public struct BlobArchive: Sendable {
 
     private let container: any BlobContainer
 
-    /// Creates the archive at a locator, within whatever layers it has.
+    /// Creates the archive at a locator, within any layers of the locator.
     ///
     /// - Parameters:
     ///   - locator: The locator of the archive, with or without `archive+` and the like, and without a selector.
     ///   - registry: The registry of formats.
-    ///   - context: The terms of detecting the format; its index policy applies to the archive.
+    ///   - context: The context in which the format is detected; its index policy applies to the archive.
     /// - Throws: ``BlobError/Code/unsupported`` when the blob is not an archive; any error of reading its beginning.
     public init(
         _ locator: BlobLocator, registry: BlobRegistry, context: BlobContext = BlobContext()
@@ -29,7 +29,7 @@ public struct BlobArchive: Sendable {
         self.container = try registry.container(for: locator, context: context)
     }
 
-    /// Creates the archive whose members a container has.
+    /// Creates the archive with the members of a container.
     package init(_ container: any BlobContainer) { self.container = container }
 
     /// Creates an archive over its source, without reading anything.
@@ -51,7 +51,7 @@ public struct BlobArchive: Sendable {
 
     /// Returns all members, in the archive's order.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more than `limit`; any error of reading.
+    /// - Throws: ``BlobError/Code/limitExceeded`` when the archive has more than `limit` members; any error of reading.
     public func members(
         atMost limit: Int = defaultMaximumCount, _ context: BlobContext = BlobContext()
     ) throws -> [BlobMember] {
@@ -87,13 +87,13 @@ public struct BlobArchive: Sendable {
         try self.container.member(selector, context: context)
     }
 
-    /// Calls `body` with a source of each of several members, in the order of the archive, and last those that are not
-    /// found in it or are hard links to earlier ones.
+    /// Calls `body` with a source of each of several members, in the order of the archive; members that are not found,
+    /// or are hard links to earlier members, come last.
     ///
-    /// Costs one pass over an archive that is read from beginning to end, such as one in a filter. The checks at the
-    /// end of the archive are made once for all members, when this returns, and not at the end of each source. Between
-    /// two members, the reader that stands behind the first is kept: an open base with its decoder, a buffer of 256
-    /// KiB, and about 50 bytes for each member passed over.
+    /// Makes one pass over an archive that is read from beginning to end, such as an archive in a filter. The checks at
+    /// the end of the archive are made once for all members, before this method returns, and not at the end of each
+    /// source. Between two members, the reader positioned after the first is kept: an open base with its decoder, a
+    /// buffer of 256 KiB, and about 50 bytes for each member passed over.
     ///
     /// ```swift
     /// let archive = try BlobArchive(BlobLocator("file:///logs.tar.gz"), registry: .standard)
@@ -107,8 +107,8 @@ public struct BlobArchive: Sendable {
     ///   - selectors: The members, in any order.
     ///   - context: The context of the job, with which the sources are opened.
     ///   - body: A closure that receives a position in `selectors` and the source, which is opened within the closure.
-    /// - Throws: Any error of `body`; any error of reading the archive to its end, which puts in doubt all bytes read;
-    ///   ``BlobError/Code/ambiguousMember`` when several members have one of the names.
+    /// - Throws: Any error of `body`; any error of reading the archive to its end, after which all bytes read are in
+    ///   doubt; ``BlobError/Code/ambiguousMember`` when several members have one of the names.
     public func forEachSource(
         of selectors: [BlobLocator.Selector], _ context: BlobContext = BlobContext(),
         _ body: (_ position: Int, _ source: any BlobInputStreamDataSource) throws -> Void
@@ -124,12 +124,12 @@ public struct BlobArchive: Sendable {
 
     /// Calls `body` with each member and its source, in the order of the archive.
     ///
-    /// Costs one pass over an archive that is read from beginning to end. The checks at the end of the archive are made
-    /// when this returns. The source is of use within `body` alone, and of members of the kind
-    /// ``BlobMember/Kind/file`` and hard links.
+    /// Makes one pass over an archive that is read from beginning to end. The checks at the end of the archive are made
+    /// before this method returns. The source is valid only within `body`, and only for hard links and members of the
+    /// kind ``BlobMember/Kind/file``.
     ///
-    /// - Parameter isWanted: Returns true for the members that are going to be read, whose bytes are then requested
-    ///   ahead of time; nil when most members are: then any archive that can be is read from beginning to end.
+    /// - Parameter isWanted: Returns true for the members that will be read, whose bytes are then requested ahead of
+    ///   time; nil when most members will be read: then the archive is read from beginning to end if possible.
     /// - Throws: Any error of `body`; any error of reading the archive, after the members before it.
     package func forEachSource(
         where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,

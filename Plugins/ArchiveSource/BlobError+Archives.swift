@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 
 extension BlobError {
-    /// True when the archive is at fault, not the access to it.
+    /// True when the archive caused the error, not the access to it.
     var isAboutFormat: Bool {
         switch self.code {
         case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .encrypted: true
@@ -10,7 +10,7 @@ extension BlobError {
         }
     }
 
-    /// True when a table that does not fit the archive can be the reason.
+    /// True when a table that does not match the archive may have caused the error.
     var mayBeCausedByTable: Bool {
         switch self.code {
         case .notFound, .ambiguousMember, .inconsistent, .internalError: true
@@ -48,8 +48,8 @@ extension BlobError {
 extension BlobContext {
     /// Returns the password of the archive at a locator.
     ///
-    /// - Parameter what: The encrypted thing, for the error.
-    /// - Throws: ``BlobError/Code/encrypted`` when there is none; any error of ``BlobContext/password``.
+    /// - Parameter what: The encrypted item, for the error message.
+    /// - Throws: ``BlobError/Code/encrypted`` without a password; any error of ``BlobContext/password``.
     func password(of archive: BlobLocator?, for what: String) throws(BlobError) -> String {
         let password: String?
         do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
@@ -59,9 +59,9 @@ extension BlobContext {
 }
 
 extension CRC32 {
-    /// Compares the CRC-32 of a member with the expected one; nil when there is none.
+    /// Compares the CRC-32 of a member with the expected checksum; nil to skip the comparison.
     ///
-    /// - Parameter witness: The place of the expected one, such as "its header".
+    /// - Parameter witness: The place of the expected checksum, such as "its header".
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     func check(_ expected: UInt32?, in witness: String) throws(BlobError) {
         guard let expected, expected != self.value else { return }

@@ -35,13 +35,13 @@ extension BlobProvider {
     /// The providers of ``ArchiveFormat/foreign`` formats, with schemes like `iso`, which a helper process reads.
     private static let foreign = ArchiveFormat.allCases.filter(\.isForeign).map { container($0) }
 
-    /// All providers of this module; those of ``ArchiveFormat/foreign`` formats need the helper process of
+    /// All providers of this module; the providers of ``ArchiveFormat/foreign`` formats need the helper process of
     /// ``ArchiveIsolation/helper``.
     public static let archives =
         [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + foreign
         + unsupported
 
-    /// Returns ``archives``, where some formats are decoded elsewhere than in the default helper process.
+    /// Returns ``archives``, with some formats decoded elsewhere than in the default helper process.
     ///
     /// ```swift
     /// let providers = BlobProvider.archives(allowing: [.iso], isolation: .inProcess)
@@ -49,9 +49,9 @@ extension BlobProvider {
     ///
     /// - Parameters:
     ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers become
-    ///     the last; others have no effect.
-    ///   - isolation: The place where archives of these formats are decoded: by default a helper process, and this
-    ///     process when there is no helper.
+    ///     the last; other formats have no effect.
+    ///   - isolation: The place where archives of these formats are decoded: by default a helper process, or this
+    ///     process if no helper is found.
     public static func archives(
         allowing formats: Set<ArchiveFormat>, isolation: ArchiveIsolation = .helperIfFound
     ) -> [BlobProvider] {
@@ -79,14 +79,14 @@ extension BlobProvider {
             signatures: format.signatures, recognizes: format.recognizes)
     }
 
-    /// The providers of formats that are recognised so that they are refused by name.
+    /// The providers of unsupported formats, which are recognised in order to refuse them by name.
     private static let unsupported = [
         BlobProvider(
             .filter { _, _ in throw BlobError(.unsupported, "This is an lzop stream, a format that is not supported.")
             },
             schemes: ["lzop"], fileExtensions: ["lzo"],
             signatures: [BlobSignature([0x89, 0x4C, 0x5A, 0x4F, 0x00, 0x0D, 0x0A, 0x1A, 0x0A])]),
-        // ECMA-167, 2/8.3.1: the first descriptor, where there is none of ISO 9660.
+        // ECMA-167, 2/8.3.1: the first descriptor of an image without ISO 9660 descriptors.
         BlobProvider(
             .container { _, _ in
                 throw BlobError(
@@ -97,14 +97,14 @@ extension BlobProvider {
 }
 
 extension ArchiveFormat {
-    /// Returns true when 512 bytes are a header of a tar by their checksum (POSIX.1, pax, "ustar Interchange Format"),
-    /// which identifies v7 archives, as they have no signature.
+    /// Returns true when 512 bytes are a tar header according to their checksum (POSIX.1, pax, "ustar Interchange
+    /// Format"), which identifies v7 archives, as they have no signature.
     fileprivate static func isTarHeader(_ beginning: [UInt8]) -> Bool {
         guard beginning.count >= TarHeader.byteCount, beginning[0] != 0 else { return false }
         return beginning.withUnsafeBytes { TarHeader($0).isChecksumRight }
     }
 
-    /// A search for an archive behind other data; nil for formats that always begin at the first byte.
+    /// A search for an archive after other data; nil for formats that always begin at the first byte.
     fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
         if self == .zip { return ZipDirectory.isThere }
         guard self.isEmbedded else { return nil }

@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// A pass over an archive from member to member, and over the bytes of the current member.
 protocol MemberWalker: AnyObject {
-    /// The info of the archive as it was opened.
+    /// The info of the archive when it was opened.
     var baseInfo: BlobInfo { get }
 
     /// True when the base is read from beginning to end.
@@ -12,43 +12,43 @@ protocol MemberWalker: AnyObject {
     /// Advances to the next member; returns false at the end of the archive.
     func advance() throws(BlobError) -> Bool
 
-    /// The index of the member in the archive's order, from 0; -1 before the first one.
+    /// The index of the member in the archive's order, from 0; -1 before the first member.
     var index: Int { get }
 
     /// Returns true when the member has exactly this name. Cheaper than ``entry``.
     func isNamed(_ name: [UInt8]) -> Bool
 
-    /// The facts in the header of the member, which must be read before its bytes.
+    /// The facts in the header of the member; must be read before the member's bytes.
     var entry: ArchiveEntry { get }
 
     /// The place of the member for ``go(to:index:)``; nil when only a pass over the archive reaches it.
     var place: Int64? { get }
 
-    /// Makes the next ``advance()`` move to the member with this index at this place. Not to be called when
-    /// ``isSequential``.
+    /// Makes the next ``advance()`` move to the member with this index at this place. Must not be called when
+    /// ``isSequential`` is true.
     func go(to place: Int64, index: Int)
 
-    /// The range in the base of the bytes of the member, before any is read, if they lie there as they are and can be
+    /// The range of the member's bytes in the base, before any byte is read, if they are stored unchanged and can be
     /// reached at any offset; nil otherwise.
     var storedRange: Range<Int64>? { get }
 
-    /// The checksum of the bytes of the member that ``nextBlock()`` verifies before it returns the end; nil when it
-    /// verifies none.
+    /// The checksum of the member's bytes that ``nextBlock()`` verifies before it returns the end; nil when it verifies
+    /// no checksum.
     var check: String? { get }
 
     /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
-    /// zeros. At the end, returns no bytes and the length of the member.
+    /// zeros. At the end, returns an empty block and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
 
-    /// Appends the next bytes of the member, which follow the last ones without a gap, straight from the base.
+    /// Appends the next bytes of the member, which follow the previous bytes without a gap, straight from the base.
     ///
-    /// - Returns: The number of bytes; 0 when ``nextBlock()`` must be used, which has them in a buffer.
+    /// - Returns: The number of bytes; 0 when ``nextBlock()`` must be used, because the bytes are in its buffer.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int
 
     /// Reads and drops the bytes of the member.
     func dropData() throws(BlobError)
 
-    /// Reads a sequential base to its end, after the last member, which runs its final checks.
+    /// Reads a sequential base to its end after the last member, which runs its final checks.
     func finish() throws(BlobError)
 }
 
@@ -60,13 +60,13 @@ extension MemberWalker {
 
     func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
 
-    /// Nil: the bytes are reached through this walker only.
+    /// Nil: the bytes can be read only through this walker.
     var storedRange: Range<Int64>? { nil }
 
-    /// Nil: formats without a checksum of members, and those whose checksums are verified elsewhere.
+    /// Nil, for formats without checksums of members, and for formats whose checksums are verified elsewhere.
     var check: String? { nil }
 
-    /// 0: the bytes are in a buffer in any case.
+    /// 0: the bytes are always in a buffer.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int { 0 }
 
     func dropData() throws(BlobError) {
@@ -76,7 +76,7 @@ extension MemberWalker {
     /// Advances to the next member and returns it; nil at the end of the archive.
     func next() throws(BlobError) -> ArchiveEntry? { try self.advance() ? self.entry : nil }
 
-    /// No bytes, at an offset in the member: the end of the member.
+    /// Returns an empty block at an offset in the member, which marks the end of the member.
     func end(at byteOffset: Int64) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         (UnsafeRawBufferPointer(start: nil, count: 0), byteOffset)
     }
@@ -84,7 +84,7 @@ extension MemberWalker {
 
 /// A walker that keeps the entry of its current member.
 protocol EntryWalker: MemberWalker {
-    /// The current member; nil before the first one.
+    /// The current member; nil before the first member.
     var current: ArchiveEntry? { get }
 }
 
@@ -97,7 +97,7 @@ extension EntryWalker {
     }
 }
 
-/// A walker that adds something to another one, and is otherwise the same.
+/// A walker that wraps another walker and forwards to it by default.
 protocol WalkerLayer: MemberWalker {
     var base: any MemberWalker { get }
 }
@@ -123,13 +123,13 @@ extension WalkerLayer {
 /// The facts in the header of a member.
 struct ArchiveEntry {
     var member: BlobMember
-    /// The number of names that share the bytes, if the format tells; in a cpio, the last of them has the bytes.
+    /// The number of names that share the bytes, if the format contains it; in a cpio, the last of them has the bytes.
     let linkCount: UInt32
-    /// The error of bytes before this member, or before an earlier one, in which a reader found no header: there may have
-    /// been other members, and the index is uncertain. Nil when it passed over none.
+    /// The error for bytes before this or an earlier member in which a reader found no header: they may have contained
+    /// other members, so the index is uncertain. Nil when no such bytes were skipped.
     var gap: BlobError?
 
-    /// - Parameter warning: The warning about a header that was read in spite of it; nil when there is none.
+    /// - Parameter warning: The warning about a header that was read nevertheless; nil without a warning.
     init(member: BlobMember, warning: String? = nil, linkCount: UInt32 = 1) {
         (self.member, self.linkCount) = (member, linkCount)
         self.member.headerFault = warning.flatMap { $0.isHarmless ? nil : $0 }
@@ -138,11 +138,11 @@ struct ArchiveEntry {
 
 extension BlobMember.Kind {
     /// The mask of the type in a mode, and the types of `stat(2)` and of AE_IFMT in archive_entry.h, which are the same
-    /// everywhere, unlike those of some systems.
+    /// on all systems, unlike the constants of some systems.
     static let (typeMask, regular, directoryType, linkType): (UInt32, UInt32, UInt32, UInt32) =
         (0o170000, 0o100000, 0o040000, 0o120000)
 
-    /// Creates the kind of a member with a mode; a mode without a type is that of a file.
+    /// Creates the kind of a member from a mode; a mode without a type means a file.
     init(mode: UInt32) {
         self =
             switch mode & Self.typeMask {
@@ -159,7 +159,7 @@ extension BlobMember {
     var hasBytes: Bool {
         switch self.kind {
         case .file: true
-        // pax and cpio may repeat the bytes after a further name.
+        // pax and cpio may repeat the bytes after another name.
         case .hardLink: self.byteCount ?? 0 > 0
         case .directory, .symbolicLink, .special: false
         }
@@ -196,11 +196,11 @@ extension String {
 }
 
 extension Date {
-    /// The maximum distance from 1970, in seconds, at which a `Double` and a table of members have each second.
+    /// The maximum distance from 1970, in seconds, at which a `Double` and a table of members represent every second.
     private static let maximumSeconds = 1e15
 
     /// Creates the time of a member; nil when it cannot be represented exactly, to the second, or its nanoseconds are
-    /// no part of a second.
+    /// not less than a second.
     init?(seconds: Int64, nanoseconds: Int64) {
         guard (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         self.init(memberTime: Double(seconds) + Double(nanoseconds) / 1_000_000_000)

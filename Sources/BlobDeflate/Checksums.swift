@@ -56,7 +56,7 @@ package struct Adler32: Equatable, Sendable {
     }
 }
 
-/// A cyclic redundancy check with reflected bits, all of which are set before the first byte and inverted after the last.
+/// A cyclic redundancy check with reflected bits, which are all set before the first byte and inverted after the last.
 package struct CyclicSum: BlobHasher, Equatable, Sendable {
     /// A polynomial.
     package enum Polynomial: Sendable {

@@ -3,8 +3,8 @@ import BlobPlatform
 
 /// A view of parts of an archive, mostly from front to back, through one large buffer.
 ///
-/// Skipped bytes are read and dropped when that is cheaper than reopening the base, or when there is no other way. Has
-/// one owner.
+/// Skipped bytes are read and dropped when that is cheaper than reopening the base, or when the base cannot be
+/// reopened. Has one owner.
 final class ArchiveScanner {
     /// The size of the buffer: large enough that a read costs little more than copying its bytes, small enough for the
     /// second-level cache.
@@ -31,7 +31,8 @@ final class ArchiveScanner {
     /// True when every offset can be reached.
     var hasRandomAccess: Bool { self.cursor.hasRandomAccess }
 
-    /// Reopens the base for each gap from now on: what is needed was requested, and the bytes between were not.
+    /// Reopens the base for each gap from now on, because only the needed bytes were requested, not the bytes between
+    /// them.
     func skipGaps() { self.cursor.patience = 0 }
 
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
@@ -48,7 +49,8 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[..<min(count, self.count)])
     }
 
-    /// Returns 1 to `count` bytes at an offset, as many as need no further read; none at the end of the base.
+    /// Returns 1 to `count` bytes at an offset, as many as are available without another read; empty at the end of the
+    /// base.
     func some(at byteOffset: Int64, atMost count: Int64) throws(BlobError) -> UnsafeRawBufferPointer {
         guard count > 0 else { return UnsafeRawBufferPointer(rebasing: self.buffer[..<0]) }
         if byteOffset < self.start || byteOffset >= self.start + Int64(self.count) {
@@ -58,10 +60,10 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<self.count].prefix(Int(clamping: count)))
     }
 
-    /// Appends bytes at an offset straight from the base, which spares a copy.
+    /// Appends bytes at an offset straight from the base, without a copy.
     ///
-    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, when bytes at the offset are in the
-    ///   buffer, and when the base was not read up to it.
+    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, when the buffer contains bytes at the
+    ///   offset, and when the base was not read up to it.
     func read(
         at byteOffset: Int64, atMost count: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Int {
@@ -76,7 +78,7 @@ final class ArchiveScanner {
         return appended
     }
 
-    /// Returns the offset of the first nonzero byte at or after an offset; nil when there is none.
+    /// Returns the offset of the first nonzero byte at or after an offset; nil when only zeros follow.
     func firstNonzero(from byteOffset: Int64, _ context: BlobContext) throws(BlobError) -> Int64? {
         var place = byteOffset
         while case let bytes = try self.some(at: place, atMost: Int64(self.buffer.count)), !bytes.isEmpty {
@@ -87,7 +89,7 @@ final class ArchiveScanner {
         return nil
     }
 
-    /// Checks that only zeros, as tapes and disks leave, follow the end of an archive.
+    /// Checks that only zeros, as left by tapes and disks, follow the end of an archive.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(
@@ -131,7 +133,7 @@ final class ArchiveScanner {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Returns true when both have the same bytes.
+    /// Returns true when both buffers have the same bytes.
     func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
         guard self.count == other.count, let start = self.baseAddress, let otherStart = other.baseAddress else {
             return self.count == other.count
@@ -139,7 +141,7 @@ extension UnsafeRawBufferPointer {
         return memcmp(start, otherStart, self.count) == 0
     }
 
-    /// Returns the index of the first byte with a value, from an index; nil without one.
+    /// Returns the index of the first byte with a value, from an index on; nil if not found.
     func place(of byte: UInt8, from start: Int) -> Int? {
         guard let base = self.baseAddress, let found = memchr(base + start, CInt(byte), self.count - start) else {
             return nil
@@ -147,9 +149,9 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(found) - base
     }
 
-    // Little-endian numbers; 0, which is no signature, when they do not lie within the buffer.
+    // Little-endian numbers; 0, which matches no signature, when they are not within the buffer.
 
-    @inline(__always)  // Half of the time of a pass over a directory.
+    @inline(__always)  // Half the time of a pass over a directory.
     func number16(at offset: Int) -> UInt16 {
         guard offset >= 0, offset + 2 <= self.count else { return 0 }
         return UInt16(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
@@ -169,8 +171,8 @@ extension UnsafeRawBufferPointer {
 }
 
 extension Collection<UInt8> where SubSequence == Self {
-    /// Removes a number of seven bits in each byte, the lowest first, as xz (The .xz File Format, 1.2) and RAR 5 have
-    /// them, and returns it; nil when it does not end within `maximumByteCount` bytes.
+    /// Removes and returns a number of seven bits in each byte, the lowest first, as in xz (The .xz File Format, 1.2)
+    /// and RAR 5; returns nil when the number does not end within `maximumByteCount` bytes.
     mutating func popVarint(upTo maximumByteCount: Int) -> UInt64? {
         var number: UInt64 = 0
         for place in 0..<maximumByteCount {

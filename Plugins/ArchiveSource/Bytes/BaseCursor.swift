@@ -1,7 +1,7 @@
 import BlobCore
 
-/// A reader of a base that moves to any offset: it reads and drops bytes where that is cheaper than to reopen the base,
-/// or where there is no other way. Has one owner.
+/// A reader of a base that moves to any offset. It reads and drops bytes when that is cheaper than reopening the base,
+/// or when the base cannot be reopened. Has one owner.
 final class BaseCursor {
     /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
     var patience: Int64 = 256 * 1024
@@ -13,7 +13,7 @@ final class BaseCursor {
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private var reader: BlobReader
-    /// True to fill a buffer at once; on a network, that could take a request for bytes that nobody needs.
+    /// True to fill a whole buffer at once; on a network, this could request bytes that are never used.
     private let fillsBuffers: Bool
     /// True after an error of the base, which its reader repeats.
     private(set) var hasFailed = false
@@ -24,7 +24,7 @@ final class BaseCursor {
         self.base = base
         self.context = context
         self.reader = try base.open(context: context)
-        // While an event-driven reader is still opening, the source has the info.
+        // While an event-driven reader is still opening, the source provides the info.
         self.info = self.reader.isOpen ? self.reader.info : try base.info(context)
         self.hasRandomAccess =
             base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
@@ -36,10 +36,10 @@ final class BaseCursor {
     /// The offset up to which the base was read.
     var byteOffset: Int64 { self.reader.byteOffset }
 
-    /// Closes the base for good.
+    /// Closes the base permanently.
     func close() { self.reader.close() }
 
-    /// Closes the base until more of it is needed. Needs random access.
+    /// Closes the base until more bytes are needed. Needs random access.
     func release() {
         self.reader.close()
         self.isReleased = true
@@ -67,9 +67,10 @@ final class BaseCursor {
         }
     }
 
-    /// Reads the next bytes, one at least; returns their number, 0 at the end of the base.
+    /// Reads the next bytes, at least one; returns their number, 0 at the end of the base.
     ///
-    /// With random access, as many as fit or as there are: decoders are slow, or fail, with pieces of a few bytes.
+    /// With random access, fills the buffer unless the base ends, because decoders are slow, or fail, with pieces of a
+    /// few bytes.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         var filled = 0
         do {
@@ -80,7 +81,7 @@ final class BaseCursor {
             } while self.fillsBuffers && filled < buffer.count
         } catch {
             self.hasFailed = true
-            // After the bytes before it, the next read throws it again.
+            // The bytes before the error are returned first; the next read throws it again.
             guard filled > 0 else { throw BlobError(wrapping: error) }
         }
         return filled
@@ -93,7 +94,7 @@ final class BaseCursor {
 }
 
 extension BlobInputStreamDataSource {
-    /// Returns the first bytes, fewer only when the source has fewer.
+    /// Returns the first bytes, fewer only if the source is shorter.
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
         let reader = try self.open(context: context)
         defer { reader.close() }

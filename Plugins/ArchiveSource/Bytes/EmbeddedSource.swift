@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// The archive in a source that begins with a program to unpack it, or the whole source when there is no program.
+/// The archive in a source that begins with a program to unpack it, or the whole source without such a program.
 ///
 /// Not needed for a zip, which is found by its end.
 final class EmbeddedSource: BlobLayer {
@@ -45,10 +45,10 @@ final class EmbeddedSource: BlobLayer {
         return byteOffset > 0 ? self.underlying.slice(byteOffset...) : self.underlying
     }
 
-    /// True when the archive, which was opened, follows a program.
+    /// True when the opened archive follows a program.
     var hasProgram: Bool { self.start.last ?? 0 > 0 }
 
-    /// Returns true when a source begins as a program does.
+    /// Returns true when a source begins like a program.
     static func isProgram(_ beginning: some Sequence<UInt8>) -> Bool {
         Self.programs.contains { beginning.starts(with: $0) }
     }
@@ -79,8 +79,7 @@ final class EmbeddedSource: BlobLayer {
 }
 
 extension BlobInputStreamDataSource {
-    /// True when the archive, which was opened, follows the program that unpacks it: then a signature of both may be
-    /// at the end.
+    /// True when the opened archive follows the program that unpacks it; then a signature of both may be at the end.
     var isBehindProgram: Bool {
         self.first(ofType: EmbeddedSource.self)?.hasProgram ?? false
     }
@@ -95,7 +94,8 @@ extension ArchiveFormat {
     /// The number of bytes that ``isArchive(_:)`` examines.
     fileprivate static let startByteCount = 32
 
-    /// Returns true when an archive begins with these bytes, and not just its signature, which a program may contain.
+    /// Returns true when these bytes begin an archive. The signature alone is not enough, because a program may contain
+    /// it.
     fileprivate func isArchive(_ start: [UInt8]) -> Bool {
         guard start.count == Self.startByteCount else { return false }
         switch self {

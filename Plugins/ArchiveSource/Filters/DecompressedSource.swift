@@ -5,18 +5,19 @@ import CArchive
 
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///
-/// Consecutive streams or frames are all decoded (for LZMA, only one), and every checksum of the format is checked
-/// before the end. Data after the last one throws ``BlobError/Code/trailingData``, except for zeros, which tapes and
-/// disks leave. ``CompressionFormat`` documents which formats have no checksum: in these, damage can look like data.
+/// All consecutive streams or frames are decoded (for LZMA, only one), and every checksum of the format is checked
+/// before the end. Data after the last stream throw ``BlobError/Code/trailingData``, except for zeros, as left by tapes
+/// and disks. ``CompressionFormat`` documents which formats have no checksum; in these formats, damage can look like
+/// data.
 ///
-/// The blocks of xz and the frames of Zstandard are decoded on several threads, and an offset is reached by its block,
-/// when the base is repeatable and has random access and a length, and the library of the format can be loaded; see
-/// ``BlobInfo/isRandomAccess``. From the index of an xz and the table of seekable Zstandard data, the length is known,
-/// too; an index has it, with the blocks of bzip2 and of other Zstandard data. Everything else is decoded from the
-/// beginning, in one pass.
+/// The blocks of xz and the frames of Zstandard are decoded on several threads, and decoding can begin at the block of
+/// an offset, if the base is repeatable and has random access and a length, and the library of the format can be
+/// loaded; see ``BlobInfo/isRandomAccess``. The index in an xz and the table in seekable Zstandard data also give the
+/// length. For bzip2 and other Zstandard data, an index file provides the blocks and the length. Everything else is
+/// decoded from the beginning, in one pass.
 ///
 /// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame
-/// that asks for more than ``BlobContext/memoryLimit`` throws ``BlobError/Code/limitExceeded`` before the memory is
+/// that needs more than ``BlobContext/memoryLimit`` throws ``BlobError/Code/limitExceeded`` before the memory is
 /// allocated.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
@@ -27,7 +28,8 @@ public struct DecompressedSource: BlobLayer {
     let holder: IndexHolder<BlockIndex>
     private let format: CompressionFormat
 
-    /// The number of compressed bytes from which an index is worth its space: about 150 milliseconds of decoding.
+    /// The minimum number of compressed bytes for which an index is worth its space: about 150 milliseconds of
+    /// decoding.
     private static let worthwhileByteCount: Int64 = 1 << 20
 
     /// Creates a source without reading anything, and without an index.
@@ -59,7 +61,7 @@ public struct DecompressedSource: BlobLayer {
     /// Returns the name of the base without its extension, a validator made from the base's, and the length if the data
     /// have an index.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
-        let context = context.blocking  // As decoders do, whoever reads.
+        let context = context.blocking  // Decoders block, regardless of the reader.
         let base = try self.base.info(context)
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
@@ -88,8 +90,8 @@ public struct DecompressedSource: BlobLayer {
         return .inspected(decoded, IndexedLength(index: index, info: info), startingAt: byteOffset)
     }
 
-    /// Returns a body that decodes block by block, or by one decoder. Its info lacks the length in an index, which may be
-    /// wrong.
+    /// Returns a body that decodes block by block, or with one decoder. Its info omits the length in an index, which
+    /// may be wrong.
     ///
     /// Nothing that is read from the beginning depends on an index.
     func decodedBlocks(
@@ -105,15 +107,15 @@ public struct DecompressedSource: BlobLayer {
         return try blocks ?? self.decodedInOrder(info, context)
     }
 
-    /// Returns the blocks as the data or an index list them; nil when neither does.
+    /// Returns the blocks listed by the data or by an index; nil without such a list.
     func list(_ base: BlockBase, _ context: BlobContext) throws -> (any BlockList)? {
         if let table = try self.blocks.table(base) { return table }
         return try self.holder.index(of: base.info, context)
     }
 
-    /// Returns the bytes that one decoder makes from the beginning of the base on.
+    /// Returns the bytes that one decoder produces from the beginning of the base.
     ///
-    /// - Parameter known: The info of the bytes; nil when it is not known before the base is opened.
+    /// - Parameter known: The info of the bytes; nil if unknown before the base is opened.
     private func decodedInOrder(_ known: BlobInfo?, _ context: BlobContext) throws -> BlobBody {
         let checks = context.eventSink == nil ? nil : StreamChecks()
         let base =
@@ -133,9 +135,9 @@ public struct DecompressedSource: BlobLayer {
 }
 
 extension DecompressedSource: BlobDescribing {
-    /// Returns a fact: whether a checksum protects the bytes. Without one, damage can look like data.
+    /// Returns one fact: whether a checksum protects the bytes. Without a checksum, damage can look like data.
     ///
-    /// Empty when the base can be read only once, or the first header does not tell.
+    /// Empty when the base can be read only once, or the first header does not declare a checksum either way.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.base.traits.contains(.repeatable) else { return [] }
         let input = try ArchiveInput(self.base, context)
@@ -146,10 +148,10 @@ extension DecompressedSource: BlobDescribing {
 }
 
 extension DecompressedSource: BlobIndexing {
-    /// Makes an index of the blocks of bzip2 or Zstandard data that do not list them, unless there is one already.
+    /// Makes an index of the blocks of bzip2 or Zstandard data that do not list them, unless an index exists.
     ///
-    /// Decodes everything once. False for data without several blocks, for those that list their blocks, and for other
-    /// formats.
+    /// Decodes everything once. Returns false for data without several blocks, for data that list their blocks, and for
+    /// other formats.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         guard let info = try self.unlisted(context) else { return false }
         if try self.holder.index(of: info, context) != nil { return true }
@@ -161,13 +163,13 @@ extension DecompressedSource: BlobIndexing {
     /// Returns a recording that writes an index.
     func recording(of base: BlockBase, at place: NewIndexPlace) -> BlockRecording {
         BlockRecording(of: base) { index in
-            // The index is looked up by the whole content, so it must be made from the whole content.
+            // The index is found by the identity of the whole content, so it must cover the whole content.
             guard index.points.compressedByteCount == place.content.byteCount else { return }
             try place.write { () throws(BlobError) in index.sections(layer: place.layer) }
         }
     }
 
-    /// Returns the info of the base, when its blocks could be in an index.
+    /// Returns the info of the base; nil unless an index of its blocks would be useful.
     private func unlisted(_ context: BlobContext) throws -> BlobInfo? {
         guard self.blocks.isIndexable, self.base.traits.contains(.repeatable) else { return nil }
         let info = try self.base.info(context)
@@ -175,7 +177,7 @@ extension DecompressedSource: BlobIndexing {
         return info
     }
 
-    /// Decodes everything from the beginning, without an index, and reports the bytes that are read of the base.
+    /// Decodes everything from the beginning, without an index, and reports the bytes read from the base.
     private func record(_ context: BlobContext, _ makeRecording: (BlockBase) -> BlockRecording) throws {
         let counted = self.base.counting { _, _, _ in }
         guard let base = BlockBase(counted, try self.base.info(context), context) else { return }
@@ -202,7 +204,7 @@ extension DecompressedSource: IndexVerifying {
 }
 
 extension DecompressedSource: RestartPointListing {
-    /// Returns the starts of the blocks, as the data or an index list them; nil when neither does.
+    /// Returns the starts of the blocks listed by the data or by an index; nil without such a list.
     package func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
         let context = context.blocking
         let info = try self.base.info(context)
@@ -214,7 +216,7 @@ extension DecompressedSource: RestartPointListing {
     }
 }
 
-/// Compares the length of decoded bytes with that in an index, which may be the index of other bytes.
+/// Compares the length of decoded bytes with the length in an index, which may be an index of other bytes.
 struct IndexedLength: BlobInspector {
     let index: BlockIndex
     /// The info of the decoded bytes, with the length in the index.
@@ -238,7 +240,7 @@ struct IndexedLength: BlobInspector {
     }
 }
 
-/// The bytes that one decoder makes of a compressed source, from the beginning.
+/// The bytes that one decoder produces from a compressed source, from the beginning.
 final class DecompressingStream: BlobByteStream {
     private enum Decoder {
         case library(ArchiveHandle)
@@ -259,7 +261,7 @@ final class DecompressingStream: BlobByteStream {
     /// The undelivered bytes in libarchive's buffer, or the undecoded bytes of the input.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
 
-    /// - Parameter checks: The checksums that an inspector of the input notes; nil when nobody wants to know.
+    /// - Parameter checks: The receiver of the checksums that an inspector of the input finds; nil to ignore them.
     init(
         _ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo, _ context: BlobContext,
         _ checks: StreamChecks?
@@ -293,7 +295,7 @@ final class DecompressingStream: BlobByteStream {
         return try self.handle().map { .library($0) }
     }
 
-    /// Returns a decoder for Zstandard with a window that libarchive refuses; nil for all else.
+    /// Returns a decoder for Zstandard with a window that libarchive refuses; nil for other data.
     private func zstdStream() throws(BlobError) -> ZstdStream? {
         guard self.format == .zstd,
             let window = self.format.windowByteCount(try self.input.beginning(CompressionFormat.headerByteCount)),
@@ -315,7 +317,7 @@ final class DecompressingStream: BlobByteStream {
             let isAtEnd = self.block.isEmpty
             if isAtEnd, stream.isBetweenFrames { return false }
             try self.input.checkRatio(ofDecoded: byteOffset)
-            // At the end, the decoder may hold bytes.
+            // At the end, the decoder may still hold bytes.
             try stream.decode(&self.block, into: &output)
             guard !isAtEnd || output.byteCount > start || stream.isBetweenFrames else {
                 throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: self.input.givenByteCount)
@@ -333,13 +335,13 @@ final class DecompressingStream: BlobByteStream {
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)
         let handle = try ArchiveHandle(self.input, label: label) { archive in
-            // The raw format passes on any content; the empty format stands for content without bytes.
+            // The raw format passes on any content; the empty format matches content without bytes.
             [
                 blob_archive_read_support_format_raw(archive), blob_archive_read_support_format_empty(archive),
                 self.format.enable(archive),
             ].min() ?? ARCHIVE_FATAL
         }
-        // A decoder that failed at once also looks empty.
+        // A decoder that failed immediately also looks empty.
         if handle.message != nil { throw handle.error }
         guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(
@@ -370,7 +372,7 @@ final class DecompressingStream: BlobByteStream {
         return true
     }
 
-    /// Checks that only zeros follow the end, because libarchive stops silently where it finds nothing more to decode.
+    /// Checks that only zeros follow the end, because libarchive stops silently when it finds nothing more to decode.
     private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
         let used = handle.ask { blob_archive_filter_bytes($0, -1) }
         var restCount = self.input.givenByteCount - used
@@ -383,7 +385,7 @@ final class DecompressingStream: BlobByteStream {
         let more = try self.input.drain()
         let beginning = rest.beginning + more.beginning
         let byteCount = rest.byteCount + more.byteCount
-        // Tapes and disks leave zeros. In an empty lzip, libarchive stops before the trailer.
+        // Zeros are left by tapes and disks. In an empty lzip, libarchive stops before the trailer.
         let isTrailer =
             self.format == .lzip && isEmpty && byteCount == Self.emptyLzipTrailer.count
             && beginning == Self.emptyLzipTrailer
@@ -394,7 +396,6 @@ final class DecompressingStream: BlobByteStream {
         }
     }
 
-    /// The trailer of an lzip member without bytes: CRC, length, and the size of such a member, 36 (lzip manual, "File
-    /// format").
+    /// The trailer of an empty lzip member: CRC, length, and the size of the member, 36 (lzip manual, "File format").
     private static let emptyLzipTrailer: [UInt8] = Array(repeating: 0, count: 12) + [36, 0, 0, 0, 0, 0, 0, 0]
 }

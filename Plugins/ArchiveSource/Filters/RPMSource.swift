@@ -2,8 +2,8 @@ import BlobCore
 
 /// The payload of an RPM package: the bytes after its lead and its two headers.
 ///
-/// Usually a compressed cpio of its files. The digests in the headers are not checked, because the format of the
-/// payload has its own checks.
+/// The payload is usually a compressed cpio of the package's files. The digests in the headers are not checked, because
+/// the format of the payload has its own checks.
 struct RPMSource: BlobLayer {
     /// The signature of a package (rpm.org, "RPM V4 Package format").
     static let signature: [UInt8] = [0xED, 0xAB, 0xEE, 0xDB]
@@ -35,7 +35,7 @@ private struct RPMPayload: BlobInspector {
     private var section = Section.lead
     /// The offset at which the section begins; the bytes before it are dropped.
     private var start: Int64 = 0
-    /// The first bytes of the section, as far as they came.
+    /// The first bytes of the section received so far.
     private var beginning: [UInt8] = []
 
     func info(of base: BlobInfo) -> BlobInfo {
@@ -63,7 +63,7 @@ private struct RPMPayload: BlobInspector {
         return 0..<0
     }
 
-    /// Takes the first bytes of a part, which show where the next one begins.
+    /// Parses the first bytes of a section, which show where the next section begins.
     private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
         guard self.section != .lead else {
             guard bytes == RPMSource.signature else {

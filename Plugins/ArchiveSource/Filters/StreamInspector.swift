@@ -1,8 +1,8 @@
 internal import BlobBlocks
 import BlobCore
 
-/// An inspector of compressed bytes before libarchive gets them, which rejects a window that is too large in any part
-/// of the stream. All bytes pass, and none may be skipped.
+/// An inspector of compressed bytes before libarchive receives them, which rejects too large a window in any part of
+/// the stream. All bytes must pass through it.
 protocol StreamInspector: BlobInspector, Sendable {
     /// Inspects the next bytes of the stream.
     ///
@@ -19,7 +19,7 @@ extension StreamInspector {
     }
 }
 
-/// A source whose bytes are inspected as they are read, from the first one on.
+/// A source whose bytes are inspected as they are read, from the first byte on.
 struct InspectedSource: BlobInputStreamDataSource {
     let base: any BlobInputStreamDataSource
     let inspector: any StreamInspector
@@ -35,11 +35,11 @@ struct InspectedSource: BlobInputStreamDataSource {
 }
 
 /// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes
-/// nothing, because the chunks of LZMA2 declare their lengths.
+/// nothing, because LZMA2 chunks declare their lengths.
 struct XzInspector: StreamInspector {
     private enum Element {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
-        /// Not an xz, or a malformed one, which libarchive does not decode either.
+        /// Not an xz, or a malformed xz, which libarchive does not decode either.
         case foreign
     }
 
@@ -49,9 +49,9 @@ struct XzInspector: StreamInspector {
     /// The number of bytes to skip before more are collected.
     private var skippedCount = 0
     private var checkByteCount = 0
-    /// The number of bytes of the block or the index so far.
+    /// The number of bytes in the block or the index so far.
     private var byteCount = 0
-    /// The number in the index that is being read, and how many numbers remain; nil while that count is being read.
+    /// The index number being read, and the count of remaining numbers; nil while that count is being read.
     private var number: (value: UInt64, shift: UInt64) = (0, 0)
     private var numbersLeft: UInt64?
     private let context: BlobContext
@@ -84,7 +84,7 @@ struct XzInspector: StreamInspector {
         switch self.element {
         case .streamHeader:
             guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.element = .foreign }
-            // 2.1.1.2: the kinds of checks; those not in use have lengths, too.
+            // 2.1.1.2: the kinds of checks; unassigned kinds have lengths, too.
             let kind = Int(bytes[7] & 0x0F)
             self.checkByteCount = kind == 0 ? 0 : 4 << ((kind - 1) / 3)
             self.checks?.note(xzCheckName(kind))
@@ -101,7 +101,7 @@ struct XzInspector: StreamInspector {
             self.expect(.chunk, 1)
         case .chunk: self.takeChunk(bytes[0])
         case .chunkLengths:
-            // A compressed chunk has two lengths, the second of which is the packed one, and perhaps properties.
+            // A compressed chunk has two lengths, the second of which is the packed length, and perhaps properties.
             let place = bytes.count == 2 ? 0 : 2
             let count = Int(bytes[place]) << 8 | Int(bytes[place + 1]) + 1
             self.byteCount += bytes.count + count
@@ -116,7 +116,7 @@ struct XzInspector: StreamInspector {
         }
     }
 
-    /// Takes the control byte of an LZMA2 chunk.
+    /// Parses the control byte of an LZMA2 chunk.
     private mutating func takeChunk(_ control: UInt8) {
         self.byteCount += 1
         switch control {
@@ -127,7 +127,7 @@ struct XzInspector: StreamInspector {
         }
     }
 
-    /// Takes a byte of the index (4.3): the number of records, and two numbers for each; then padding, a checksum and
+    /// Parses a byte of the index (4.3): the number of records, and two numbers for each; then padding, a checksum and
     /// the footer.
     private mutating func takeIndexNumber(_ byte: UInt8) {
         self.byteCount = (self.byteCount + 1) & 3
@@ -142,7 +142,7 @@ struct XzInspector: StreamInspector {
 }
 
 /// An inspector of the member headers in an lzip. Only decoding shows where a member ends, so headers are found by
-/// their form, which the coded bytes of a member practically never have.
+/// their form, which practically never occurs in the coded bytes of a member.
 struct LzipInspector: StreamInspector {
     private let context: BlobContext
     private static let headerByteCount = 6
@@ -163,7 +163,7 @@ struct LzipInspector: StreamInspector {
         for window in windows { try CompressionFormat.lzip.check(windowByteCount: window, self.context) }
     }
 
-    /// Returns the windows of all headers in the bytes (lzip manual, "File format").
+    /// Returns the windows in all headers in the bytes (lzip manual, "File format").
     private static func windows(in bytes: UnsafeRawBufferPointer) -> [UInt64] {
         guard bytes.count >= Self.headerByteCount else { return [] }
         var windows: [UInt64] = []
@@ -180,11 +180,11 @@ struct LzipInspector: StreamInspector {
     }
 }
 
-/// The checksums that the headers of a compressed stream name, noted while a decoder that does not report them reads it.
+/// The checksums named by the headers of a compressed stream, noted while a decoder that does not report them reads it.
 final class StreamChecks: Sendable {
     private let names = Locked<Set<String?>>([])
 
-    /// Notes the checksum of a stream or frame; nil for one without.
+    /// Notes the checksum of a stream or frame; nil if it has none.
     func note(_ name: String?) { self.names.withLock { _ = $0.insert(name) } }
 
     /// The checksums that cover all bytes together; nil when a stream or frame has none.
@@ -196,7 +196,7 @@ final class StreamChecks: Sendable {
 }
 
 /// An inspector of the frames of Zstandard (RFC 8878, section 3.1) and LZ4 (lz4_Frame_format.md), which notes whether
-/// they have a checksum. Looks at headers only; all else is passed over by its length.
+/// they have a checksum. Parses only headers, and skips other data by their length.
 struct FrameInspector: StreamInspector {
     private enum Element { case frame, block, foreign }
 
@@ -204,9 +204,9 @@ struct FrameInspector: StreamInspector {
     private let checks: StreamChecks
     private var element = Element.frame
     private var collected: [UInt8] = []
-    /// The number of bytes to pass over before more are collected.
+    /// The number of bytes to skip before more are collected.
     private var skippedCount: UInt64 = 0
-    /// The number of bytes behind each block, and behind the last one.
+    /// The number of bytes after each block, and after the last block.
     private var (blockSumByteCount, endByteCount): (UInt64, UInt64) = (0, 0)
 
     init(_ format: CompressionFormat, _ checks: StreamChecks) { (self.format, self.checks) = (format, checks) }
@@ -224,7 +224,7 @@ struct FrameInspector: StreamInspector {
         }
     }
 
-    /// Takes the header of a frame once it is whole; returns false before.
+    /// Parses the header of a frame once it is complete; returns false before that.
     private mutating func takeHeader() -> Bool {
         guard self.collected.count >= 5 else { return false }
         let magic = self.collected[..<4].littleEndian
@@ -253,7 +253,7 @@ struct FrameInspector: StreamInspector {
         return true
     }
 
-    /// Takes the header of a block once it is whole; returns false before.
+    /// Parses the header of a block once it is complete; returns false before that.
     private mutating func takeBlock() -> Bool {
         guard self.collected.count == (self.format == .zstd ? 3 : 4) else { return false }
         let header = self.collected.littleEndian
@@ -273,16 +273,16 @@ struct FrameInspector: StreamInspector {
 
 extension CompressionFormat {
     /// Returns an inspector of the compressed bytes, which checks the windows of later streams and notes checksums; nil
-    /// when the format needs none.
+    /// when the format needs no inspector.
     ///
     /// - Parameter checks: The receiver of the checksums; nil to note none.
     func inspector(_ checks: StreamChecks?, _ context: BlobContext) -> (any StreamInspector)? {
-        // The headers of the others name their checksum, if they have one.
+        // The headers of the other formats name their checksum, if they have one.
         if self == .bzip2 || self == .lzip { checks?.note("CRC-32") }
         return switch self {
         case .xz: XzInspector(context, checks)
         case .lzip: LzipInspector(context)
-        // libarchive has the limits of the windows itself.
+        // libarchive enforces the window limits itself.
         case .zstd, .lz4: checks.map { FrameInspector(self, $0) }
         case .bzip2, .lzma, .compress: nil
         }

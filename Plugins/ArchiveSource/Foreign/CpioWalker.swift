@@ -1,8 +1,8 @@
 import BlobCore
 import GzipSource
 
-/// A walker over cpio archives in a row, as in the initramfs of a Linux kernel: zeros may precede each archive, and the
-/// last one may be compressed (Documentation/driver-api/early-userspace/buffer-format.rst).
+/// A walker over consecutive cpio archives, as in the initramfs of a Linux kernel: zeros may precede each archive, and
+/// the last archive may be compressed (Documentation/driver-api/early-userspace/buffer-format.rst).
 ///
 /// The members of all archives have consecutive indices. Hard links stay within an archive.
 final class CpioWalker: WalkerLayer {
@@ -11,15 +11,15 @@ final class CpioWalker: WalkerLayer {
 
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
-    /// True for archives in a compressed stream, in which no other one follows.
+    /// True for archives in a compressed stream, which cannot contain another compressed stream.
     private let isCompressed: Bool
     private let hasRandomAccess: Bool
-    /// The bytes of the base. With random access, only needed between two archives.
+    /// The bytes of the base. With random access, needed only between two archives.
     private var scanner: ArchiveScanner?
-    /// The current archive, or the ones in a compressed stream.
+    /// The current archive, or the archives in a compressed stream.
     private(set) var base: any MemberWalker
     private var currentOffset: Int64 = 0
-    /// The number of members of the archives before the current one.
+    /// The number of members in the archives before the current one.
     private var precedingCount = 0
     private var isAtEnd = false
 
@@ -70,10 +70,10 @@ final class CpioWalker: WalkerLayer {
 
     /// Returns a walker over the archive after the current one; nil when only zeros follow.
     ///
-    /// - Throws: ``BlobError/Code/trailingData`` when something else follows.
+    /// - Throws: ``BlobError/Code/trailingData`` when other data follow.
     private func nextArchive() throws(BlobError) -> (any MemberWalker)? {
         guard let archive = self.base as? ArchiveWalker else {
-            // The compressed stream ends with zeros at most, which its decoder checks.
+            // Only zeros may follow the compressed stream, which its decoder checks.
             try self.base.finish()
             return nil
         }
@@ -93,7 +93,7 @@ final class CpioWalker: WalkerLayer {
         return try CpioWalker(over: content, self.context, isCompressed: true)
     }
 
-    /// Returns the content of a compressed stream; nil when it is in no known format.
+    /// Returns the content of a compressed stream; nil for an unknown format.
     private static func content(
         of stream: any BlobInputStreamDataSource, _ beginning: [UInt8]
     ) -> (any BlobInputStreamDataSource)? {
@@ -104,7 +104,7 @@ final class CpioWalker: WalkerLayer {
 }
 
 extension ArchiveScanner {
-    /// Returns a source of the bytes from an offset on, which can be read once, by the owner of this scanner.
+    /// Returns a source of the bytes from an offset on, which the owner of this scanner can read once.
     fileprivate func source(from byteOffset: Int64) -> any BlobInputStreamDataSource {
         var info = self.info
         info.isRandomAccess = false

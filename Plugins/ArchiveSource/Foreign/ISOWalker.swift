@@ -1,6 +1,6 @@
 import BlobCore
 
-/// A walker over a disc image that refuses one whose files are in UDF, which libarchive does not read.
+/// A walker over a disc image, which refuses an image with its files in UDF, because libarchive does not read UDF.
 final class ISOWalker: WalkerLayer {
     let base: any MemberWalker
     private let volume: DiscVolume
@@ -10,9 +10,9 @@ final class ISOWalker: WalkerLayer {
 
     /// Returns a walker over a disc image.
     ///
-    /// - Parameter makeWalker: Makes the walker of libarchive over the bytes, which it is given anew because the first
-    ///   ones were read.
-    /// - Throws: ``BlobError/Code/unsupported`` when the catalogue of ISO 9660 is bare beside one of UDF.
+    /// - Parameter makeWalker: Makes the libarchive walker over the bytes; it receives a new source, because the first
+    ///   bytes were read.
+    /// - Throws: ``BlobError/Code/unsupported`` when the ISO 9660 catalogue is bare beside a UDF catalogue.
     static func walker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext,
         _ makeWalker: (any BlobInputStreamDataSource) throws(BlobError) -> any MemberWalker
@@ -36,8 +36,8 @@ final class ISOWalker: WalkerLayer {
 }
 
 extension BlobInputStreamDataSource {
-    /// Returns the first bytes, fewer only when the source has fewer, and a source with all bytes, although this one
-    /// may be of those that can be read only once.
+    /// Returns the first bytes, fewer only if the source is shorter, and a source of all bytes, even if this source can
+    /// be read only once.
     fileprivate func peeking(
         _ byteCount: Int, _ context: BlobContext
     ) throws(BlobError) -> (beginning: [UInt8], whole: any BlobInputStreamDataSource) {
@@ -51,37 +51,37 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// The facts about the UDF file system of a disc image that also has an ISO 9660 one, from the first sectors of the image
-/// (ECMA-119, ECMA-167 and OSTA UDF 2.60; numbers in parentheses are sections of ECMA-167, part 3).
+/// The facts about the UDF file system of a disc image that also has an ISO 9660 file system, from the first sectors of
+/// the image (ECMA-119, ECMA-167 and OSTA UDF 2.60; numbers in parentheses are sections of ECMA-167, part 3).
 ///
 /// A bridge disc lists the same files in both file systems. Other discs, such as the installers of Windows, list all files
 /// in UDF only; their ISO 9660 file system holds a single text file that says so.
 struct DiscVolume {
-    /// The number of bytes examined: the anchor of UDF is in sector 256, and the descriptors that it names come before it.
+    /// The number of bytes examined: the UDF anchor is in sector 256, after the descriptors that it names.
     static let byteCount = 300 * sectorByteCount
     static let sectorByteCount = 2048
 
-    /// The length of a path table with the root alone (ECMA-119, 9.4).
+    /// The length of a path table that contains only the root (ECMA-119, 9.4).
     private static let rootPathTableByteCount: UInt32 = 10
     private static let (firstDescriptor, lastDescriptor, anchor) = (16, 64, 256)
     private static let (anchorTag, logicalVolumeTag) = (UInt16(2), UInt16(6))
     private static let (endTag, integrityTag) = (UInt16(8), UInt16(9))
 
-    /// The numbers of files and directories, the root included; nil when the volume does not state them.
+    /// The numbers of files and directories, including the root; nil when the volume does not state them.
     private(set) var counts: (files: UInt32, directories: UInt32)?
     /// True when the root is the only directory of each ISO 9660 tree.
     private(set) var isFlat = true
 
     /// Returns nil for an image without UDF.
     ///
-    /// - Parameter beginning: The first ``byteCount`` bytes of the image, fewer only when it has fewer.
+    /// - Parameter beginning: The first ``byteCount`` bytes of the image, fewer only if the image is shorter.
     init?(_ beginning: UnsafeRawBufferPointer) {
         var hasUDF = false
         for number in Self.firstDescriptor...Self.lastDescriptor {
             let sector = Self.sector(number, in: beginning)
             let name = sector.dropFirst(1).prefix(5)
             if name.elementsEqual("CD001".utf8) {
-                // ECMA-119, 8.4 and 8.5: the primary descriptor, and those of other character sets.
+                // ECMA-119, 8.4 and 8.5: the primary descriptor, and the descriptors of other character sets.
                 guard sector[sector.startIndex] == 1 || sector[sector.startIndex] == 2 else { continue }
                 self.isFlat = self.isFlat && sector.number32(at: 132) <= Self.rootPathTableByteCount
             } else if name.elementsEqual("NSR02".utf8) || name.elementsEqual("NSR03".utf8) {
@@ -94,17 +94,17 @@ struct DiscVolume {
         self.counts = Self.counts(in: beginning)
     }
 
-    /// True when the UDF file system has more files or directories than these.
+    /// Returns true when the UDF file system has more files or directories than given.
     func hasMore(thanFiles fileCount: Int, directories directoryCount: Int) -> Bool {
         guard let counts else { return false }
         return counts.files > fileCount || counts.directories > directoryCount
     }
 
-    /// True when the ISO 9660 file system cannot list the files of the UDF one: it has no directories, and UDF has some,
-    /// or an unknown number.
+    /// True when the ISO 9660 file system cannot list the files in UDF: it has no directories, and UDF has some, or an
+    /// unknown number.
     var isBare: Bool { self.isFlat && self.counts?.directories != 1 }
 
-    /// The error for an image with files that only UDF lists.
+    /// The error for an image with files listed only in UDF.
     var isUnsupported: BlobError {
         let what = self.counts.map { " of \($0.files) files" } ?? ""
         return BlobError(
@@ -137,7 +137,7 @@ struct DiscVolume {
         return nil
     }
 
-    /// Returns a sector of the image; empty when it is not within the bytes.
+    /// Returns a sector of the image; empty when the sector is not within the bytes.
     private static func sector(_ number: Int, in image: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let (start, overflows) = number.multipliedReportingOverflow(by: self.sectorByteCount)
         guard !overflows, start >= 0, start <= image.count - self.sectorByteCount else {

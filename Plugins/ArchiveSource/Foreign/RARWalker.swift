@@ -1,17 +1,17 @@
 import BlobCore
 import BlobDeflate
 
-/// A walker over a RAR that recognises the encrypted members of version 5, which libarchive takes for damaged or, when
-/// they are stored, for right; and compares the checksums of its members, which libarchive omits for stored ones.
+/// A walker over a RAR, which recognises encrypted members of version 5 and compares the checksums of members.
+/// libarchive takes encrypted members for damaged or, if stored, for intact, and omits the checksums of stored members.
 ///
-/// Reads their headers itself, which needs a base that can be opened again.
+/// Reads the headers itself, which needs a base that can be opened again.
 final class RARWalker: WalkerLayer {
     let base: any MemberWalker
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private var headers: RAR5Headers?
     private var isEncrypted = false
-    /// The checksum of the bytes so far, and the one in the header; nil when there is none.
+    /// The checksum of the bytes so far, and the checksum in the header; nil when the header has none.
     private var checksum: (value: CRC32, expected: UInt32)?
 
     init(
@@ -21,7 +21,7 @@ final class RARWalker: WalkerLayer {
         self.headers = base.traits.contains(.repeatable) ? try RAR5Headers(base, context) : nil
     }
 
-    /// Nil also for a BLAKE2sp, which libarchive does not verify for stored members.
+    /// Nil also for BLAKE2sp, which libarchive does not verify for stored members.
     var check: String? { self.headers != nil && self.checksum == nil ? nil : self.base.check }
 
     var entry: ArchiveEntry {
@@ -36,14 +36,14 @@ final class RARWalker: WalkerLayer {
             return false
         }
         let file = try self.headers?.next()
-        // Without a header that makes sense, libarchive judges the rest.
+        // Without a valid header, the rest is left to libarchive.
         if file == nil { self.headers = nil }
         self.isEncrypted = file?.isEncrypted ?? false
         self.checksum = file?.checksum.map { (CRC32(), $0) }
         return true
     }
 
-    /// Checks that only zeros follow the end of the archive, or the signature of a program that unpacks it.
+    /// Checks that only zeros, or the signature of a self-extracting program, follow the end of the archive.
     private func checkEnd() throws(BlobError) {
         guard self.source.traits.contains(.repeatable), !self.source.isBehindProgram else { return }
         _ = try self.headers?.next()
@@ -53,8 +53,8 @@ final class RARWalker: WalkerLayer {
         try scanner.checkEnd(of: .rar, at: end, self.context)
     }
 
-    /// Returns the offset after the end of an archive before version 5; nil when that has no mark, or its headers are
-    /// encrypted.
+    /// Returns the offset after the end of an archive before version 5; nil when the archive has no end mark, or its
+    /// headers are encrypted.
     ///
     /// Each block has a checksum, a kind, flags, its length and, if a flag says so, the length of the data after it.
     private static func endOfVersion4(_ scanner: ArchiveScanner) throws(BlobError) -> Int64? {
@@ -85,13 +85,13 @@ final class RARWalker: WalkerLayer {
     }
 }
 
-/// The file headers of a RAR of version 5, as far as they tell which members are encrypted, and their checksums (RAR
-/// 5.0 archive format, at rarlab.com/technote.htm).
+/// The file headers of a RAR of version 5, parsed for the encryption and the checksums of members (RAR 5.0 archive
+/// format, at rarlab.com/technote.htm).
 struct RAR5Headers {
     /// The facts about a member.
     struct File {
         let isEncrypted: Bool
-        /// The CRC-32 of the bytes; nil when the header has none, or that of a part in this volume.
+        /// The CRC-32 of the bytes; nil when the header has none, or only the checksum of a part in this volume.
         let checksum: UInt32?
     }
 
@@ -99,14 +99,14 @@ struct RAR5Headers {
     /// The maximum length in bytes of a number and of the checksum and length before a header.
     private static let (maximumNumberByteCount, prefixByteCount) = (10, 4 + 10)
     private static let (fileKind, endKind, encryptionRecord) = (UInt64(2), UInt64(5), UInt64(1))
-    /// The flags of headers: the data begins or goes on in another volume.
+    /// The flags of headers: the data begin or continue in another volume.
     private static let splitFlags: UInt64 = 0x18
     /// The flags of files.
     private static let (timeFlag, checksumFlag) = (UInt64(2), UInt64(4))
 
     private let scanner: ArchiveScanner
     private var byteOffset: Int64
-    /// The offset after the last header, that of the end; nil before it is read.
+    /// The offset after the last header, which marks the end; nil before it is read.
     private(set) var end: Int64?
 
     /// Returns nil for a RAR of another version.
@@ -118,7 +118,7 @@ struct RAR5Headers {
         }
     }
 
-    /// Returns the facts about the next member; nil behind the last one, and where a header makes no sense.
+    /// Returns the facts about the next member; nil after the last member, or at an invalid header.
     mutating func next() throws(BlobError) -> File? {
         while true {
             let prefix = try self.scanner.bytes(at: self.byteOffset, count: Self.prefixByteCount)
@@ -150,7 +150,7 @@ struct RAR5Headers {
         }
     }
 
-    /// Returns true when one of the records of a file is that of encryption.
+    /// Returns true when one of the records of a file is the encryption record.
     private static func areEncrypted(_ records: Slice<UnsafeRawBufferPointer>) -> Bool {
         var rest = records
         while let count = rest.popVarint(upTo: Self.maximumNumberByteCount), count <= UInt64(rest.count) {
@@ -161,7 +161,7 @@ struct RAR5Headers {
         return false
     }
 
-    /// Returns the checksum among the fields of a file, which follow its flags, length and attributes, and its time.
+    /// Returns the checksum among the fields of a file, which follows the flags, length, attributes and time.
     private static func checksum(_ fields: Slice<UnsafeRawBufferPointer>) -> UInt32? {
         var rest = fields
         guard let flags = rest.popVarint(upTo: Self.maximumNumberByteCount), flags & Self.checksumFlag != 0,

@@ -8,7 +8,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case zip
     /// 7z.
     case sevenzip
-    /// The binary, portable and new formats of cpio, also several archives in a row, as in an initramfs.
+    /// The binary, portable and new formats of cpio, also several consecutive archives, as in an initramfs.
     case cpio
     /// The archives of `ar`, GNU and BSD.
     case ar
@@ -19,31 +19,33 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case rar
     /// Windows cabinets.
     case cab
-    /// xar, the format of macOS packages; one whose members are not in order needs random access.
+    /// xar, the format of macOS packages; an archive whose members are not in order needs random access.
     case xar
-    /// LHA and LZH. Names are UTF-8: those in no declared character set that are none are taken for code page 932, which
-    /// needs random access.
+    /// LHA and LZH. Names are UTF-8. Names without a declared character set that are not UTF-8 are read as code page
+    /// 932, which needs random access.
     case lha
     /// WARC, the format of web archives.
     case warc
 
     /// The formats whose libarchive readers were seen to crash or loop on damaged archives.
     ///
-    /// They are read by a helper process; see ``ArchiveIsolation``.
+    /// A helper process reads these archives; see ``ArchiveIsolation``.
     public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
 
     package var isForeign: Bool { Self.foreign.contains(self) }
 
-    /// True when the table of contents is at the end, so that nothing is found without random access.
+    /// True when the table of contents is at the end, so that finding members needs random access.
     var needsRandomAccess: Bool { self == .zip || self == .sevenzip }
 
-    /// True when a directory lists the members as fast as a table of ours.
+    /// True when a directory in the archive lists the members as fast as a ``MemberTable``.
     var hasDirectory: Bool { self == .zip }
 
-    /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
+    /// True when libarchive finds no member after the first member that was read, because it skips the bytes of the
+    /// record twice.
     var endsWithData: Bool { self == .warc }
 
-    /// True when libarchive consumes an archive up to its end, a mark or the end of the last member, whatever follows.
+    /// True when libarchive consumes an archive up to its end, a mark or the end of the last member, regardless of data
+    /// after it.
     var endsWithMark: Bool { self == .ar || self == .lha }
 
     /// True when archives of the format may follow a program that must be skipped.
@@ -52,8 +54,8 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// True when the format has checksums of the bytes of members.
     var hasChecksums: Bool { self == .zip || self.memberChecksum != nil }
 
-    /// The checksum of members that libarchive verifies; nil for formats without one, and for those whose checksums
-    /// this module verifies.
+    /// The checksum of members that libarchive verifies; nil for formats without a checksum, and for formats whose
+    /// checksums this module verifies.
     var memberChecksum: String? { self.facts.memberChecksum }
     /// The signatures of archives in this format.
     var signatures: [BlobSignature] { self.facts.signatures }
@@ -70,12 +72,12 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
 
     private var facts: Facts {
         switch self {
-        // POSIX.1-1988 and GNU tar; v7 has none: see `isTarHeader`.
+        // POSIX.1-1988 and GNU tar. A v7 tar has no signature; see `isTarHeader`.
         case .tar:
             Facts(
                 signatures: [BlobSignature(Array("ustar".utf8), at: 257)], mediaTypes: ["application/x-tar"],
                 fileExtensions: ["tar"])
-        // APPNOTE.TXT 4.3.7 and, for an empty archive, 4.3.16; 8.5.3 for one that could have been split.
+        // APPNOTE.TXT 4.3.7 and, for an empty archive, 4.3.16; 8.5.3 for an archive that was meant to be split.
         case .zip:
             Facts(
                 signatures: [
@@ -89,7 +91,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
             Facts(
                 signatures: [BlobSignature([0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C])],
                 mediaTypes: ["application/x-7z-compressed"], fileExtensions: ["7z"], memberChecksum: "CRC-32")
-        // cpio(5): new, with checksums, portable; the binary one is the number 0o070707 in either byte order.
+        // cpio(5): new, with checksums, portable; the binary format begins with 0o070707 in either byte order.
         case .cpio:
             Facts(
                 signatures: ["070701", "070702", "070707"].map { BlobSignature(Array($0.utf8)) }

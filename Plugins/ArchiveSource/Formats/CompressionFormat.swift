@@ -19,19 +19,19 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// The format of `compress`, `.Z`; has neither checksum nor length, so that a truncated stream looks complete.
     case compress
 
-    /// Enables one decoder of this format in libarchive, and no detection of formats around it or within it.
+    /// Enables one decoder of this format in libarchive, without detection of formats around or within it.
     func enable(_ archive: OpaquePointer) -> CInt {
-        // An appended decoder of compress would start without input; one found by its signature does not.
+        // An appended decoder of compress would start without input; a decoder found by its signature does not.
         self == .compress
             ? blob_archive_read_support_filter_compress(archive)
             : blob_archive_read_append_filter(archive, self.facts.filter)
     }
 
-    /// The bytes that libarchive is given after the end, to find out whether it gets there.
+    /// The bytes given to libarchive after the end, to find out whether it reaches the end.
     ///
-    /// After LZ4, libarchive consumes the next four bytes, whatever they are, before it reports the end. So a skippable
-    /// frame follows (lz4_Frame_format.md, "Skippable Frames"), which is consumed as a whole if nothing is in between.
-    /// It has no four zeros in a row, which would end a truncated frame.
+    /// After LZ4, libarchive consumes the next four bytes, regardless of their values, before it reports the end. So a
+    /// skippable frame follows (lz4_Frame_format.md, "Skippable Frames"), which is consumed as a whole if nothing comes
+    /// before it. It avoids four consecutive zeros, which would end a truncated frame.
     var probe: [UInt8] {
         self == .lz4 ? [0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF] : []
     }
@@ -63,7 +63,8 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
                 filter: ARCHIVE_FILTER_XZ, signatures: [[0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]],
                 mediaTypes: ["application/x-xz"],
                 fileExtensions: [("xz", ""), ("txz", ".tar")])
-        // lzma-file-format.txt has none; these are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as all writers use.
+        // lzma-file-format.txt defines no signature; these bytes are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as
+        // all writers use.
         case .lzma:
             Facts(
                 filter: ARCHIVE_FILTER_LZMA, signatures: [[0x5D, 0x00, 0x00]], mediaTypes: ["application/x-lzma"],
@@ -73,7 +74,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
             Facts(
                 filter: ARCHIVE_FILTER_ZSTD, signatures: [[0x28, 0xB5, 0x2F, 0xFD]], mediaTypes: ["application/zstd"],
                 fileExtensions: [("zst", ""), ("tzst", ".tar")])
-        // lz4_Frame_format.md; the second is the legacy frame.
+        // lz4_Frame_format.md; the second signature is the legacy frame.
         case .lz4:
             Facts(
                 filter: ARCHIVE_FILTER_LZ4, signatures: [[0x04, 0x22, 0x4D, 0x18], [0x02, 0x21, 0x4C, 0x18]],
@@ -91,7 +92,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns true when a stream of this format begins like this, and nil when only bytes after these show it: both
+    /// Returns true when a stream of this format begins with these bytes, and nil when only later bytes show it: both
     /// Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
     func begins(_ beginning: [UInt8]) -> Bool? {
         var rest = beginning[...]
@@ -105,21 +106,21 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// The number of bytes examined for the window: the headers of an xz and of its first block are the longest.
     static let headerByteCount = 12 + 1024
 
-    /// Returns the window that the first header of a stream asks for, in bytes; nil when the header does not tell.
+    /// Returns the window in the first header of a stream, in bytes; nil when the header does not declare it.
     ///
     /// - Parameter beginning: The first ``headerByteCount`` bytes.
     func windowByteCount(_ beginning: [UInt8]) -> UInt64? {
         switch self {
         case .lzma: beginning.count >= 5 ? beginning[1..<5].littleEndian : nil
         case .lzip: beginning.count >= 6 ? Self.lzipWindow(beginning[5]) : nil
-        // A first block of length 0 is the index.
+        // A first block of length 0 marks the index.
         case .xz: beginning.count > 13 && beginning[12] > 0 ? Self.xzWindow(beginning[13...]) : nil
         case .zstd: ZstdFrame(beginning[...])?.windowByteCount
         case .bzip2, .lz4, .compress: nil
         }
     }
 
-    /// Returns true when a checksum protects the bytes; nil when the first header does not tell.
+    /// Returns true when a checksum protects the bytes; nil when the first header does not declare it.
     func hasChecksum(_ beginning: [UInt8]) -> Bool? {
         switch self {
         case .bzip2, .lzip: true
@@ -132,7 +133,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Checks a window that a stream asks for against the limit.
+    /// Checks the window of a stream against the limit.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
     func check(windowByteCount: UInt64, _ context: BlobContext) throws(BlobError) {
@@ -147,7 +148,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     }
 
     /// Returns the window of a block, which its last filter, LZMA2, declares (The .xz File Format, 3.1 and 5.3.1); nil
-    /// when there is none.
+    /// when the header declares no window.
     ///
     /// - Parameter header: The header of the block, after its length.
     static func xzWindow(_ header: ArraySlice<UInt8>) -> UInt64? {
@@ -181,8 +182,8 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         return name
     }
 
-    /// Recognises a stream that begins with skippable frames. One whose first frame is far behind is taken for
-    /// Zstandard.
+    /// Recognises a stream that begins with skippable frames. A stream whose first data frame is too far ahead is taken
+    /// for Zstandard.
     var recognizes: (@Sendable ([UInt8]) -> Bool)? {
         guard self == .zstd || self == .lz4 else { return nil }
         return { self.begins($0) ?? (self == .zstd) }

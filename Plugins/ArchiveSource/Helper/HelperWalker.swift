@@ -8,22 +8,22 @@ final class HelperWalker: EntryWalker {
     private let base: BaseCursor
     private let context: BlobContext
     private let process: HelperProcess
-    /// True when the archive is read in one pass, although the helper may be given any part of it.
+    /// True when the archive is read in one pass, although the helper may request any part of it.
     private let isInOrder: Bool
     private let source: any BlobInputStreamDataSource
     private(set) var current: ArchiveEntry?
-    /// The offset in the member after the last byte that was returned.
+    /// The offset in the member after the last returned byte.
     private var dataEnd: Int64 = 0
-    /// The offset in the archive after the last byte that the helper was given.
+    /// The offset in the archive after the last byte sent to the helper.
     private var givenEnd: Int64 = 0
-    /// The number of bytes that the helper was given last.
+    /// The number of bytes last sent to the helper.
     private var lastGivenCount = 0
-    /// The numbers of bytes that the helper was given, and that it returned.
+    /// The numbers of bytes sent to the helper, and returned by it.
     private var (givenByteCount, decodedByteCount) = (Int64(0), Int64(0))
 
     /// - Parameter needsConfinement: True to use the helper only when the system confines it.
-    /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is no helper of this version;
-    ///   ``BlobError/Code/unsupported`` when it is not confined and has to be; the errors of ``HelperProcess``.
+    /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is not a helper of this version;
+    ///   ``BlobError/Code/unsupported`` when the helper must be confined and is not; the errors of ``HelperProcess``.
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext, _ path: String,
         _ arguments: [String] = [], needsConfinement: Bool
@@ -78,13 +78,13 @@ final class HelperWalker: EntryWalker {
         return (bytes, answer.a)
     }
 
-    /// Checks that only zeros, as tapes and disks leave, follow the end of the archive, or the signature of a program
-    /// that unpacks it.
+    /// Checks that only zeros, as left by tapes and disks, or the signature of a self-extracting program, follow the
+    /// end of the archive.
     private func checkEnd(_ byteOffset: Int64) throws(BlobError) {
         guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
         guard (0...self.givenEnd).contains(byteOffset) else { throw self.isMalformed }
         let buffer = self.process.memory.input
-        // The bytes that the helper was given last and did not need are still in the memory.
+        // The bytes last sent to the helper that it did not need are still in the shared memory.
         let rest = self.lastGivenCount - Int(clamping: self.givenEnd - byteOffset)
         var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
         if self.base.hasRandomAccess {
@@ -104,7 +104,7 @@ final class HelperWalker: EntryWalker {
         if !self.base.hasRandomAccess { try self.base.drain(self.process.memory.input) }
     }
 
-    /// Returns the answer to a command, which is of one of some kinds.
+    /// Returns the answer to a command, which must be of one of the expected kinds.
     private func ask(
         _ command: ExchangeFrame, _ kinds: ExchangeFrame.Kind...
     ) throws(BlobError) -> ExchangeFrame {
@@ -128,9 +128,9 @@ final class HelperWalker: EntryWalker {
         throw self.error(failure, answer.payload)
     }
 
-    /// Reads bytes from an offset on into a buffer, one at least; returns their number, 0 at the end of the base.
+    /// Reads bytes from an offset on into a buffer, at least one; returns their number, 0 at the end of the base.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the offset cannot be reached, because the helper never needs it.
+    /// - Throws: ``BlobError/Code/corrupted`` when the helper requests an unreachable offset, which it never needs.
     private func read(at byteOffset: Int64, into room: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         try self.context.check()
         if self.base.hasRandomAccess {
@@ -159,7 +159,7 @@ final class HelperWalker: EntryWalker {
         }
     }
 
-    /// Adds to an error of the helper where in the archive it stood.
+    /// Adds the helper's position in the archive to one of its errors.
     private func located(_ error: BlobError) -> BlobError {
         guard error.code == .corrupted, error.byteOffset == nil else { return error }
         let member = self.current?.member

@@ -1,16 +1,16 @@
 import BlobCore
 import BlobPlatform
 
-/// A thread for calls that may never return, and that can be abandoned.
+/// A thread for calls that may never return, which can be abandoned.
 ///
-/// Has one owner, which makes one call at a time. The thread ends with this object, or with the abandoned call.
+/// Has one owner, which makes one call at a time. The thread ends with this object, or when the abandoned call returns.
 final class AbandonableThread: Sendable {
     /// The maximum number of abandoned threads in the process at a time.
     static let maximumAbandonedCount = 4
 
     private static let abandonedCount = Locked(0)
 
-    /// The state that the thread and its owner share; outlives the owner when a call is abandoned.
+    /// The state shared by the thread and its owner; it outlives the owner when a call is abandoned.
     private final class Shared: Sendable {
         struct State {
             var job: (@Sendable () -> Void)?
@@ -41,7 +41,7 @@ final class AbandonableThread: Sendable {
     private let shared = Shared()
 
     /// - Throws: ``BlobError/Code/limitExceeded`` while too many threads are abandoned; ``BlobError/Code/unavailable``
-    ///   when the system cannot start a thread.
+    ///   if the system cannot start a thread.
     init() throws(BlobError) {
         guard Self.abandonedCount.withLock({ $0 }) < Self.maximumAbandonedCount else {
             throw BlobError(
@@ -95,13 +95,13 @@ final class AbandonableThread: Sendable {
 
 /// A walker over an archive that libarchive reads on a separate thread, for formats whose reader may loop.
 final class AbandonableWalker: EntryWalker {
-    /// The walker, which the thread uses while its owner waits, and the owner between calls; once the thread is
-    /// abandoned, it alone uses the walker.
+    /// The walker. The thread uses it while the owner waits, and the owner uses it between calls; once the thread is
+    /// abandoned, only the thread uses it.
     private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.
         var walker: ArchiveWalker?
     }
 
-    /// Bytes of libarchive that are valid until the next call.
+    /// Bytes in libarchive's memory, valid until the next call.
     private struct Lent: @unchecked Sendable {  // Safe: as the holder; used before the next call.
         let bytes: UnsafeRawBufferPointer
         let byteOffset: Int64
@@ -132,7 +132,7 @@ final class AbandonableWalker: EntryWalker {
     }
 
     deinit {
-        // Freeing is a call of libarchive, too. The job has the last reference to the walker.
+        // Freeing also calls libarchive. The job holds the last reference to the walker.
         let holder = self.holder
         try? self.thread.run(self.context) { holder.walker = nil }
     }

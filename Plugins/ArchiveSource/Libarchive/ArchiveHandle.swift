@@ -4,12 +4,12 @@ import CArchive
 
 /// The owner of one `struct archive` and its input.
 ///
-/// All calls of libarchive go through this class. It sets a UTF-8 locale on the thread for each call, so that the
-/// locale of the process does not mangle names, and turns errors into ``BlobError``.
+/// All libarchive calls go through this class. It sets a UTF-8 locale on the thread for each call, so that the locale
+/// of the process does not mangle names, and converts errors to ``BlobError``.
 final class ArchiveHandle {
     private static let utf8Locale = UTF8Locale()
 
-    /// The result of loading libarchive, once, when it is first needed.
+    /// The result of loading libarchive once, at first use.
     private static let library: Result<Void, BlobError> = {
         guard let reason = blob_archive_load() else { return .success(()) }
         return .failure(
@@ -38,7 +38,7 @@ final class ArchiveHandle {
         self.label = label
         let status = Self.utf8Locale.use { configure(archive) }
         guard status == ARCHIVE_OK else {
-            // A warning means that libarchive would start a program instead.
+            // A warning means that libarchive would start an external program instead.
             throw BlobError(.unavailable, "libarchive was built without what a \(label) needs.", isTransient: false)
         }
         input.connect(to: archive)
@@ -53,7 +53,7 @@ final class ArchiveHandle {
 
     /// Calls libarchive.
     ///
-    /// - Parameter toleratesWarnings: True to return a warning; false to throw it as an error, which it may hide.
+    /// - Parameter toleratesWarnings: True to return a warning; false to throw it, because a warning may hide an error.
     /// - Returns: `ARCHIVE_OK`, `ARCHIVE_EOF` or, when tolerated, `ARCHIVE_WARN`.
     @discardableResult
     func call(toleratingWarnings toleratesWarnings: Bool = false, _ body: (OpaquePointer) -> CInt) throws(BlobError)
@@ -66,7 +66,8 @@ final class ArchiveHandle {
         throw self.error
     }
 
-    /// Returns the next block of the current entry, which may be empty, and its offset in the entry; nil at the end of it.
+    /// Returns the next block of the current entry, which may be empty, and its offset in the entry; nil at the end of
+    /// the entry.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)? {
         var start: UnsafeRawPointer?
         var count = 0
@@ -75,10 +76,10 @@ final class ArchiveHandle {
         return status == ARCHIVE_EOF ? nil : (UnsafeRawBufferPointer(start: start, count: count), byteOffset)
     }
 
-    /// Makes a call of libarchive that cannot fail.
+    /// Makes a libarchive call that cannot fail.
     func ask<Value>(_ body: (OpaquePointer) -> Value) -> Value { Self.utf8Locale.use { body(self.archive) } }
 
-    /// The text of the last error or warning; nil when there is none.
+    /// The text of the last error or warning; nil without one.
     var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
 
     /// The last error of libarchive as a ``BlobError``.
@@ -97,7 +98,7 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 }
 
 extension BlobError {
-    /// The codes of messages of libarchive by words in them, the first of which counts.
+    /// The codes for libarchive messages by words in them; the first match counts.
     private static let codes: [(code: Code, words: [String])] = [
         (.encrypted, ["encrypt", "passphrase", "password"]),
         (.truncated, ["truncated", "unexpected end", "premature", "no progress is possible", "end of file"]),
@@ -110,8 +111,8 @@ extension BlobError {
         (.limitExceeded, ["allocate memory", "too much memory"]),
     ]
 
-    /// Creates an error from a message of libarchive, whose error numbers do not tell a wrong checksum from a wrong
-    /// structure.
+    /// Creates an error from a libarchive message, because libarchive's error numbers do not distinguish a wrong
+    /// checksum from a wrong structure.
     init(libraryMessage message: String?, label: String) {
         // libarchive has no message for missing bytes.
         guard let reason = message else {

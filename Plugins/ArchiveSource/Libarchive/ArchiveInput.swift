@@ -10,8 +10,8 @@ final class ArchiveInput {
     /// The size of the buffer: large enough to make the cost of a call small, small enough for many readers.
     private static let bufferByteCount = 128 * 1024
 
-    /// The number of bytes at the end of the base that are never given in parts: the end of LZMA data in a zip, which
-    /// libarchive refuses once the decoded bytes are complete, and the record behind it.
+    /// The number of bytes at the end of the base that are never passed in parts: the end of LZMA data in a zip, which
+    /// libarchive refuses once the decoded bytes are complete, and the record after it.
     private static let lastByteCount = 64
 
     private(set) var failure: BlobError?
@@ -23,24 +23,25 @@ final class ArchiveInput {
     private var buffered: Range<Int64> = 0..<0
     private let library: LibraryInput
 
-    /// The number of bytes that libarchive was given, whatever their offsets.
+    /// The number of bytes passed to libarchive, regardless of their offsets.
     private var readByteCount: Int64 = 0
 
     /// The range of the base whose bytes are kept in ``kept``.
     private var keptRange: Range<Int64> = 0..<0
-    /// The bytes that libarchive was given, from the offset for ``keep(from:count:)`` on.
+    /// The bytes passed to libarchive, from the offset of ``keep(from:count:)`` on.
     private(set) var kept: [UInt8] = []
 
-    /// The last bytes that libarchive was given in a row, at most ``lastByteCount``: reads may be of single bytes.
+    /// The last consecutive bytes passed to libarchive, at most ``lastByteCount``, because reads may return single
+    /// bytes.
     private var last: [UInt8] = []
-    /// The offset after them.
+    /// The offset after these bytes.
     private var lastEnd: Int64 = 0
 
-    /// The bytes that libarchive is given once, after the end of the base.
+    /// The bytes passed to libarchive once, after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
     private var suffixIsGiven = false
 
-    /// - Parameter suffix: The bytes that libarchive is given after the end of the base.
+    /// - Parameter suffix: The bytes passed to libarchive after the end of the base.
     init(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
     ) throws(BlobError) {
@@ -62,10 +63,10 @@ final class ArchiveInput {
 
     func close() { self.cursor.close() }
 
-    /// Closes the base until more of it is needed. Needs random access.
+    /// Closes the base until more bytes are needed. Needs random access.
     func release() { self.cursor.release() }
 
-    /// The offset after the last byte that libarchive was given; without random access, the number of these bytes.
+    /// The offset after the last byte passed to libarchive; without random access, the number of bytes passed.
     var givenByteCount: Int64 { self.byteOffset }
 
     /// The offset in the base of the next byte for libarchive.
@@ -74,14 +75,14 @@ final class ArchiveInput {
         set { self.library.byteOffset = newValue }
     }
 
-    /// Compares a number of bytes that libarchive decoded with the bytes that it was given.
+    /// Compares the number of bytes decoded by libarchive with the number of bytes passed to it.
     ///
-    /// - Throws: As ``BlobContext/checkRatio(ofDecoded:to:)``.
+    /// - Throws: The errors of ``BlobContext/checkRatio(ofDecoded:to:)``.
     func checkRatio(ofDecoded byteCount: Int64) throws(BlobError) {
         try self.context.checkRatio(ofDecoded: byteCount, to: self.readByteCount)
     }
 
-    /// The bytes between the last one that libarchive was given and the end of the base.
+    /// The bytes of the base after the last byte passed to libarchive.
     struct Rest {
         var byteCount: Int64 = 0
         var areZeros = true
@@ -104,7 +105,7 @@ final class ArchiveInput {
         return rest
     }
 
-    /// Keeps the next `count` bytes from an offset on when libarchive is given them, or was given them last.
+    /// Keeps `count` bytes from an offset on when they are passed to libarchive, or if they were passed last.
     func keep(from byteOffset: Int64, count: Int64) {
         self.keptRange = byteOffset..<(byteOffset + count)
         self.kept = []
@@ -112,7 +113,7 @@ final class ArchiveInput {
         if end > self.buffered.lowerBound { self.keep(self.buffered.lowerBound..<end) }
     }
 
-    /// Keeps the bytes that are wanted of a part of the buffer.
+    /// Keeps the requested bytes from a part of the buffer.
     private func keep(_ given: Range<Int64>) {
         let next = self.keptRange.lowerBound + Int64(self.kept.count)
         guard next < self.keptRange.upperBound, given.contains(next) else { return }
@@ -121,7 +122,7 @@ final class ArchiveInput {
         self.kept += self.buffer[start..<(start + wanted.count)]
     }
 
-    /// Returns the last `count` bytes that libarchive was given; nil when they are no longer in the buffer.
+    /// Returns the last `count` bytes passed to libarchive; nil when they are no longer in the buffer.
     func lastGiven(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
         guard (0...end).contains(count), end <= self.buffered.count else {
@@ -130,7 +131,7 @@ final class ArchiveInput {
         return Array(self.buffer[Int(end - count)..<Int(end)])
     }
 
-    /// Returns the first bytes of the base, fewer only when it has fewer. Must be called before anything else is read.
+    /// Returns the first bytes of the base, fewer only if the base is shorter. Must be called before any other read.
     func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
         // A read may return as little as one byte.
         var count = Int(self.buffered.upperBound)
@@ -143,7 +144,7 @@ final class ArchiveInput {
         return Array(self.buffer[..<min(count, byteCount)])
     }
 
-    /// Returns the next bytes, which are valid until the next call; none at the end.
+    /// Returns the next bytes, valid until the next call; empty at the end.
     func read() throws -> UnsafeRawBufferPointer {
         try self.context.check()
         if let byteCount = self.library.byteCount, self.byteOffset >= byteCount { return self.takeSuffix() }
@@ -169,7 +170,7 @@ final class ArchiveInput {
         let start = self.cursor.byteOffset
         let count = start == self.byteOffset ? try self.cursor.read(into: self.room(from: start)) : 0
         self.byteOffset = start
-        // At the end the last bytes stay in the buffer, because the data after a stream may be among them.
+        // At the end, the last bytes stay in the buffer, because they may include the data after a stream.
         guard count > 0 || start != self.buffered.upperBound else { return }
         self.buffered = start..<(start + Int64(count))
     }
@@ -181,7 +182,7 @@ final class ArchiveInput {
         return UnsafeMutableRawBufferPointer(rebasing: self.buffer.dropLast(isNearEnd ? Self.lastByteCount : 0))
     }
 
-    /// Lets libarchive read these bytes; an error stays in ``failure``.
+    /// Connects these bytes to libarchive; an error stays in ``failure``.
     func connect(to archive: OpaquePointer) {
         self.library.connect(to: archive) { [unowned self] in
             guard self.failure == nil else { return nil }

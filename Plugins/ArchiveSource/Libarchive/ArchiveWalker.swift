@@ -10,9 +10,9 @@ final class ArchiveWalker: EntryWalker {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private(set) var current: ArchiveEntry?
-    /// The offset in the member after the last byte that was returned.
+    /// The offset in the member after the last returned byte.
     private var dataEnd: Int64 = 0
-    /// The number of bytes of all members that were returned.
+    /// The number of bytes returned from all members.
     private var decodedByteCount: Int64 = 0
     /// The sum of the bytes; nil when the header has none.
     private var sum: CpioSum?
@@ -20,7 +20,7 @@ final class ArchiveWalker: EntryWalker {
     let baseInfo: BlobInfo
     let isSequential: Bool
 
-    /// - Parameter password: The password of encrypted members, not empty; nil when there is none.
+    /// - Parameter password: The password of encrypted members, not empty; nil without a password.
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext,
         password: String? = nil
@@ -77,15 +77,15 @@ final class ArchiveWalker: EntryWalker {
             try self.context.check()
         }
         try self.checkSum()
-        // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of earlier
-        // members of a xar, and in a RAR 5 it is unset.
+        // The offset from libarchive includes the line ends after a WARC record and the bytes of earlier members in a
+        // xar, and is unset in a RAR 5.
         return self.end(at: self.dataEnd)
     }
 
     /// The number of bytes that libarchive consumed; at the end of the archive, the offset of the data after it.
     var consumedByteCount: Int64 { max(0, self.handle.ask { blob_archive_filter_bytes($0, 0) }) }
 
-    /// Checks that only zeros, as tapes and disks leave, follow the end of the archive.
+    /// Checks that only zeros, as left by tapes and disks, follow the end of the archive.
     private func checkEnd() throws(BlobError) {
         guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
         let (input, end) = (self.handle.input, self.consumedByteCount)
@@ -95,7 +95,7 @@ final class ArchiveWalker: EntryWalker {
         guard rest.areZeros, more.areZeros else { throw BlobError(trailingDataAfter: self.format, at: end) }
     }
 
-    /// Keeps the next header, which libarchive does not pass on as a whole.
+    /// Keeps the next header, because libarchive does not expose all of it.
     private func keepHeader() throws(BlobError) {
         try self.handle.call(toleratingWarnings: true) { blob_archive_read_data_skip($0) }
         let byteOffset = self.handle.ask { blob_archive_filter_bytes($0, 0) }
@@ -110,7 +110,7 @@ final class ArchiveWalker: EntryWalker {
             byteOffset: self.dataEnd)
     }
 
-    /// Closes the base until it is read again. Not to be called when ``isSequential``.
+    /// Closes the base until it is read again. Must not be called when ``isSequential`` is true.
     func releaseBase() { self.handle.input.release() }
 
     func finish() throws(BlobError) {
@@ -119,8 +119,8 @@ final class ArchiveWalker: EntryWalker {
 }
 
 extension ArchiveFormat {
-    /// Returns the source from which an archive of this format is read, and true when it has random access, although its
-    /// members are to be read in order: the bytes of a xar are in any order.
+    /// Returns the source from which an archive of this format is read. `isInOrder` is true when the source has random
+    /// access but the members are read in order, because the bytes of a xar may be in any order.
     func sourceInOrder(
         _ base: any BlobInputStreamDataSource
     ) -> (source: any BlobInputStreamDataSource, isInOrder: Bool) {
@@ -130,9 +130,9 @@ extension ArchiveFormat {
 }
 
 extension ArchiveEntry {
-    /// Creates the entry of a header that libarchive read.
+    /// Creates the entry from a header that libarchive read.
     ///
-    /// - Parameter previous: The entry before it; nil for the first one.
+    /// - Parameter previous: The entry before it; nil for the first entry.
     init(_ entry: ExchangedEntry, after previous: ArchiveEntry?) {
         let index = previous.map { $0.member.index + 1 } ?? 0
         let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
@@ -156,21 +156,21 @@ extension ArchiveEntry {
     }
 }
 
-/// The check of the sum of a member of a cpio: the format `070702` has in its header the sum of the member's bytes,
-/// modulo 2^32 (cpio of SVR4, "crc").
+/// The sum of a cpio member, which is verified: in the format `070702`, the header contains the sum of the member's
+/// bytes modulo 2^32 (cpio of SVR4, "crc").
 struct CpioSum {
     /// The length of a header without the name, in bytes.
     static let headerByteCount: Int64 = 110
 
     private static let magic = Array("070702".utf8)
-    /// The field of the length of the bytes, and that of their sum: 8 hexadecimal digits each.
+    /// The fields of the length and of the sum of the bytes: 8 hexadecimal digits each.
     private static let (byteCountField, sumField) = (54..<62, 102..<110)
 
     let expected: UInt32
     private(set) var value: UInt32 = 0
 
-    /// - Returns: Nil when the header is of another format, or the member has no bytes: only the last of several names
-    ///   for a file has them.
+    /// - Returns: Nil when the header has another format, or the member has no bytes: only the last of several names
+    ///   for a file has bytes.
     init?(header: [UInt8]) {
         guard header.count == Self.headerByteCount, header.starts(with: Self.magic),
             let byteCount = UInt32(String(decoding: header[Self.byteCountField], as: UTF8.self), radix: 16),

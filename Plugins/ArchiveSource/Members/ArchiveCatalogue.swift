@@ -1,7 +1,7 @@
 import BlobCore
 internal import BlobIndex
 
-/// An archive: its source, its format, the place where it is decoded, and the table of its members.
+/// An archive: its source, its format, the place where it is decoded and the table of its members.
 struct Archive: Sendable {
     var base: any BlobInputStreamDataSource
     let format: ArchiveFormat
@@ -12,7 +12,7 @@ struct Archive: Sendable {
     var isRepeatable: Bool { self.base.traits.contains(.repeatable) || self.format.needsRandomAccess }
 }
 
-/// The members of one archive: how they are listed, found and opened without a table of them, or with its help.
+/// The members of one archive, which are listed, found and opened with or without a table.
 protocol ArchiveCatalogue: Sendable {
     /// Calls `body` with each member in turn, until it returns false.
     ///
@@ -20,21 +20,22 @@ protocol ArchiveCatalogue: Sendable {
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws
 
-    /// Finds a member, and makes the checks that are possible before its first byte.
+    /// Finds a member, and makes all checks that are possible before its first byte.
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember
 
-    /// Returns the indices of members, `Int.max` for those that are not found or not unique; nil when finding them
+    /// Returns the indices of members, or `Int.max` for members that are not found or not unique; nil when finding them
     /// costs more than their order saves.
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
 
-    /// Returns the ranges of the source that reading members takes, without those that are not found or not known.
+    /// Returns the ranges of the source that reading the members needs, except for members that are not found or whose
+    /// ranges are unknown.
     ///
     /// - Parameter table: The table of the members; nil without one.
     func ranges(
         of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
     ) throws(BlobError) -> [Range<Int64>]
 
-    /// Returns the members of the same archive as they are read in a pass, from another source of the same bytes.
+    /// Returns the members of the same archive, to be read in a pass from another source of the same bytes.
     func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue
 }
 
@@ -46,42 +47,43 @@ extension ArchiveCatalogue {
     ) throws(BlobError) -> [Range<Int64>] { [] }
 }
 
-/// The member that is searched for.
+/// The member to search for.
 struct MemberQuery {
     let selector: BlobLocator.Selector
-    /// The table of the members and the record of this one; nil to search.
+    /// The table of the members and the record of this member; nil to search.
     var known: (table: MemberTable, record: MemberTable.Record)?
-    /// True to leave the pass in which several members are read, if there is one.
+    /// True to leave the pass in which several members are read, if any.
     var isAlone = false
 }
 
-/// A member that was found, and the way to read it.
+/// A member that was found, with the closures that read it.
 struct FoundMember {
     typealias MakeCheckedBody =
         @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner, _ context: BlobContext) throws(BlobError) -> BlobBody
 
     let member: BlobMember
-    /// The length in bytes; nil when only the end shows it.
+    /// The length in bytes; nil if unknown before the end.
     let byteCount: Int64?
-    /// The info of the archive as it was opened.
+    /// The info of the archive when it was opened.
     let baseInfo: BlobInfo
-    /// The range of the bytes in the archive, if they lie there as they are; nil otherwise.
+    /// The range of the bytes in the archive, if they are stored unchanged; nil otherwise.
     let storedRange: Range<Int64>?
-    /// The facts that only this format has.
+    /// The facts specific to this format.
     var facts: [(name: String, value: any Encodable & Sendable)] = []
-    /// Returns the bytes of the member from an offset on, or from its beginning where that costs no more. To be called
-    /// once.
+    /// Returns the bytes of the member from an offset on, or from its beginning if that costs no more. Must be called
+    /// only once.
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
-    /// The decoded bytes of a member with an index of its own; nil when it has and needs none.
+    /// The decoded bytes of a member with an index of its own; nil when it neither has nor needs one.
     var indexed: (any BlobIndexing & IndexVerifying & RestartPointListing)?
-    /// Returns a body that verifies the checksum of a stored member; nil when it has none. To be called any number of times.
+    /// Returns a body that verifies the checksum of a stored member; nil without a checksum. May be called any number
+    /// of times.
     var makeCheckedBody: MakeCheckedBody?
-    /// The info of the member as a source, and the member as it is found again; set by ``MemberSource``.
+    /// The info of the member as a source, and the member for later reads; set by ``MemberSource``.
     var info = BlobInfo()
     var stored: StoredMember?
 }
 
-/// The members of an archive that is walked from member to member, which are of any format but zip.
+/// The members of an archive that is walked from member to member: an archive in any format except zip.
 struct WalkedCatalogue: ArchiveCatalogue {
     let archive: Archive
     /// The pass in which members are read; nil when each is read on its own.
@@ -106,7 +108,7 @@ struct WalkedCatalogue: ArchiveCatalogue {
     func ranges(
         of selectors: [BlobLocator.Selector], _ table: MemberTable?, _ context: BlobContext
     ) throws(BlobError) -> [Range<Int64>] {
-        // Of other formats, a place may be a number.
+        // In other formats, a place may not be an offset.
         guard [.tar, .cpio, .ar].contains(self.archive.format), let table else { return [] }
         return selectors.compactMap { selector in
             guard let record = try? table.record(of: selector), let start = record.place,

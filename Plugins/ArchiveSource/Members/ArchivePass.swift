@@ -1,12 +1,12 @@
 package import BlobCore
 
-/// A pass over one archive in which several members are read, one after the other.
+/// A pass over one archive, in which several members are read one after the other.
 ///
-/// Over a base without random access, such as a compressed one, a member that comes later in the archive than the one
-/// before is reached by reading on. Any other member ends the pass, and begins another. The end of a member does not
-/// include the checks at the end of the archive: ``finish(_:)`` makes them for all members.
+/// Over a base without random access, such as a compressed one, a member that comes later in the archive than the
+/// previous member is reached by reading on. Any other member ends the pass and begins another. The checks at the end
+/// of the archive are not made at the end of each member; ``finish(_:)`` makes them for all members.
 ///
-/// Between two members the pass keeps the reader that stands behind the first: an open base with its decoder, a buffer
+/// Between two members, the pass keeps the reader positioned after the first: an open base with its decoder, a buffer
 /// of 256 KiB, and about 50 bytes for each member passed over.
 package final class ArchivePass: Sendable {
     private enum Position {
@@ -19,9 +19,9 @@ package final class ArchivePass: Sendable {
     private struct State {
         var position = Position.beginning
         var context: BlobContext?
-        /// True when bytes were read of which the archive's end has not been checked.
+        /// True when bytes were read and the end of the archive has not been checked since.
         var isUnchecked = false
-        /// The error that ended the reader that was kept.
+        /// The error that ended the kept reader.
         var failure: BlobError?
         var validator: BlobValidator?
         var uniqueNames: Set<[UInt8]> = []
@@ -31,13 +31,13 @@ package final class ArchivePass: Sendable {
     private let readsDirectory: Bool
     private let state = Locked(State())
 
-    /// - Parameter readsDirectory: True when the archive's own directory is read as a whole in any case: then members
-    ///   are found in it by their indices, which costs less than a look-up in a table for each.
+    /// - Parameter readsDirectory: True when the archive's own directory is always read as a whole. Members are then
+    ///   found in it by their indices, which costs less than a table look-up for each member.
     init(_ archive: Archive, readsDirectory: Bool) {
         (self.archive, self.readsDirectory) = (archive, readsDirectory)
     }
 
-    /// Returns true when the member may lie behind the reader that is kept, so that reading it begins another pass.
+    /// Returns true when the kept reader may have passed the member, so that reading it begins another pass.
     package func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
         self.state.withLock {
             guard case .parked(let walker) = $0.position else { return false }
@@ -45,8 +45,8 @@ package final class ArchivePass: Sendable {
         }
     }
 
-    /// Moves the reader that is kept to the next member that one of the selectors names, and returns that selector; nil
-    /// when there is none, or no such reader.
+    /// Moves the kept reader to the next member that matches one of the selectors, and returns that selector; nil when
+    /// no such member follows, or no reader is kept.
     func advance(
         to wanted: Set<BlobLocator.Selector>, _ context: BlobContext
     ) throws(BlobError) -> BlobLocator.Selector? {
@@ -61,10 +61,10 @@ package final class ArchivePass: Sendable {
         return nil
     }
 
-    /// Moves the reader that is kept to the first member with at least this index, and returns it; nil at the end of
-    /// the archive. The checks at the end are then due, even if no member is read.
+    /// Moves the kept reader to the first member with at least this index, and returns the member; nil at the end of
+    /// the archive. The final checks are then due, even if no member is read.
     ///
-    /// - Throws: Any error of reading the archive, also that of the member before.
+    /// - Throws: Any error of reading the archive, including errors of the previous member.
     func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {
         let lease = try self.lend(for: index, context)
         guard lease.pass != nil else {
@@ -79,10 +79,10 @@ package final class ArchivePass: Sendable {
         return nil
     }
 
-    /// Reads the archive to its end, and makes the checks there for all members that were read.
+    /// Reads the archive to its end, and makes the final checks for all members that were read.
     ///
-    /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` when a later member has the name
-    ///   of one that was read; ``BlobError/Code/changed`` when the archive is no longer what was read.
+    /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` when a later member has the same
+    ///   name as a member that was read; ``BlobError/Code/changed`` when the archive has changed since.
     package func finish(_ context: BlobContext) throws(BlobError) {
         let old = self.state.exchange(State())
         guard old.isUnchecked else { return }
@@ -90,7 +90,7 @@ package final class ArchivePass: Sendable {
         if case .parked(let parked) = old.position {
             walker = parked.value
         } else {
-            // The reader that was kept failed: another one has to show that the archive is whole.
+            // The kept reader failed: another reader must show that the archive is intact.
             walker = try self.makeWalker(context)
             guard let validator = old.validator, validator == walker.baseInfo.validator else {
                 throw BlobError(.changed, "The archive cannot be checked to its end: its content may have changed.")
@@ -102,8 +102,7 @@ package final class ArchivePass: Sendable {
         try walker.checkUniqueNames()
     }
 
-    /// Returns the table for a search, after finishing the pass if the member may lie behind it; nil when there is
-    /// none.
+    /// Returns the table for a search, after finishing the pass if it may have passed the member; nil without a table.
     func table(
         for selector: BlobLocator.Selector, _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
@@ -119,11 +118,12 @@ package final class ArchivePass: Sendable {
         return try self.archive.tables.table(context)
     }
 
-    /// Lends a walker for a member: the one that stands before it, if the archive is read from beginning to end.
+    /// Lends a walker for a member: the kept walker, if it is before the member and the archive is read from beginning
+    /// to end.
     ///
-    /// - Parameter index: The index of the member; nil when it is known to lie ahead.
+    /// - Parameter index: The index of the member; nil when the member is known to be ahead.
     func lend(for index: Int?, _ context: BlobContext) throws(BlobError) -> WalkerLease {
-        let context = context.blocking  // As walkers are, whoever reads.
+        let context = context.blocking  // Walkers block, regardless of the reader.
         let isBehind = self.state.withLock { state in
             guard case .parked(let walker) = state.position, let index else { return false }
             return index <= walker.value.passedIndex
@@ -136,7 +136,7 @@ package final class ArchivePass: Sendable {
             return (walker, own)  // Safe: the lock orders the hand-over, and the state no longer has the walker.
         }
         if let (walker, own) = parked { return WalkerLease(walker.value, self, own, context) }
-        // A child, so that the contexts of later members can cancel it too.
+        // A child context, so that the contexts of later members can cancel it, too.
         let own = context.makeChild()
         let walker = try self.makeWalker(own)
         let isKept = self.state.withLock { state in
@@ -147,7 +147,7 @@ package final class ArchivePass: Sendable {
         return WalkerLease(walker, isKept ? self : nil, own, context)
     }
 
-    /// - Throws: The error that ended the reader that was kept, when the archive can be read only once.
+    /// - Throws: The error that ended the kept reader, when the archive can be read only once.
     private func makeWalker(_ context: BlobContext) throws(BlobError) -> RecordingWalker {
         if !self.archive.base.traits.contains(.repeatable), let failure = self.state.withLock({ $0.failure }) {
             throw failure
@@ -172,7 +172,7 @@ package final class ArchivePass: Sendable {
 /// The use of a walker for one member, which ends when this object is released.
 final class WalkerLease {
     let walker: RecordingWalker
-    /// The pass that gets the walker back; nil when this member is read on its own.
+    /// The pass to which the walker returns; nil when this member is read on its own.
     let pass: ArchivePass?
     /// The name of the member, if no later member may have it.
     var uniqueName: [UInt8]?
@@ -197,27 +197,27 @@ final class WalkerLease {
     }
 }
 
-/// A walker that records the members which it passes over, so that the next search finds them in a table.
+/// A walker that records the members that it passes over, so that the next search finds them in a table.
 final class RecordingWalker: WalkerLayer {
     let base: any MemberWalker
     private var recording: TableRecording?
     /// The hashes of the names passed over; 64 bits each, and only for an ``ArchivePass``.
     private var passed: Set<UInt64>?
-    /// The names that only one member may have, and the number of members with each.
+    /// The names that must be unique, and the number of members with each.
     private var counts: [[UInt8]: Int] = [:]
     private var isAtEnd = false
     /// True when the next ``advance()`` stays at the member.
     private var isHeld = false
-    /// The hash of the name of the current member; nil when an earlier one has the same.
+    /// The hash of the current member's name; nil when an earlier name has the same hash.
     private var newHash: UInt64?
 
-    /// The error of the archive or its base, since which nothing more can be read; nil when there was none.
+    /// The error of the archive or its base after which nothing more can be read; nil without such an error.
     private(set) var failure: BlobError?
 
     /// - Parameters:
     ///   - base: A walker before the first member.
-    ///   - tables: The holder that keeps the table when all members were passed.
-    ///   - remembersNames: True when ``mayHavePassed(_:)`` is going to be called for a sequential walker.
+    ///   - tables: The holder that keeps the table once all members were passed.
+    ///   - remembersNames: True when ``mayHavePassed(_:)`` will be called for a sequential walker.
     init(
         _ base: any MemberWalker, _ tables: TableHolder?, _ context: BlobContext, remembersNames: Bool = false
     ) throws(BlobError) {
@@ -226,7 +226,7 @@ final class RecordingWalker: WalkerLayer {
         self.passed = remembersNames && base.isSequential ? [] : nil
     }
 
-    /// Moves as the walker below does; the table would lack the members in between.
+    /// Moves the underlying walker; recording stops, because the table would lack the skipped members.
     func go(to place: Int64, index: Int) {
         (self.recording, self.isAtEnd, self.isHeld) = (nil, false, false)
         self.base.go(to: place, index: index)
@@ -263,7 +263,7 @@ final class RecordingWalker: WalkerLayer {
         try self.noting { () throws(BlobError) in try self.base.readDirectly(into: &output) }
     }
 
-    /// Finishes the pass, and keeps the table when all members were passed.
+    /// Finishes the pass, and keeps the table if all members were passed.
     func finish() throws(BlobError) {
         try self.noting { () throws(BlobError) in try self.base.finish() }
         guard self.isAtEnd else { return }
@@ -280,16 +280,16 @@ final class RecordingWalker: WalkerLayer {
         }
     }
 
-    /// The index of the last member passed; -1 before the first one.
+    /// The index of the last member passed; -1 before the first member.
     var passedIndex: Int { self.isHeld ? self.base.index - 1 : self.base.index }
 
-    /// Makes the next ``advance()`` stay at the member, of which nothing was read.
+    /// Makes the next ``advance()`` stay at the current member, which must be unread.
     func hold() {
         self.isHeld = true
         if let newHash { self.passed?.remove(newHash) }
     }
 
-    /// Returns true when a member that the selector names may lie behind this walker; false is certain.
+    /// Returns true when this walker may have passed a member that the selector matches; false is certain.
     func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
         switch selector {
         case .index(let index): index <= self.passedIndex
@@ -297,10 +297,10 @@ final class RecordingWalker: WalkerLayer {
         }
     }
 
-    /// Counts the members with a name from now on, beginning with `count`.
+    /// Counts the members with a name from now on, starting at `count`.
     func requireUnique(_ name: [UInt8], count: Int) { self.counts[name] = count }
 
-    /// Throws when several members have one of the names that only one may have.
+    /// Throws when several members share a name that must be unique.
     func checkUniqueNames() throws(BlobError) {
         for (name, count) in self.counts where count > 1 {
             throw BlobError(

@@ -9,21 +9,22 @@ struct MemberSearch {
         let entry: ArchiveEntry
         /// The selected member, which differs from ``entry`` if it is a hard link.
         let member: BlobMember
-        /// The name that no later member may have; nil when that needs no check.
+        /// The name that no later member may have; nil when no check is needed.
         var uniqueName: [UInt8]?
         /// The expected CRC-32 of the bytes, if libarchive does not check it itself; nil otherwise.
         var checksum: UInt32?
-        /// The use of a pass's walker, which ends with the last reference; nil when there is no pass.
+        /// The lease of a pass's walker, which ends with the last reference; nil without a pass.
         var lease: WalkerLease?
     }
 
-    /// The maximum number of hard links in a chain; each takes two passes over the archive. Writers make chains of one.
+    /// The maximum number of hard links in a chain; each link takes two passes over the archive. Writers create chains
+    /// of one link.
     private static let maximumLinkCount = 8
 
     let archive: Archive
     let selector: BlobLocator.Selector
     let context: BlobContext
-    /// The table of the members, if there is one.
+    /// The table of the members, if any.
     var table: MemberTable?
     /// The pass in which the member is read; nil when it is read on its own.
     var pass: ArchivePass?
@@ -64,7 +65,8 @@ struct MemberSearch {
             lease: lease?.walker === walker ? lease : nil)
     }
 
-    /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
+    /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted during the
+    /// read.
     private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
         if !walker.isSequential { return walker }
         guard self.archive.format.endsWithData else { return nil }
@@ -74,7 +76,7 @@ struct MemberSearch {
         return try self.makeWalker()
     }
 
-    /// Moves a walker to a known place; returns false when there is none, or no random access.
+    /// Moves a walker to a known place; returns false when the place is unknown, or without random access.
     @discardableResult
     private func go(_ walker: any MemberWalker, to place: Int64?, index: Int) -> Bool {
         guard let place, !walker.isSequential else { return false }
@@ -95,7 +97,7 @@ struct MemberSearch {
         guard self.archive.base.traits.contains(.repeatable) else { throw BlobError(.unsupported, message) }
     }
 
-    /// Advances to the member with this index, or to the first one with the selected name when `index` is nil.
+    /// Advances to the member with this index, or to the first member with the selected name if `index` is nil.
     private func advance(_ walker: any MemberWalker, to index: Int?) throws(BlobError) -> ArchiveEntry? {
         while try walker.advance() {
             if let index {
@@ -112,7 +114,7 @@ struct MemberSearch {
 
     /// Returns the index and the place of the only member with this name.
     ///
-    /// Damage after the member leaves unproven that its name is unique, but does not prevent reading it.
+    /// Damage after the member prevents proof that its name is unique, but does not prevent reading it.
     private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (
         index: Int, place: Int64?
     ) {
@@ -133,13 +135,13 @@ struct MemberSearch {
         return first
     }
 
-    /// Returns the target of a hard link: the last member of that name before the link, as when members are unpacked.
+    /// Returns the target of a hard link: the last member with that name before the link, as in unpacking.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         try self.checkRepeatable("This member is a hard link to an earlier one, and the archive can be read only once.")
         if let table {
-            // The table has shown, too, that the name is unique.
+            // The table has also shown that the name is unique.
             let earlier = try table.records(named: link.member.linkTarget ?? [])
                 .last { $0.member.index < link.member.index }
             let walker = try self.makeWalker()
@@ -174,8 +176,8 @@ struct MemberSearch {
                 + "and there is no such member before it.")
     }
 
-    /// Returns the member with the bytes in a cpio, where the last of several names for a file has them: the first of
-    /// its later names with bytes, or else the member itself, which is empty.
+    /// Returns the member with the bytes in a cpio, where the last of several names for a file has the bytes: the first
+    /// later name with bytes, or else the member itself, which is empty.
     private func bytesBehindLinks(
         of entry: ArchiveEntry, _ walker: any MemberWalker
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {

@@ -7,7 +7,7 @@ struct MemberSource: BlobLayer {
     private let selector: BlobLocator.Selector
     private let catalogue: any ArchiveCatalogue
     private let pass: ArchivePass?
-    /// The member where it was found last, if its bytes lie in the archive as they are.
+    /// The member at the place where it was last found, if its bytes are stored unchanged in the archive.
     private let stored = Locked<StoredMember?>(nil)
     private let isEncrypted = Locked(false)
 
@@ -29,25 +29,25 @@ struct MemberSource: BlobLayer {
     }
 
     func describe(_ context: BlobContext) throws -> BlobInfo {
-        // A search would use up a base that can be read only once.
+        // A search would consume a base that can be read only once.
         guard self.archive.isRepeatable else { return BlobInfo() }
         return try self.known(context)?.info ?? self.find(context, isAlone: true).info
     }
 
-    /// Returns the member where it was found before; nil when it has to be found.
+    /// Returns the member at the place where it was found before; nil when a search is needed.
     private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
         guard let stored = self.stored.withLock({ $0 }) else { return nil }
-        // Members block, so the base may, too.
+        // Members block, so the base may block, too.
         return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 
-    /// Passes the hint on for a member that was found, and whose bytes lie in the archive as they are.
+    /// Passes the hint on for a member that was found and whose bytes are stored unchanged in the archive.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard let stored = self.stored.withLock({ $0 }) else { return }
         self.archive.base.slice(stored.range).prepare(ranges, context)
     }
 
-    /// Returns the bytes of a member from the offset on where that costs less than to decode all before it.
+    /// Returns the bytes of a member, from the offset on if that costs less than decoding all bytes before it.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (byteOffset, context) = (opening.byteOffset, opening.context)
         if let known = try self.known(context) {
@@ -59,11 +59,11 @@ struct MemberSource: BlobLayer {
         if byteOffset > 0, let stored = member.stored {
             return try stored.makeBody(at: byteOffset, over: self.archive.base, context)
         }
-        // Without its index, the member is decoded from its beginning, which checks all of it.
+        // Without its index, the member is decoded from its beginning, which checks all bytes.
         return try member.makeBody(member.info, byteOffset)
     }
 
-    /// Finds the member, and the way to read it from its beginning.
+    /// Finds the member, prepared to be read from its beginning.
     ///
     /// - Parameter isAlone: True to leave the pass in which several members are read.
     func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> FoundMember {
@@ -90,9 +90,10 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    /// Searches without a table that does not fit the archive, and drops it; trusts it when the archive is at fault.
+    /// Searches again without the table, and drops the table if it does not match the archive; trusts the table if the
+    /// archive is at fault.
     ///
-    /// One search is enough for that: of an archive with many damaged members, one for each would take too long.
+    /// One such search is enough: in an archive with many damaged members, a search for each would take too long.
     private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> FoundMember {
         do throws(BlobError) {
             let found = try self.search(MemberQuery(selector: self.selector, isAlone: true), context)
@@ -104,13 +105,13 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    /// Searches without the table for a member that is not in it, or is in it several times, because the archive may
-    /// have been rewritten since.
+    /// Searches without the table for a member that is missing from the table or occurs several times, because the
+    /// archive may have been rewritten since.
     private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> FoundMember {
         guard error.mayBeCausedByTable, !self.archive.tables.isConfirmed else { throw error }
         do {
             let found = try self.search(MemberQuery(selector: self.selector, isAlone: true), context)
-            // A table does not have names in other encodings.
+            // A table does not contain names in other encodings.
             if case .name(let name) = self.selector, found.member.name != name { return found }
             self.archive.tables.discard()
             return found
@@ -143,7 +144,7 @@ struct MemberSource: BlobLayer {
 }
 
 extension MemberSource: BlobDescribing {
-    /// Returns the facts about the member: index, time, permissions, target of a hard link, checksum and, for a zip,
+    /// Returns the facts about the member: index, time, permissions, hard link target, checksum and, for a zip,
     /// compressed size.
     func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.archive.isRepeatable else { return [] }
@@ -164,7 +165,7 @@ extension MemberSource: BlobDescribing {
 }
 
 extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
-    /// Builds the index of a large deflated member, unless there is one.
+    /// Builds the index of a large deflated member, unless it exists.
     func buildIndex(_ context: BlobContext) throws -> Bool {
         try self.find(context, isAlone: true).indexed?.buildIndex(context) ?? false
     }
@@ -174,7 +175,7 @@ extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
         try self.find(context, isAlone: true).indexed?.verifyIndex(context, report: report)
     }
 
-    /// Returns the restart points of a member: those of its own, or those of an archive in which it is stored.
+    /// Returns the restart points of a member: its own points, or the points of the archive in which it is stored.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
         let found = try self.find(context, isAlone: true)
         if let member = found.indexed { return try member.restartPoints(context) }
@@ -183,15 +184,15 @@ extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
     }
 }
 
-/// A member whose bytes lie in the archive as they are, one after the other, and where they lie.
+/// A member whose bytes are stored unchanged and contiguously in the archive, and their range.
 ///
-/// Found once, and then read at any offset as a part of the archive, as long as the content of that is the same.
+/// Found once, and then read at any offset as a part of the archive, as long as the content of the archive is the same.
 struct StoredMember: Sendable {
     let info: BlobInfo
     private let format: ArchiveFormat
     /// The range of the bytes in the base.
     let range: Range<Int64>
-    /// Returns a body that verifies the checksum of the member; nil when the format has no checksum, as in a tar.
+    /// Returns a body that verifies the checksum of the member; nil when the format has no checksum, such as tar.
     private let makeCheckedBody: FoundMember.MakeCheckedBody?
     /// The info of the base in which the member was found.
     private let baseInfo: BlobInfo
@@ -211,7 +212,7 @@ struct StoredMember: Sendable {
         base.validator == self.baseInfo.validator && base.statusChangeTime == self.baseInfo.statusChangeTime
     }
 
-    /// Returns the bytes of the member from an offset on. Of a zip, only a read from the beginning is compared with the
+    /// Returns the bytes of the member from an offset on. In a zip, only a read from the beginning is compared with the
     /// checksum.
     func makeBody(
         at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext

@@ -6,9 +6,9 @@ final class MemberStream: BlobByteStream {
     let info: BlobInfo?
     private let format: ArchiveFormat
     private let context: BlobContext
-    /// The walker at the member; nil once it is of no more use, so that a pass gets it back.
+    /// The walker at the member; nil once it is no longer needed, so that it returns to the pass.
     private var found: MemberSearch.Found?
-    /// The bytes in the walker's buffer that are not delivered yet; none at the end.
+    /// The bytes in the walker's buffer that are not delivered yet; empty at the end.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The offset of the block in the member; zeros fill a gap before it.
     private var blockOffset: Int64 = 0
@@ -39,7 +39,7 @@ final class MemberStream: BlobByteStream {
 
     func close() { self.found = nil }
 
-    /// Appends the next bytes; returns false when there are none before the next block.
+    /// Appends the next bytes; returns false when none are left before the next block.
     private func deliver(
         _ found: MemberSearch.Found, from byteOffset: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
@@ -55,7 +55,7 @@ final class MemberStream: BlobByteStream {
             self.blockOffset += Int64(count)
             return true
         }
-        // Without a copy in between.
+        // Without an intermediate copy.
         guard !self.isAtEnd, found.checksum == nil else { return false }
         let count = try found.walker.readDirectly(into: &output)
         self.blockOffset += Int64(count)
@@ -63,7 +63,7 @@ final class MemberStream: BlobByteStream {
         return count > 0
     }
 
-    /// Takes the next block, which may lie behind a gap. The end of the member has an offset, too.
+    /// Reads the next block, which may follow a gap. The end of the member has an offset, too.
     private func takeBlock(_ found: MemberSearch.Found, behind byteOffset: Int64) throws(BlobError) {
         (self.block, self.blockOffset) = try found.walker.nextBlock()
         self.isAtEnd = self.block.isEmpty
@@ -83,7 +83,7 @@ final class MemberStream: BlobByteStream {
         throw BlobError(.sizeMismatch, "The member has more than the \(byteCount) bytes that the archive says.")
     }
 
-    /// Makes the checks that are possible only after the member, and gives the walker back.
+    /// Makes the checks that are possible only after the member, and returns the walker.
     private func end(_ found: MemberSearch.Found, _ byteCount: Int64) throws(BlobError) {
         try self.checksum.check(found.checksum, in: "the directory of the archive")
         // A pass makes the other checks, for all its members.
@@ -109,9 +109,9 @@ final class MemberStream: BlobByteStream {
 }
 
 extension BlobByteStream {
-    /// Returns all bytes of a small member, whose checks at the end are made too.
+    /// Returns all bytes of a small member, including the checks at its end.
     ///
-    /// - Parameter byteCount: The number of bytes that there are at most.
+    /// - Parameter byteCount: The maximum length of the member in bytes.
     func bytes(atMost byteCount: Int) throws(BlobError) -> [UInt8] {
         try [UInt8](capacity: byteCount + 1) { output in
             while try self.read(at: Int64(output.byteCount), into: &output) == .bytes {}

@@ -1,10 +1,12 @@
 import BlobCore
 
-/// A source with random access: the base if it has that, otherwise a copy of the base in an unlinked temporary file.
+/// A source with random access: the base if it has random access, otherwise a copy of the base in an unlinked temporary
+/// file.
 ///
 /// The base is copied when it is first opened. A repeatable base is copied again when its content has changed, or when
-/// it has no validator to tell. A copy lasts as long as this source or a reader uses it. A copy of decrypted bytes
-/// serves only contexts with the same limits and password, and has no validator, so that no index is made of it.
+/// it has no validator to show a change. A copy lasts as long as this source or a reader uses it. A copy of decrypted
+/// bytes is used only for contexts with the same limits and password, and has no validator, so that no index is made of
+/// it.
 final class SpooledSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
     private let copy = Locked<Spool?>(nil)
@@ -22,7 +24,7 @@ final class SpooledSource: BlobLayer {
         try self.infoOfRandomAccess(context) ?? self.spool(context).info
     }
 
-    /// Passes the hint on, unless there is a copy.
+    /// Passes the hint on, unless a copy exists.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         if self.copy.withLock({ $0 == nil }) { self.underlying.prepare(ranges, context) }
     }
@@ -35,16 +37,16 @@ final class SpooledSource: BlobLayer {
         return .positional(spool.info) { byteOffset, output in try spool.read(into: &output, at: byteOffset) }
     }
 
-    /// Returns the info of a base that needs no copy; nil for one that does.
+    /// Returns the info of a base that needs no copy; nil if the base must be copied.
     private func infoOfRandomAccess(_ context: BlobContext) throws -> BlobInfo? {
         guard self.underlying.traits.contains(.repeatable) else { return nil }
         let info = try self.underlying.info(context)
-        // The end, where the directory of an archive is, has to be known, too.
+        // The end must be known, too, because the directory of an archive is there.
         return info.isRandomAccess && info.byteCount != nil ? info : nil
     }
 
     private func spool(_ context: BlobContext) throws -> Spool {
-        // A caller that comes during a copy waits for it, because some bases can be read only once.
+        // A caller that arrives during a copy waits for it, because some bases can be read only once.
         while self.isBusy.update({ isBusy in
             defer { isBusy = true }
             return isBusy
@@ -68,7 +70,7 @@ private final class Spool: Sendable {
     let info: BlobInfo
     /// The validator of the base.
     let validator: BlobValidator?
-    /// The context of the copy of decrypted bytes; nil for others.
+    /// The context of a copy of decrypted bytes; nil for other copies.
     private let context: BlobContext?
     private let file: UnlinkedFile
 
@@ -95,12 +97,12 @@ private final class Spool: Sendable {
         self.file = file
     }
 
-    /// Returns true when readers of a job may read this copy.
+    /// Returns true when readers with this context may read the copy.
     func serves(_ context: BlobContext) -> Bool {
         self.context?.blocking.hasSameLimits(as: context.blocking) != false
     }
 
-    /// Appends bytes from an offset, none at the end.
+    /// Appends bytes from an offset on; appends nothing at the end.
     func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
         guard byteOffset < self.file.byteCount else { return }
         try self.file.read(into: &output, at: byteOffset)
@@ -108,7 +110,7 @@ private final class Spool: Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// True when the bytes were encrypted in this or a lower layer, so that nothing about them may be kept for readers
-    /// without their password, nor in a file. Known once the source was opened.
+    /// True when the bytes were encrypted in this or a lower layer, so that nothing about them may be kept in a file or
+    /// for readers without their password. Known once the source was opened.
     var isDecrypted: Bool { layerChain(of: self).contains { ($0 as? MemberSource)?.isDecrypting == true } }
 }

@@ -1,7 +1,7 @@
 import BlobCore
 
-/// The facts known about one 7z: its header, which is read once for each content, its keys, and the decoder of the
-/// folder that was read last.
+/// The facts known about one 7z: its header, which is read once per version of the content, its keys, and the decoder
+/// of the last folder read.
 final class SevenZipArchive: Sendable {
     private struct State {
         var info: BlobInfo?
@@ -18,7 +18,7 @@ final class SevenZipArchive: Sendable {
         (self.base, self.isolation) = (base, isolation)
     }
 
-    /// Returns the division of the archive and the info of the base; nil where only libarchive can read the header.
+    /// Returns the layout of the archive and the info of the base; nil when only libarchive can read the header.
     ///
     /// - Throws: The errors of ``SevenZipHeader/check(_:_:_:isolation:)``.
     func layout(_ context: BlobContext) throws(BlobError) -> (layout: SevenZipLayout, info: BlobInfo)? {
@@ -29,7 +29,7 @@ final class SevenZipArchive: Sendable {
         if let known {
             guard let layout = known.layout else { return nil }
             guard let protection = layout.protection else { return (layout, info) }
-            // The names belong to those who have the password.
+            // The names are only for readers with the password.
             let secret = try self.keys.key(protection.encryption, of: self.base.locator, context).secret
             if secret == protection.secret { return (layout, info) }
         }
@@ -40,8 +40,8 @@ final class SevenZipArchive: Sendable {
         return layout.map { ($0, info) }
     }
 
-    /// Checks that only zeros follow the header, or the signature of a program that unpacks the archive. The place of
-    /// an empty header, which some writers left unfinished, is not known.
+    /// Checks that only zeros, or the signature of a self-extracting program, follow the header. The place of an empty
+    /// header, which some writers left unfinished, is unknown.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
@@ -59,9 +59,10 @@ final class SevenZipArchive: Sendable {
         one.validator != nil && one.validator == other.validator && one.statusChangeTime == other.statusChangeTime
     }
 
-    /// Returns a decoder that stands at or before a byte of a member of a folder: the one that is kept, if it does.
+    /// Returns a decoder positioned at or before a byte of a member in a folder: the kept decoder, if possible.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` when bytes would come out whose password nothing shows to be right.
+    /// - Throws: ``BlobError/Code/encrypted`` when bytes would be decrypted with a password that no check has
+    ///   confirmed.
     func cursor(
         _ layout: SevenZipLayout, _ info: BlobInfo, stream: Int, from byteOffset: Int64, _ context: BlobContext
     ) throws(BlobError) -> SevenZipCursor {
@@ -79,7 +80,7 @@ final class SevenZipArchive: Sendable {
             return cursor
         }
         let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
-        // The parts of one pass belong together.
+        // All parts of one pass must have the same content.
         guard try self.base.info(context).validator == info.validator else { throw .archiveHasChanged }
         guard try self.mustProve(cursor, layout, stream) else { return cursor }
         try self.prove(cursor, layout)
@@ -95,13 +96,13 @@ final class SevenZipArchive: Sendable {
         }
     }
 
-    /// Stores that the password of a cursor is right.
+    /// Records that the password of a cursor is right.
     func prove(_ cursor: SevenZipCursor) { self.keys.prove(cursor.secrets) }
 
     /// Returns true when the password of a cursor is known to be right.
     func isProven(_ cursor: SevenZipCursor) -> Bool { self.keys.areProven(cursor.secrets) }
 
-    /// True when the bytes of a stream could come out of a wrong password without an error, or before it.
+    /// Returns true when a wrong password could yield bytes of a stream without an error, or before the error.
     private func mustProve(_ cursor: SevenZipCursor, _ layout: SevenZipLayout, _ stream: Int) throws(BlobError) -> Bool
     {
         guard !self.isProven(cursor) else { return false }
@@ -125,20 +126,20 @@ final class SevenZipArchive: Sendable {
     }
 }
 
-/// The members of a 7z, as its header lists them; where only libarchive can tell them, as it walks over them.
+/// The members of a 7z from its header, or from libarchive's walk when only libarchive can read the header.
 struct SevenZipCatalogue: ArchiveCatalogue {
     /// The maximum length of a link target in bytes: PATH_MAX of Linux.
     private static let maximumTargetByteCount = 4096
 
     let archive: SevenZipArchive
-    /// The members as libarchive walks over them.
+    /// The members from libarchive's walk.
     let walked: any ArchiveCatalogue
 
     func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {
         SevenZipCatalogue(archive: self.archive, walked: self.walked.inPass(pass, over: archive))
     }
 
-    /// The facts known about the archive, if they are enough.
+    /// The facts known about the archive, if they are sufficient.
     private struct Directory {
         let layout: SevenZipLayout
         let members: SevenZipMembers
@@ -170,12 +171,13 @@ struct SevenZipCatalogue: ArchiveCatalogue {
                 return isComplete
             }
             guard isComplete else { return }
-            // Libarchive does not look behind the archive, and a table stands for all that a listing finds.
+            // Libarchive does not examine the data after the archive, and a table must represent everything that a
+            // listing finds.
             try self.archive.checkEnd(context)
             try recording?.finish()
             return
         }
-        // Names that are encrypted are not written to a file, nor known without the password.
+        // Encrypted names are not written to a file, and are not known without the password.
         let recording = directory.layout.protection == nil ? recording : nil
         for index in 0..<directory.members.count {
             if index & 0xFFF == 0 { try context.check() }
@@ -192,7 +194,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         let known = query.known
         guard let directory = try self.directory(context) else {
             let found = try self.walked.find(query, context)
-            // Of an archive whose folders are known, one is decoded alone.
+            // If the folders of the archive are known, one folder is decoded alone.
             guard let (layout, info) = try self.archive.layout(context),
                 let stream = layout.stream(of: found.member.index),
                 found.byteCount == Int64(exactly: layout.streamByteCounts[stream])
@@ -242,7 +244,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         }
     }
 
-    /// Returns the target of a symbolic link, which is its contents; nil when it is encrypted, damaged or too long.
+    /// Returns the target of a symbolic link, which is its content; nil when it is encrypted, damaged or too long.
     private func target(
         of index: Int, _ directory: Directory, _ context: BlobContext
     ) throws(BlobError) -> [UInt8]? {

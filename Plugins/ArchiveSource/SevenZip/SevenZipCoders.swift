@@ -1,7 +1,7 @@
 internal import BlobBlocks
 import BlobCore
 
-/// The coders of a folder, and how their streams are joined (7zFormat.txt, "Folder").
+/// The coders of a folder, and the connections of their streams (7zFormat.txt, "Folder").
 struct SevenZipCoders {
     private struct Coder {
         var method: [UInt8] = []
@@ -12,11 +12,11 @@ struct SevenZipCoders {
         /// The identifier of the method as a number.
         var number: UInt64 { self.method.bigEndian }
 
-        /// The number of bytes that the coder takes, of those that take memory of their own.
+        /// The memory that the coder needs, in bytes; 0 for coders without memory of their own.
         var memoryByteCount: UInt64 {
             switch self.number {
             case SevenZipMethod.lzma2: self.properties.first.map { CompressionFormat.lzma2Window($0) } ?? 0
-            // A byte of other parameters, then the size of the window or the model.
+            // A byte with other parameters, then the size of the window or the model.
             case SevenZipMethod.lzma, SevenZipMethod.ppmd:
                 self.properties.count < 5 ? 0 : self.properties[1..<5].littleEndian
             default: 0
@@ -24,26 +24,26 @@ struct SevenZipCoders {
         }
     }
 
-    /// The maximum number of coders, of which libarchive takes four, apart from those that decrypt.
+    /// The maximum number of coders, and the maximum without decryption, which is the limit of libarchive.
     private static let (maximumCount, maximumPlainCount) = (8, 4)
     /// The maximum number of streams, as in 7-Zip.
     private static let maximumStreamCount = 32
-    /// The maximum length of the properties of a coder in bytes; those of 7-Zip have 34 at most.
+    /// The maximum length of a coder's properties in bytes; 7-Zip writes at most 34.
     private static let maximumPropertyByteCount: UInt64 = 1 << 16
 
     private var coders: [Coder] = []
-    /// The inputs that are the output of another coder.
+    /// The inputs that are connected to the output of another coder.
     private var pairs: [(input: Int, output: Int)] = []
-    /// The inputs that are packed streams, in the order of these.
+    /// The inputs that are packed streams, in the order of the packed streams.
     private var packed: [Int] = []
     /// The unpacked size of each output in bytes.
     var byteCounts: [UInt64] = []
     /// The size of each packed stream in bytes.
     var packedByteCounts: [UInt64] = []
 
-    /// Reads the coders as libarchive does.
+    /// Parses the coders as libarchive does.
     ///
-    /// - Throws: ``SevenZipHeader/Malformed``; ``BlobError/Code/unsupported`` for more streams than a writer makes.
+    /// - Throws: ``SevenZipHeader/Malformed``; ``BlobError/Code/unsupported`` for more streams than any writer creates.
     init(_ bytes: inout SevenZipHeader.Bytes) throws {
         let count = try bytes.number()
         guard count <= Self.maximumCount else { throw SevenZipHeader.Malformed() }
@@ -89,7 +89,7 @@ struct SevenZipCoders {
 
     var packedCount: Int { self.coders.reduce(1) { $0 + $1.inputCount - $1.outputCount } }
 
-    /// The output that no other coder reads: the content.
+    /// The output that no other coder reads, which is the content.
     var mainOutput: Int {
         (0..<self.outputCount).last { output in !self.pairs.contains { $0.output == output } } ?? 0
     }
@@ -97,17 +97,17 @@ struct SevenZipCoders {
     var isEncrypted: Bool { self.coders.contains { SevenZipMethod.encrypting.contains($0.number) } }
     var hasBranch: Bool { self.coders.contains { SevenZipMethod.branches.contains($0.number) } }
     var hasBCJ2: Bool { self.coders.contains { $0.number == SevenZipMethod.bcj2 } }
-    /// True when a coder is not one of those that nearly all archives have.
+    /// True when a coder is not in ``SevenZipMethod/common``.
     var areRare: Bool { self.coders.contains { !SevenZipMethod.common.contains($0.number) } }
-    /// The first method that is not read; nil when all are.
+    /// The first unsupported method; nil when all methods are supported.
     var unreadMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
-    /// The largest number of bytes that a coder takes.
+    /// The largest memory that a coder needs, in bytes.
     var memoryByteCount: UInt64 { self.coders.reduce(0) { max($0, $1.memoryByteCount) } }
 
-    /// The number of bytes that libarchive holds for BCJ2: all streams but the main one, as far as their sizes are known.
+    /// The number of bytes that libarchive holds for BCJ2: all streams of known size except the main stream.
     var sideByteCount: UInt64 {
         guard self.hasBCJ2 else { return 0 }
-        // The first two outputs are the ones besides the main stream when that is the first pair's.
+        // The first two outputs are the side streams when the first pair has the main stream.
         let side = self.packedByteCounts.dropFirst() + (self.pairs.first?.input == 5 ? self.byteCounts.prefix(2) : [])
         return side.reduce(0) { max($0, $0 &+ min($1, 1 << 62)) }
     }
@@ -127,13 +127,13 @@ struct SevenZipCoders {
         if self.packed.count > 1 { header.append(self.packed.map(UInt64.init)) }
     }
 
-    /// True when decoding shows at once that bytes were decrypted with another key.
+    /// True when decoding shows immediately that bytes were decrypted with a wrong key.
     var refuseOtherBytes: Bool { self.coders.contains { SevenZipMethod.refusing.contains($0.number) } }
 
-    /// Removes the coders that decrypt: their outputs become packed streams.
+    /// Removes the decrypting coders; their outputs become packed streams.
     ///
-    /// - Returns: The encryption of each packed stream, nil for one without; nil when the encryption is of another
-    ///   kind, or encrypted bytes are not packed streams.
+    /// - Returns: The encryption of each packed stream, nil for a plain stream; nil when the encryption is of another
+    ///   kind, or is not applied to packed streams.
     mutating func removeEncryption() -> [SevenZipEncryption?]? {
         var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packed.count)
         var removed: Set<Int> = []
@@ -151,7 +151,7 @@ struct SevenZipCoders {
                 self.packed[place] = self.pairs.remove(at: pair).input
                 removed.insert(index)
             } else {
-                // The decrypted bytes are the content itself.
+                // The decrypted bytes are already the content.
                 self.coders[index] = Coder(method: [SevenZipMethod.copy])
             }
         }
@@ -166,13 +166,13 @@ struct SevenZipCoders {
 
     /// Removes the coder whose output is the content, if it is a branch filter that liblzma decodes.
     ///
-    /// - Returns: The filter; nil when there is none, or it is joined in another way.
+    /// - Returns: The filter; nil when the folder has none, or connects it in another way.
     mutating func removeBranch() -> Branch? {
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
             guard coder.method.count == 1, SevenZipMethod.branches.contains(coder.number) else { continue }
-            // The properties are nothing, or the address of the first byte.
+            // The properties are empty, or the address of the first byte.
             guard (coder.inputCount, coder.outputCount) == (1, 1), [0, 4].contains(coder.properties.count),
                 !self.pairs.contains(where: { $0.output == output })
             else { return nil }
@@ -188,10 +188,10 @@ struct SevenZipCoders {
         return nil
     }
 
-    /// Removes coders, whose streams are joined to none any more; returns false when that leaves others without theirs.
+    /// Removes coders whose streams are no longer connected; returns false when that disconnects other coders.
     private mutating func remove(_ removed: Set<Int>) -> Bool {
         var (inputs, outputs): ([Int?], [Int?]) = ([], [])
-        // The streams of the other coders are numbered again.
+        // Renumber the streams of the other coders.
         for (index, coder) in self.coders.enumerated() {
             let isKept = !removed.contains(index)
             for _ in 0..<coder.inputCount { inputs.append(isKept ? inputs.count { $0 != nil } : nil) }
@@ -214,28 +214,28 @@ struct SevenZipCoders {
 
 /// The methods of coders by their identifiers (DOC/Methods.txt of 7-Zip, and the codecs of 7-Zip ZS).
 enum SevenZipMethod {
-    /// The branch filters that liblzma decodes, which have the same identifiers there.
+    /// The branch filters that liblzma decodes, with the same identifiers in liblzma.
     static let branches: Set<UInt64> = [0x0A, 0x0B]
 
     static let copy: UInt8 = 0
-    /// The coders that take memory of their own, and the one that decrypts.
+    /// The coders that need memory of their own, and the AES decryption.
     static let (lzma2, lzma, bcj2, ppmd, aes): (UInt64, UInt64, UInt64, UInt64, UInt64) =
         (0x21, 0x03_01_01, 0x03_03_01_1B, 0x03_04_01, 0x06_F1_07_01)
 
-    /// The methods of encryption that libarchive knows: of old zips, of RAR, and AES.
+    /// The encryption methods that libarchive knows: traditional zip encryption, RAR encryption and AES.
     static let encrypting: Set<UInt64> = [0x06_F1_01_01, 0x06_F1_03_03, aes]
 
-    /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2,
-    /// LZMA, deflate, bzip2, the branch filters of liblzma, and AES, which is not left to libarchive.
+    /// The methods whose decoders are in other libraries, or too simple to fail: copy, delta and x86, LZMA2, LZMA,
+    /// deflate, bzip2, the branch filters of liblzma, and AES, which is not left to libarchive.
     static let common: Set<UInt64> = [
         0x00, 0x03, 0x04, 0x0A, 0x0B, lzma2, lzma, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, aes,
     ]
 
-    /// The methods that refuse nearly all bytes that were encrypted with another key, so that none of them come out: each
-    /// but those that copy, and the models of PPMd.
+    /// The methods that reject nearly all bytes decrypted with a wrong key before they return any: all methods except
+    /// copying filters and PPMd.
     static let refusing: Set<UInt64> = [lzma2, lzma, 0x04_01_08, 0x04_02_02]
 
-    /// The methods that libarchive reads, in a version or another, and encryption.
+    /// The methods that some version of libarchive reads, and encryption.
     private static let read: Set<UInt64> = [
         0x00, 0x03, 0x21, 0x03_01_01, 0x03_03_01_03, 0x03_03_01_1B, 0x03_03_02_05, 0x03_03_04_01, 0x03_03_05_01,
         0x03_03_07_01, 0x03_03_08_05, 0x03_04_01, 0x04_01_08, 0x04_02_02, 0x04_F7_11_01, 0x06_F1_01_01, 0x06_F1_03_03,
@@ -261,12 +261,12 @@ enum SevenZipMethod {
         0x06_F1_07_01: "AES256",
     ]
 
-    /// Returns true when a method is read here.
+    /// Returns true when a method is supported.
     static func isRead(_ method: UInt64) -> Bool {
         self.branches.contains(method) ? BranchDecoder.isAvailable(method) : self.read.contains(method)
     }
 
-    /// Returns the error for a method that is not read here.
+    /// Returns the error for an unsupported method.
     static func unread(_ method: UInt64) -> BlobError {
         let number = String(method, radix: 16, uppercase: true)
         let name = self.names[method].map { "\($0) (method \(number))" } ?? "method \(number), which is not known"

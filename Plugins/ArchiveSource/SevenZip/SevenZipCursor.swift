@@ -2,17 +2,17 @@ import BlobCore
 
 /// A decoder of one folder of a 7z, which moves forward through the members of the folder. Has one owner.
 ///
-/// Between two owners it keeps the state of the decoder, such as the window of LZMA, but no open base.
+/// Between two owners, it keeps the state of the decoder, such as the LZMA window, but no open base.
 final class SevenZipCursor {
     let folder: Int
-    /// The secrets of the folder's encryption; none when it is not encrypted.
+    /// The secrets of the folder's encryption; empty when it is not encrypted.
     private(set) var secrets: [SevenZipEncryption.Secret] = []
     private let walker: any MemberWalker
     private let context: BlobContext
     private let sink = Locked<(@Sendable (BlobEvent) -> Void)?>(nil)
     private var cancelling: BlobRegistration?
 
-    /// The index in the folder of the current member; -1 before the first one.
+    /// The index in the folder of the current member; -1 before the first member.
     private(set) var index = -1
     /// The offset in the member of the next byte.
     private(set) var byteOffset: Int64 = 0
@@ -20,14 +20,14 @@ final class SevenZipCursor {
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var hasFailed = false
 
-    /// - Throws: ``BlobError/Code/corrupted`` when the folder does not lie within the archive; the errors of
+    /// - Throws: ``BlobError/Code/corrupted`` when the folder is not within the archive; the errors of
     ///   ``SevenZipKeys/key(_:of:_:)``.
     init(
         folder: Int, _ layout: SevenZipLayout, in base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation,
         _ keys: SevenZipKeys, _ context: BlobContext
     ) throws(BlobError) {
         self.folder = folder
-        // Its own cancellation, which the owners of different jobs may trigger one after the other.
+        // A cancellation of its own, which the owners of different jobs may trigger one after the other.
         var own = context.blocking
         own.cancellation = BlobCancellation()
         own.eventSink = { [sink = self.sink] event in sink.withLock { $0 }?(event) }
@@ -50,19 +50,19 @@ final class SevenZipCursor {
         self.begin(context)
     }
 
-    /// Returns true when a job may use the cursor to read from a byte of a member of the folder on.
+    /// Returns true when a job may use the cursor to read a member of the folder from a byte on.
     func serves(_ context: BlobContext, folder: Int, _ index: Int, from byteOffset: Int64) -> Bool {
         folder == self.folder && (self.index, self.byteOffset) <= (index, byteOffset)
             && self.context.hasSameLimits(as: context.blocking)
     }
 
-    /// Begins the use by a job.
+    /// Begins the cursor's use by a job.
     func begin(_ context: BlobContext) {
         self.cancelling = context.cancellation.onCancel { [own = self.context] in own.cancellation.cancel() }
         _ = self.sink.exchange(context.eventSink)
     }
 
-    /// Ends the use by a job; returns false when the cursor is of no more use.
+    /// Ends the cursor's use by a job; returns false when the cursor is no longer usable.
     func end() -> Bool {
         self.cancelling?.cancel()
         self.cancelling = nil

@@ -6,26 +6,26 @@ import Crypto
 import CryptoExtras
 #endif
 
-/// The encryption of a stream: AES-256 in CBC mode, with a key made of a password by SHA-256 (method 06 F1 07 01).
+/// The encryption of a stream: AES-256 in CBC mode, with a key derived from a password by SHA-256 (method 06 F1 07 01).
 struct SevenZipEncryption {
-    /// The number by which a key is derived in as many rounds as the salt, the password and a counter are joined: 2^24
-    /// take some seconds, and 7-Zip makes 2^19.
+    /// The maximum binary logarithm of the number of rounds, each of which hashes the salt, the password and a counter:
+    /// 2^24 rounds take some seconds; 7-Zip uses 2^19.
     static let maximumCycles: UInt8 = 24
 
     /// The length of a block in bytes.
     static let blockByteCount = 16
 
-    /// The number that stands for no hashing.
+    /// The value that means no hashing.
     private static let plain: UInt8 = 0x3F
 
     /// The binary logarithm of the number of rounds.
     private let cycles: UInt8
     private let salt: [UInt8]
-    /// The block before the first one; 16 bytes.
+    /// The block before the first block; 16 bytes.
     let initialVector: [UInt8]
 
     /// - Parameter properties: The properties of the coder: the number of rounds and two flags, the lengths of the salt
-    ///   and the vector, and these.
+    ///   and the vector, and then both.
     init?(_ properties: [UInt8]) {
         guard let first = properties.first else { return nil }
         self.cycles = first & 0x3F
@@ -42,11 +42,11 @@ struct SevenZipEncryption {
         self.initialVector = vector + [UInt8](repeating: 0, count: Self.blockByteCount - vector.count)
     }
 
-    /// The facts that make a key.
+    /// The facts from which a key is derived.
     struct Secret: Hashable {
         fileprivate let cycles: UInt8
         fileprivate let salt: [UInt8]
-        /// The password in UTF-16, the lower byte of each unit first.
+        /// The password in little-endian UTF-16.
         fileprivate let password: [UInt8]
     }
 
@@ -112,7 +112,7 @@ extension SevenZipEncryption.Secret {
 /// A key of AES-256.
 typealias SevenZipKey = SymmetricKey
 #else
-/// A key of AES-256, of which there is none without swift-crypto.
+/// A key of AES-256; never created without swift-crypto.
 struct SevenZipKey: Sendable {}
 
 extension BlobError {
@@ -121,22 +121,23 @@ extension BlobError {
 }
 #endif
 
-/// The keys of one archive. Deriving one takes about 0.1 seconds, so they are kept as long as the archive is used.
+/// The keys of one archive. Deriving a key takes about 0.1 seconds, so the keys are kept as long as the archive is
+/// used.
 final class SevenZipKeys: Sendable {
     private struct State {
         var keys: [SevenZipEncryption.Secret: SevenZipKey] = [:]
-        /// The secrets with which bytes were decrypted that have their checksum.
+        /// The secrets that decrypted bytes with a right checksum.
         var proven: Set<SevenZipEncryption.Secret> = []
     }
 
-    /// The maximum number of keys that are kept.
+    /// The maximum number of kept keys.
     private static let maximumCount = 64
 
     private let state = Locked(State())
 
-    /// Returns the key for an encryption, and the secret that it is made of.
+    /// Returns the key for an encryption, and the secret from which it was derived.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` when there is no password; the errors of asking for it and of
+    /// - Throws: ``BlobError/Code/encrypted`` without a password; the errors of requesting the password and of
     ///   ``SevenZipEncryption/Secret/makeKey(_:)``.
     func key(
         _ encryption: SevenZipEncryption, of locator: BlobLocator?, _ context: BlobContext
@@ -152,7 +153,7 @@ final class SevenZipKeys: Sendable {
         return (key, secret)
     }
 
-    /// Stores that secrets are right.
+    /// Records that secrets are right.
     func prove(_ secrets: [SevenZipEncryption.Secret]) { self.state.withLock { $0.proven.formUnion(secrets) } }
 
     /// Returns true when secrets are known to be right.
@@ -161,7 +162,8 @@ final class SevenZipKeys: Sendable {
     }
 }
 
-/// The content of an encrypted packed stream of a 7z. Any offset costs the decryption of the block at it.
+/// The content of an encrypted packed stream of a 7z. Opening at any offset decrypts only from the block at that
+/// offset.
 struct DecryptedSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let byteCount: Int64
@@ -170,8 +172,8 @@ struct DecryptedSource: BlobInputStreamDataSource {
 
     /// - Parameters:
     ///   - base: The encrypted bytes.
-    ///   - packedByteCount: Their number.
-    ///   - byteCount: The length of the content, which the base has in whole blocks.
+    ///   - packedByteCount: The number of encrypted bytes.
+    ///   - byteCount: The length of the content, which the base contains in whole blocks.
     /// - Returns: Nil when the base is too short for the content.
     init?(
         _ base: any BlobInputStreamDataSource, packedByteCount: UInt64, byteCount: UInt64, _ key: SevenZipKey,
@@ -192,7 +194,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try BlobInfo(byteCount: self.byteCount).check(byteOffset: opening.byteOffset, matching: nil)
         let blockByteCount = Int64(SevenZipEncryption.blockByteCount)
-        // A block is decrypted with the encrypted block before it.
+        // Decrypting a block needs the encrypted block before it.
         let start = max(0, opening.byteOffset / blockByteCount - 1) * blockByteCount
         let base = try self.base.open(at: start, matching: opening.validator, context: opening.context)
         return .transform(base, self.decryption(from: start), startingAt: start)
@@ -204,13 +206,13 @@ struct DecryptedSource: BlobInputStreamDataSource {
     }
 }
 
-/// Decrypts whole blocks, and drops what fills up the last ones behind the content.
+/// Decrypts whole blocks, and drops the padding after the content.
 private struct Decryption: BlobTransform {
     let key: SevenZipKey
     let byteCount: Int64
     /// The offset of the next byte.
     var byteOffset: Int64
-    /// The encrypted block before it.
+    /// The encrypted block before the next byte.
     var previous: [UInt8]
 
     /// The key is not part of the validator: the source lives no longer than the reader of a folder.

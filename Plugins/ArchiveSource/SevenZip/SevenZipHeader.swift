@@ -1,11 +1,11 @@
 import BlobCore
 import BlobDeflate
 
-/// The header of a 7z, read for three things: the memory that libarchive, which has no limit, would take for the
-/// archive, the division of the archive into folders, and the members.
+/// The header of a 7z, parsed for three things: the memory that libarchive would take for the archive, because it has
+/// no limit of its own; the division of the archive into folders; and the members.
 ///
 /// Parses the header (7zFormat.txt) as libarchive does, up to the members without bytes. A malformed header is left to
-/// libarchive, which reads no further either.
+/// libarchive, which does not parse beyond the error either.
 struct SevenZipHeader {
     /// The identifiers of the parts of a header.
     enum ID: UInt8 {
@@ -29,7 +29,7 @@ struct SevenZipHeader {
 
     /// The length of the signature header, from whose end the offset of the members' header counts.
     static let startByteCount: Int64 = 32
-    /// The largest number of bytes that a header takes in memory: 128 MiB.
+    /// The maximum memory for a header in bytes: 128 MiB.
     private static let maximumByteCount: UInt64 = 128 << 20
 
     private let base: any BlobInputStreamDataSource
@@ -42,31 +42,31 @@ struct SevenZipHeader {
     private var protection: SevenZipLayout.Protection?
     /// True when the folders were divided into streams.
     private var isDivided = false
-    /// The division into folders, as far as it was read.
+    /// The division into folders, as far as it was parsed.
     private var layout = SevenZipLayout()
 
-    /// Reads the header, and checks the memory that it takes against the limits; that of its members is checked when they
-    /// are read, unless only libarchive can tell them.
+    /// Parses the header, and checks the memory that it takes against the limits. The memory for its members is checked
+    /// when they are read, unless only libarchive can read them.
     ///
     /// - Parameter keys: The keys of an encrypted header.
-    /// - Returns: The division of the archive into folders; nil when the header is malformed, or has parts from which
-    ///   no archive of a single folder can be made. The members are left out when only libarchive can tell them.
+    /// - Returns: The division of the archive into folders; nil when the header is malformed, or has parts that prevent
+    ///   making an archive of a single folder. The members are omitted when only libarchive can read them.
     /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` when the header has parts that no
-    ///   writer writes; ``BlobError/Code/corrupted`` when the signature is missing; ``BlobError/Code/encrypted`` when
+    ///   writer creates; ``BlobError/Code/corrupted`` when the signature is missing; ``BlobError/Code/encrypted`` when
     ///   the header is encrypted and the password is missing or wrong; any error of reading the base.
     static func check(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys(),
         isolation: ArchiveIsolation = .helper
     ) throws(BlobError) -> SevenZipLayout? {
         let start = try base.beginning(Int(self.startByteCount), context)
-        // Otherwise libarchive would search for an archive behind a program by itself.
+        // Otherwise libarchive would itself search for an archive after a program.
         guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
             throw BlobError(.corrupted, "This is no 7z archive: it begins with other bytes.", byteOffset: 0)
         }
         let (offset, count, checksum) = start.withUnsafeBytes {
             ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))
         }
-        // A writer that was interrupted leaves zeros there, of which the checksum is not zero.
+        // An interrupted writer leaves zeros there, whose checksum is not zero.
         guard start.count < self.startByteCount || count > 0 || ArchiveFormat.isStartOfSevenZip(start) else {
             throw BlobError(
                 .corrupted,
@@ -79,7 +79,7 @@ struct SevenZipHeader {
         else { return nil }
         var layout = SevenZipLayout()
         do {
-            // The declared length is not used, because libarchive reads as much as there is.
+            // The declared length is not used, because libarchive reads to the end.
             let place = offset + self.startByteCount
             var header = SevenZipHeader(
                 base: base, isolation: isolation, context: context, keys: keys,
@@ -100,7 +100,7 @@ struct SevenZipHeader {
             }
             throw error
         }
-        // libarchive decodes any folder.
+        // libarchive may decode any folder.
         try layout.checkMemory(context)
         return nil
     }
@@ -121,13 +121,13 @@ struct SevenZipHeader {
         BlobError(.unsupported, "The header of the 7z archive has parts that are not read.")
     }
 
-    /// The length and the checksum that a header should have; nil when they are not known.
+    /// The expected length and checksum of a header; nil if unknown.
     private struct Extent {
         let byteCount: UInt64?
         let checksum: UInt32?
     }
 
-    /// Reads the header. Of an encrypted one without a checksum, which py7zr writes, what makes no sense shows that the
+    /// Parses the header. If an encrypted header has no checksum, as written by py7zr, invalid content shows that the
     /// password is wrong.
     private mutating func readSound(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
         do {
@@ -163,7 +163,7 @@ struct SevenZipHeader {
             _ = try self.readStreams()
             id = try self.bytes.id()
         }
-        // libarchive parses properties in its own way, and no writer writes them.
+        // libarchive parses properties in its own way, and no writer creates them.
         guard id == .files || id == .end else { throw Self.isOdd }
         guard id == .files else { return nil }
         let count = try self.bytes.number()
@@ -175,13 +175,13 @@ struct SevenZipHeader {
         return self.layout
     }
 
-    /// Returns true when the bytes that were read are those that were written.
+    /// Returns true when the bytes that were read match the expected length and checksum.
     private mutating func matches(_ extent: Extent) -> Bool {
         self.bytes.byteCount <= extent.byteCount ?? .max
             && self.bytes.checksum() == extent.checksum ?? self.bytes.checksum()
     }
 
-    /// Returns a compressed header after decoding: libarchive reads it as the only member of an archive made for it.
+    /// Decodes a compressed header, which libarchive reads as the only member of an archive made for it.
     private mutating func decoded(before byteOffset: Int64) throws -> (Bytes, Extent) {
         guard let folder = self.layout.folders.first, self.layout.makeWhole() else { throw Malformed() }
         try self.layout.checkReadable(folder: 0, self.context)
@@ -198,14 +198,14 @@ struct SevenZipHeader {
         let walker = try SevenZipWalker.decoder(over: archive, isolation, self.context)
         guard try walker.advance() else { throw Malformed() }
         guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }
-        // With another password, nothing of it may be believed.
+        // With a wrong password, none of the header can be trusted.
         let bytes = try Self.allBytes(walker)
         if extent.checksum != nil { self.keys.prove([protection.secret]) }
         self.protection = protection
         return (Bytes(bytes), extent)
     }
 
-    /// Returns the bytes of a member that is encrypted.
+    /// Returns the bytes of an encrypted member.
     private static func allBytes(_ walker: any MemberWalker) throws(BlobError) -> [UInt8] {
         var bytes: [UInt8] = []
         do throws(BlobError) {
@@ -229,7 +229,7 @@ struct SevenZipHeader {
         return ConcatenatedSource([MemorySource(start)] + packed + [MemorySource(header)])
     }
 
-    /// Reads how the streams are packed, unpacked and divided.
+    /// Parses the packed sizes, the coders and the division of the streams.
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
     private mutating func readStreams() throws -> UInt64? {
@@ -282,7 +282,7 @@ struct SevenZipHeader {
         self.bytes.records = false
     }
 
-    /// Reads the unpacked size of each stream, and the checksums of the folders.
+    /// Parses the unpacked size of each stream, and the checksums of the folders.
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
     private mutating func readUnpackedByteCounts() throws -> UInt64? {
@@ -304,7 +304,7 @@ struct SevenZipHeader {
         return firstByteCount
     }
 
-    /// Reads how the folders are divided; returns the identifier that follows.
+    /// Parses the division of the folders; returns the identifier that follows.
     private mutating func readSubStreams() throws -> ID {
         let folders = self.layout.folders
         var id = try self.bytes.id()
@@ -321,7 +321,7 @@ struct SevenZipHeader {
             for count in counts where count > 1 {
                 for _ in 1..<count {
                     let byteCount = try self.bytes.number()
-                    // An archive with more is not divided.
+                    // An archive with more streams is not divided.
                     if byteCounts.count < SevenZipLayout.maximumCount { byteCounts.append(byteCount) }
                 }
             }
@@ -340,7 +340,7 @@ struct SevenZipHeader {
         return try self.bytes.id()
     }
 
-    /// Reads checksums; nil for those that do not exist. Too many are skipped.
+    /// Parses checksums; nil for missing checksums. If there are too many, they are skipped.
     private mutating func readChecksums(_ count: UInt64) throws -> [UInt32?] {
         let exist = try self.readBits(Int(count))
         var checksums: [UInt32?] = []
@@ -351,13 +351,13 @@ struct SevenZipHeader {
         return checksums
     }
 
-    /// Reads a bit for each of `count` things, which a byte other than 0 before them makes all ones.
+    /// Parses a bit for each of `count` items; a nonzero byte before the bits replaces them by ones.
     private mutating func readBits(_ count: Int) throws -> [Bool] {
         guard try self.bytes.byte() == 0 else { return [Bool](repeating: true, count: count) }
         return try self.readPlainBits(count)
     }
 
-    /// Reads `count` bits, the highest of each byte first.
+    /// Parses `count` bits, the highest bit of each byte first.
     private mutating func readPlainBits(_ count: Int) throws -> [Bool] {
         var are = [Bool](repeating: false, count: count)
         var bits: UInt8 = 0
@@ -369,25 +369,25 @@ struct SevenZipHeader {
         return are
     }
 
-    /// The properties of members that have a part in their division, or a length to check.
+    /// The properties of members that affect the division, or have a length to check.
     private enum Property {
         static let end: UInt64 = 0
-        /// A bit for each member, which is set for one without bytes.
+        /// A bit for each member, set for a member without bytes.
         static let emptyStreams: UInt64 = 0x0E
-        /// A bit for each member without bytes, which is set for a file.
+        /// A bit for each member without bytes, set for a file.
         static let emptyFiles: UInt64 = 0x0F
         static let names: UInt64 = 0x11
-        /// The times of creation and access, of 8 bytes each, as those of modification.
+        /// The times of creation and access, of 8 bytes each, like the time of modification.
         static let otherTimes: ClosedRange<UInt64> = 0x12...0x13
         static let modificationTimes: UInt64 = 0x14
         static let attributes: UInt64 = 0x15
     }
 
-    /// Reads the members.
+    /// Parses the members.
     ///
-    /// The length of a property must be the one that follows from its content, because libarchive uses either.
+    /// The length of a property must agree with its content, because libarchive uses either.
     ///
-    /// - Returns: The members; nil when they have no names, or names that only libarchive can tell.
+    /// - Returns: The members; nil when they have no names, or names that only libarchive can decode.
     private mutating func readMembers(_ count: Int) throws -> SevenZipMembers? {
         var (hasBytes, areEmptyFiles): ([Bool]?, [Bool]?)
         var names: [UInt8]?
@@ -431,13 +431,13 @@ struct SevenZipHeader {
         }
     }
 
-    /// Reads the values of the members that have one.
+    /// Parses the values of the members that have one.
     private mutating func readValues<Value: FixedWidthInteger>(
         _: Value.Type, _ count: Int, _ byteCount: UInt64
     ) throws -> [Value?] {
         let isForAll = try self.bytes.byte() != 0
         let exist = isForAll ? nil : try self.readPlainBits(count)
-        // Two bytes tell whether all have one, and whether the values are elsewhere.
+        // Two bytes declare whether all members have a value, and whether the values are elsewhere.
         let rest = (exist?.count { $0 } ?? count) * MemoryLayout<Value>.size
         guard byteCount == UInt64(2 + (isForAll ? 0 : (count + 7) / 8) + rest), try self.bytes.byte() == 0 else {
             throw Malformed()

@@ -10,9 +10,9 @@ extension SevenZipHeader {
         /// The position in the buffer up to which bytes are part of ``sum``.
         private var summedPosition = 0
         private var sum = CRC32()
-        /// The number of bytes read so far, without those in the buffer.
+        /// The number of bytes read before the start of the buffer.
         private var earlierByteCount: UInt64 = 0
-        /// The bytes that were read while ``records`` was true.
+        /// The bytes read while ``records`` was true.
         private(set) var recorded: [UInt8] = []
         var records = false
 
@@ -55,7 +55,7 @@ extension SevenZipHeader {
             return self.buffer[self.position]
         }
 
-        /// Calls `body` with the next `count` bytes, in as many parts as they come in.
+        /// Calls `body` with the next `count` bytes, in one or more parts.
         mutating func parts(_ count: UInt64, _ body: (ArraySlice<UInt8>) -> Void) throws {
             var rest = count
             while rest > 0 {
@@ -87,8 +87,8 @@ extension SevenZipHeader {
             return id
         }
 
-        /// Reads a number. The leading one bits of the first byte count the bytes that follow, lowest first; the bits
-        /// after its first zero bit are the highest of the number.
+        /// Reads a number. The leading one bits of the first byte count the bytes that follow, the lowest byte first;
+        /// the bits after the first zero bit are the highest bits of the number.
         mutating func number() throws -> UInt64 {
             let first = try self.byte()
             let count = (~first).leadingZeroBitCount
@@ -106,10 +106,10 @@ struct SevenZipHeaderWriter {
 
     mutating func append(_ ids: SevenZipHeader.ID...) { self.bytes += ids.map(\.rawValue) }
 
-    /// Appends numbers of variable length, as ``SevenZipHeader/Bytes/number()`` reads them.
+    /// Appends numbers of variable length, in the format of ``SevenZipHeader/Bytes/number()``.
     mutating func append(_ numbers: some Sequence<UInt64>) {
         for number in numbers {
-            // Each byte behind the first, 8 at most, takes a bit from it.
+            // Each byte after the first, at most 8, takes one bit from the first byte.
             let count = min(8, max(0, number.bitWidth - number.leadingZeroBitCount - 1) / 7)
             let ones = UInt64(0xFF00) >> UInt64(count) & 0xFF
             self.bytes.append(UInt8(ones | number >> UInt64(8 * count)))
@@ -117,7 +117,7 @@ struct SevenZipHeaderWriter {
         }
     }
 
-    /// Appends a list of checksums, some of which may not exist.
+    /// Appends a list of checksums, some of which may be missing.
     mutating func append(checksums: some Collection<UInt32?>) {
         self.append(.checksums)
         let areAllThere = checksums.allSatisfy { $0 != nil }

@@ -3,22 +3,22 @@ import BlobCore
 /// The division of a 7z into folders, each of which is decoded on its own, and of the folders into streams, which are
 /// the bytes of the members.
 struct SevenZipLayout {
-    /// One folder; its lists are ranges of the lists that all folders share.
+    /// One folder. Its lists are ranges in the lists shared by all folders.
     struct Folder {
-        /// The range of its coders' description, as in the header.
+        /// The range of the coders' description from the header.
         fileprivate let description: Range<Int>
         /// The range of its packed streams.
         fileprivate let packed: Range<Int>
-        /// The number of streams that its coders produce, and the index of the one that nothing else reads.
+        /// The number of streams that the coders produce, and the index of the stream that no other coder reads.
         let outputCount: Int
         fileprivate let mainStream: Int
         let isEncrypted: Bool
         fileprivate let hasBCJ2: Bool
         /// True when a coder is a branch filter that liblzma decodes.
         fileprivate let hasBranch: Bool
-        /// The first method that is not read; nil when all are.
+        /// The first unsupported method; nil when all methods are supported.
         fileprivate let unreadMethod: UInt64?
-        /// The largest number of bytes that a coder takes.
+        /// The largest memory that a coder needs, in bytes.
         fileprivate var memoryByteCount: UInt64
         /// The range of the unpacked sizes of its coders' streams.
         fileprivate var byteCounts = 0..<0
@@ -29,30 +29,30 @@ struct SevenZipLayout {
 
     typealias Protection = (encryption: SevenZipEncryption, secret: SevenZipEncryption.Secret)
 
-    /// The maximum number of members and of packed streams of an archive that is divided; those of larger ones take too
-    /// much memory.
+    /// The maximum number of members and of packed streams in an archive that is divided; larger archives would take
+    /// too much memory.
     static let maximumCount = 1 << 20
 
-    /// True when a coder is not one of those that nearly all archives have.
+    /// True when a coder is not in ``SevenZipMethod/common``.
     private(set) var hasRareCoders = false
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
     var folders: [Folder] = []
-    /// The checksums of the streams, as far as they have one.
+    /// The checksums of the streams; nil for a stream without one.
     private(set) var checksums: [UInt32?] = []
     /// The lengths of the streams in bytes.
     private(set) var streamByteCounts: [UInt64] = []
-    /// The members, as the header describes them; nil when that is left to libarchive.
+    /// The members from the header; nil when the members are left to libarchive.
     var members: SevenZipMembers?
-    /// The encryption of the header, and the secret with which it was read; nil when it is not encrypted.
+    /// The encryption of the header, and the secret that decrypted it; nil when the header is not encrypted.
     var protection: Protection?
     private var descriptions: [UInt8] = []
     private var byteCounts: [UInt64] = []
-    /// The index of the stream of each member; nil for all when each member has the one with its own index.
+    /// The index of each member's stream; nil for all members when each has the stream with its own index.
     private var streams: [Int32?]?
     private var memberCount = 0
 
-    /// Appends a folder with these coders, which are described by bytes of the header.
+    /// Appends a folder with these coders and their description from the header.
     mutating func appendFolder(_ coders: SevenZipCoders, _ description: ArraySlice<UInt8>) {
         let (start, packed) = (self.descriptions.count, self.folders.last?.packed.upperBound ?? 0)
         self.descriptions += description
@@ -65,7 +65,7 @@ struct SevenZipLayout {
                 memoryByteCount: coders.memoryByteCount))
     }
 
-    /// Stores the unpacked sizes of the streams of a folder's coders.
+    /// Stores the unpacked sizes of the coders' streams in a folder.
     mutating func setByteCounts(_ byteCounts: [UInt64], ofFolder index: Int) throws {
         let start = self.byteCounts.count
         self.byteCounts += byteCounts
@@ -75,16 +75,16 @@ struct SevenZipLayout {
         self.folders[index].memoryByteCount = max(self.folders[index].memoryByteCount, side)
     }
 
-    /// Checks before a folder is decoded.
+    /// Makes the checks before a folder is decoded.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when a method is not read, ``BlobError/Code/limitExceeded`` when a coder
-    ///   takes too much memory.
+    /// - Throws: ``BlobError/Code/unsupported`` when a method is unsupported; ``BlobError/Code/limitExceeded`` when a
+    ///   coder needs too much memory.
     func checkReadable(folder index: Int, _ context: BlobContext) throws(BlobError) {
         if let method = self.folders[index].unreadMethod { throw SevenZipMethod.unread(method) }
         try context.checkMemory(self.folders[index].memoryByteCount, for: "A coder of the 7z archive")
     }
 
-    /// Checks before libarchive decodes any folder.
+    /// Makes the checks before libarchive decodes any folder.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
     func checkMemory(_ context: BlobContext) throws(BlobError) {
@@ -92,13 +92,13 @@ struct SevenZipLayout {
         try context.checkMemory(byteCount, for: "A coder of the 7z archive")
     }
 
-    /// Returns a walker over the members of a folder; nil where there is no archive of the folder.
+    /// Returns a walker over the members of a folder; nil when no archive of the folder can be made.
     ///
     /// - Parameters:
     ///   - byteCount: The length of the base.
     ///   - isolation: The place where an archive with rare coders is decoded.
     ///   - key: Returns the key of an encryption.
-    /// - Throws: As ``checkReadable(folder:_:)``, and errors of opening.
+    /// - Throws: The errors of ``checkReadable(folder:_:)``, and errors of opening.
     func walker(
         ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
         _ isolation: ArchiveIsolation?, _ context: BlobContext,
@@ -130,10 +130,10 @@ struct SevenZipLayout {
     ///
     /// - Parameters:
     ///   - counts: The number of streams of each folder.
-    ///   - byteCounts: The lengths of the streams, except of the last one in each folder.
-    ///   - checksums: The checksums of the streams, except of one that is alone in a folder with a checksum; empty when
-    ///     there are none.
-    /// - Returns: False when the lists do not have as many elements as the folders need, or are too long.
+    ///   - byteCounts: The lengths of the streams, except the last stream in each folder.
+    ///   - checksums: The checksums of the streams, except a stream that is alone in a folder with a checksum; empty
+    ///     without checksums.
+    /// - Returns: False when the number of elements in the lists does not match the folders, or is too large.
     mutating func divide(_ counts: [UInt64], _ byteCounts: [UInt64], _ checksums: [UInt32?]) -> Bool {
         var (sizes, sums) = (byteCounts[...], checksums[...])
         for (index, folder) in self.folders.enumerated() {
@@ -162,12 +162,12 @@ struct SevenZipLayout {
             && self.packedByteCounts.count == self.folders.last?.packed.upperBound ?? 0
     }
 
-    /// Makes the only stream of the first folder the whole of it, as in a compressed header.
+    /// Makes the whole first folder its only stream, as in a compressed header.
     mutating func makeWhole() -> Bool {
         self.divide([UInt64](repeating: 1, count: self.folders.count), [], [])
     }
 
-    /// Stores which members have bytes; returns false when they are not as many as the folders have.
+    /// Stores which members have bytes; returns false when their number does not match the number of streams.
     mutating func divide(_ hasBytes: [Bool]?, _ count: Int) -> Bool {
         self.memberCount = count
         guard let hasBytes else { return count == self.streamByteCounts.count }
@@ -180,7 +180,7 @@ struct SevenZipLayout {
         return Int(next) == self.streamByteCounts.count
     }
 
-    /// Returns the index of the stream of a member; nil when it has none, and when there is no such member.
+    /// Returns the index of a member's stream; nil when the member has no stream or does not exist.
     func stream(of index: Int) -> Int? {
         guard (0..<self.memberCount).contains(index) else { return nil }
         return self.streams.map { $0[index].map(Int.init) } ?? index
@@ -203,8 +203,8 @@ struct SevenZipLayout {
         return coders
     }
 
-    /// Returns an archive of one folder alone, whose members have the names "m" and no other properties; nil when its
-    /// packed streams do not lie within the base, or its encryption is not known.
+    /// Returns an archive of one folder, whose members all have the name "m" and no other properties; nil when its
+    /// packed streams are not within the base, or its encryption is unknown.
     ///
     /// - Parameters:
     ///   - byteCount: The length of the base, or of its beginning with the packed streams.
@@ -274,7 +274,7 @@ struct SevenZipLayout {
             header.append(.size)
             header.append(self.streamByteCounts[streams].dropLast())
         }
-        // Also the checksum of a folder with one member: libarchive compares those of members only.
+        // Includes the checksum of a folder with one member, because libarchive compares only the checksums of members.
         if !self.folders[index].hasBranch, self.checksums[streams].contains(where: { $0 != nil }) {
             header.append(checksums: self.checksums[streams])
         }

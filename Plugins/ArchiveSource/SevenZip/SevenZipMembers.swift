@@ -1,40 +1,40 @@
 import BlobCore
 import BlobPlatform
 
-/// The members of a 7z as its header describes them, except of the bytes: about 30 bytes for each, and its name, and 12
-/// more once a name was looked for.
+/// The members of a 7z from its header, without their bytes. Takes about 30 bytes per member, plus the name, and 12
+/// more bytes once a name was looked up.
 ///
-/// Names, kinds and permissions come out as from libarchive.
+/// Names, kinds and permissions are the same as from libarchive.
 struct SevenZipMembers {
 
     private static let slash: [UInt8] = [UInt8(ascii: "/"), 0]
-    /// 1970 in the time of Windows: units of 100 nanoseconds since 1601.
+    /// 1970 in Windows time: units of 100 nanoseconds since 1601.
     private static let epoch: UInt64 = 116_444_736_000_000_000
 
-    /// The names in UTF-16, the lower byte of each unit first, with a zero unit behind each.
+    /// The names in little-endian UTF-16, each followed by a zero unit.
     private let names: [UInt8]
-    /// The offsets of the names, and the end of the last one.
+    /// The offsets of the names, and the end of the last name.
     private let nameOffsets: [Int32]
     private var modes: [UInt32]
     private let times: [UInt64?]
     private let chains = Locked<NameChains?>(nil)
-    /// True when libarchive shows the same names: no name has characters that it joins to others.
+    /// True when libarchive shows the same names: no name has characters that libarchive composes with others.
     let hasPlainNames: Bool
 
     var count: Int { self.modes.count }
 
     /// - Parameters:
-    ///   - names: The names, each with a zero unit behind it.
-    ///   - attributes: The attributes of Windows, and in the higher 16 bits the mode of other systems.
-    ///   - hasBytes: Which members have bytes; nil for all.
-    ///   - areEmptyFiles: Which of the members without bytes are files; nil for none.
-    /// - Returns: Nil when the names are not as many as the members, or not in UTF-16.
+    ///   - names: The names, each followed by a zero unit.
+    ///   - attributes: The Windows attributes, and in the higher 16 bits the mode of other systems.
+    ///   - hasBytes: True for each member with bytes; nil when all members have bytes.
+    ///   - areEmptyFiles: True for each member without bytes that is a file; nil when none is.
+    /// - Returns: Nil when the number of names differs from the number of members, or the names are not UTF-16.
     init?(
         names: [UInt8], attributes: [UInt32], times: [UInt64?], hasBytes: [Bool]?, areEmptyFiles: [Bool]?
     ) {
         var offsets: [Int32] = [0]
         offsets.reserveCapacity(attributes.count + 1)
-        // libarchive refuses names without a character.
+        // libarchive refuses empty names.
         guard names.count >= 4 * attributes.count, names.count <= Int(Int32.max) else { return nil }
         names.withUnsafeBytes { names in
             for offset in stride(from: 0, to: names.count - 1, by: 2) where names.number16(at: offset) == 0 {
@@ -66,10 +66,10 @@ struct SevenZipMembers {
         }
     }
 
-    /// Returns true when no character is a mark, which may belong to another character; nil when it is not UTF-16.
+    /// Returns true when no character is a combining mark; nil when the names are not UTF-16.
     private static func arePlain(_ names: [UInt8]) -> Bool? {
         names.withUnsafeBytes { names in
-            // Most names are in Latin letters, and looking at units is faster than decoding them.
+            // Most names are in Latin letters, and examining units is faster than decoding them.
             let units = stride(from: 0, to: names.count - 1, by: 2).lazy.map { names.number16(at: $0) }
             if units.allSatisfy({ $0 < 0x300 }) { return true }
             var (iterator, parser) = (units.makeIterator(), Unicode.UTF16.ForwardParser())
@@ -99,7 +99,7 @@ struct SevenZipMembers {
 
     /// Returns the indices of the members with a name, in ascending order.
     ///
-    /// - Complexity: O(members) the first time, and then O(members with the name).
+    /// - Complexity: O(members) the first time, then O(members with the name).
     func indices(named name: [UInt8]) -> [Int] {
         guard let text = String(validating: name, as: UTF8.self) else { return [] }
         let units = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
@@ -127,8 +127,8 @@ struct SevenZipMembers {
     /// Returns the member at an index, without the target of a link.
     ///
     /// - Parameters:
-    ///   - byteCount: The length of its bytes.
-    ///   - isEncrypted: True when they are encrypted.
+    ///   - byteCount: The length of the member's bytes.
+    ///   - isEncrypted: True when the member's bytes are encrypted.
     func member(_ index: Int, byteCount: Int64, isEncrypted: Bool) -> BlobMember {
         let range = self.rawName(index)
         var name = self.names.withUnsafeBytes { names in
@@ -138,7 +138,7 @@ struct SevenZipMembers {
         if self.isDirectory(index), !name.isEmpty, name.last != Self.slash[0] { name.append(Self.slash[0]) }
         let kind: BlobMember.Kind =
             switch BlobMember.Kind(mode: self.modes[index]) {
-            // A link without a target is a file to libarchive.
+            // libarchive treats a link without a target as a file.
             case .symbolicLink where byteCount == 0: .file
             case let kind: kind
             }
@@ -156,7 +156,7 @@ struct SevenZipMembers {
 
 /// Names by their hashes.
 private struct NameChains {
-    /// The first name of each remainder of hashes, and the name after each one; -1 for none.
+    /// The first name in each hash bucket, and the next name after each name; -1 for none.
     private var (first, next): ([Int32], [Int32])
 
     /// - Parameters:
@@ -179,7 +179,7 @@ private struct NameChains {
         return hasher.finalize() & (self.first.count - 1)
     }
 
-    /// Returns the numbers of the names that may be equal to this one, in ascending order.
+    /// Returns the numbers of the names that may equal this name, in ascending order.
     func candidates(_ name: UnsafeRawBufferPointer) -> [Int] {
         sequence(first: Int(self.first[self.bucket(of: name)])) { Int(self.next[$0]) }.prefix { $0 >= 0 }
     }

@@ -2,14 +2,16 @@ internal import BlobBlocks
 import BlobCore
 import BlobDeflate
 
-/// A walker over a 7z, which libarchive reads as a whole: its headers first, and from the beginning on up to the member
+/// A walker over a 7z that libarchive reads as a whole: first the headers, then from the beginning up to the member
 /// whose bytes are read.
 ///
-/// The members before that one are read and dropped, because skipping decodes them anyway, and before version 3.7.5
-/// libarchive takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue 2106).
+/// The members before it are read and dropped, because skipping decodes them anyway, and because before version 3.7.5,
+/// libarchive takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue
+/// 2106).
 ///
-/// For archives whose folders are not known, and for names that only libarchive can tell; see ``SevenZipCatalogue``. An
-/// archive with rare coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation`` says.
+/// Used for archives whose folders are unknown, and for names that only libarchive can decode; see
+/// ``SevenZipCatalogue``. An archive with rare coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation``
+/// says.
 final class SevenZipWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
@@ -17,7 +19,7 @@ final class SevenZipWalker: WalkerLayer {
     /// The place where the archive is decoded; nil when it has only common coders.
     private let isolation: ArchiveIsolation?
     private let headers: HeaderWalker
-    /// The walker over the bytes; nil before any are read.
+    /// The walker over the bytes; nil before the first read.
     private var reader: (any MemberWalker)?
     /// True when ``reader`` is at the bytes of the current member.
     private var isAtBytes = false
@@ -33,9 +35,10 @@ final class SevenZipWalker: WalkerLayer {
         self.headers = try HeaderWalker(over: source, self.isolation, context)
     }
 
-    /// Returns a walker of libarchive.
+    /// Returns a libarchive walker.
     ///
-    /// - Parameter isolation: The place where it decodes; nil for common coders, which are decoded here.
+    /// - Parameter isolation: The place where the archive is decoded; nil for common coders, which this process
+    ///   decodes.
     static func decoder(
         over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation?, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
@@ -59,14 +62,14 @@ final class SevenZipWalker: WalkerLayer {
         return try reader.nextBlock()
     }
 
-    /// Returns a walker that stands at the bytes of the current member.
+    /// Returns a walker positioned at the bytes of the current member.
     private func readerAtMember() throws(BlobError) -> any MemberWalker {
         var reader = self.reader
         if reader?.index ?? .max >= self.index {
             try self.layout?.checkMemory(self.context)
             reader = try Self.decoder(over: self.source, self.isolation, self.context)
         }
-        // The parts of one pass belong together.
+        // All parts of one pass must have the same content.
         guard let reader, try self.source.info(self.context).validator == self.baseInfo.validator else {
             throw .archiveHasChanged
         }
@@ -78,11 +81,11 @@ final class SevenZipWalker: WalkerLayer {
     }
 }
 
-/// A walker over the headers of a 7z, which decodes nothing unless it has to.
+/// A walker over the headers of a 7z, which decodes member bytes only if necessary.
 ///
-/// The target of a symbolic link is its contents, so libarchive decodes them for the header. If that fails because the
-/// bytes before them were skipped (see ``SevenZipWalker``), the walk starts again at the beginning of the archive, and
-/// reads all members.
+/// The target of a symbolic link is its content, so libarchive decodes it for the header. If that fails because the
+/// bytes before them were skipped (see ``SevenZipWalker``), the walk restarts at the beginning of the archive and reads
+/// all members.
 final class HeaderWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
@@ -123,14 +126,14 @@ final class HeaderWalker: WalkerLayer {
     }
 }
 
-/// A walker over the members of a folder of a 7z whose last coder is a branch filter, which liblzma decodes; the coders
-/// before it are those of another walker, whose only member is the whole folder.
+/// A walker over the members of a 7z folder whose last coder is a branch filter, which liblzma decodes. Another walker,
+/// whose only member is the whole folder, decodes the coders before it.
 final class BranchWalker: WalkerLayer {
     let base: any MemberWalker
     private let decoder: BranchDecoder
     private let byteCounts: [UInt64]
     private let checksums: [UInt32?]
-    /// The decoded bytes; those before `used` are delivered.
+    /// The decoded bytes; the bytes before `used` are delivered.
     private var decoded: [UInt8] = []
     private var used = 0
     private var isAtEnd = false
@@ -168,7 +171,7 @@ final class BranchWalker: WalkerLayer {
         return true
     }
 
-    /// Without a look at the checksum: damage of one member is no reason to refuse the next, which has one of its own.
+    /// Without a check of the checksum: damage in one member does not affect the next, which has its own checksum.
     func dropData() throws(BlobError) {
         while self.byteOffset < self.byteCounts[self.index] { _ = try self.nextBlock() }
     }

@@ -15,7 +15,8 @@ import BlobPlatform
 final class IndexedPass {
     /// The last proven batch, and the state after it.
     private struct Proven {
-        /// The first slice of the batch.
+        /// The first slice of the batch, and the sum of its frame there; nil when the start of the frame was not
+        /// decoded.
         var slice: Int
         var beginning: FrameSum?
         /// The sum of the frame after the batch.
@@ -269,7 +270,7 @@ struct DecodedBatch: Sendable {
     /// The state after the slices; nil when decoding did not reach the next restart point in the index.
     let end: End?
 
-    /// Returns true when the batch begins with `bytes`, or `bytes` begin with the whole batch.
+    /// Returns true when the decoded bytes begin with `bytes`; compares only as many as were decoded.
     func begins(with bytes: [UInt8]) -> Bool {
         let own = self.buffer.bytes
         let count = min(own.count, bytes.count)
