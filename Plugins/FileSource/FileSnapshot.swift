@@ -76,7 +76,7 @@ final class FileSnapshot {
     /// The longest wait for an append, in milliseconds; copying a page takes far less, unless the writer cannot run.
     private static let maximumAppendWaitMilliseconds = 50
 
-    /// Checks that the file is still the one that was opened; returns false when only a later check can show it.
+    /// Checks that the file is unchanged since it was opened; returns false when only a later check can show it.
     private func isUnchanged() throws(BlobError) -> Bool {
         let now = try self.descriptor.currentStatus()
         // The name and permissions of a file may change while it is read.

@@ -8,8 +8,8 @@ import BlobDeflate
 /// length.
 ///
 /// Memory use does not grow with the blob: a reader takes about 400 KiB. It collects 64 KiB before it encodes them,
-/// which may delay the bytes of a slow base. There is no random access: a reader at an offset encodes and discards the
-/// bytes before it. Over an event-driven base, the readers are event-driven too. All errors are errors of the base.
+/// which may delay the bytes of a slow base. Random access is not supported: a reader at an offset encodes and discards
+/// the bytes before it. Over an event-driven base, the readers are event-driven too. All errors are errors of the base.
 public struct GzipEncodedSource: BlobLayer {
     /// The default level of zlib: a compromise between speed and size.
     public static let defaultLevel = 6

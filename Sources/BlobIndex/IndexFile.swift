@@ -23,8 +23,8 @@ package struct IndexFile: Sendable {
     ///   - policy: The place where indexes are kept.
     ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
     ///   - layer: The path of the layers of an index that is kept in the file, as in ``IndexSection/Key/layer``.
-    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when the policy names a folder and there is no
-    ///   locator, when the user has no cache folder, or when the path of the layers is longer than 4096 bytes.
+    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when the policy names a folder and the locator is
+    ///   nil, when the user has no cache folder, or when the path of the layers is longer than 4096 bytes.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?, layer: String = "") {
         guard layer.utf8.count <= Self.maximumLayerByteCount else { return nil }
         // The description, because it hides secrets, which must not be stored; the file name contains their hash.

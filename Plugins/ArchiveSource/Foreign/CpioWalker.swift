@@ -11,7 +11,7 @@ final class CpioWalker: WalkerLayer {
 
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
-    /// True for archives in a compressed stream, which cannot contain another compressed stream.
+    /// True for archives in a compressed stream, in which no further compressed stream may follow.
     private let isCompressed: Bool
     private let hasRandomAccess: Bool
     /// The bytes of the base. With random access, needed only between two archives.

@@ -231,7 +231,7 @@ struct SevenZipHeader {
 
     /// Parses the packed sizes, the coders and the division of the streams.
     ///
-    /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
+    /// - Returns: The unpacked size of the first folder in bytes; nil without folders.
     private mutating func readStreams() throws -> UInt64? {
         var id = try self.bytes.id()
         if id == .packInfo {
@@ -284,7 +284,7 @@ struct SevenZipHeader {
 
     /// Parses the unpacked size of each stream, and the checksums of the folders.
     ///
-    /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
+    /// - Returns: The unpacked size of the first folder in bytes; nil without folders.
     private mutating func readUnpackedByteCounts() throws -> UInt64? {
         guard try self.bytes.id() == .coderSizes else { throw Malformed() }
         var firstByteCount: UInt64?

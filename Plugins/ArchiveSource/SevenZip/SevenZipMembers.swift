@@ -66,7 +66,7 @@ struct SevenZipMembers {
         }
     }
 
-    /// Returns true when no character is a combining mark; nil when the names are not UTF-16.
+    /// Returns true when no character may combine with another; nil when the names are not UTF-16.
     private static func arePlain(_ names: [UInt8]) -> Bool? {
         names.withUnsafeBytes { names in
             // Most names are in Latin letters, and examining units is faster than decoding them.

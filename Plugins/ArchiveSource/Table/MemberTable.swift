@@ -2,11 +2,12 @@ import BlobCore
 internal import BlobIndex
 import BlobPlatform
 
-/// A table of all members of one archive, which finds them by name or index without reading the archive.
+/// A table of all members of one archive, which finds members by name or index without reading the archive.
 ///
-/// Flat bytes, as in the section of an index file: a header, records in blocks of ``recordsPerBlock`` in the archive's
-/// order, the offsets of the blocks, and a hash table of the names. A record stores how many bytes its name shares with
-/// the previous one, and the distance of its place from the previous one. IndexFiles.md specifies the bytes.
+/// The table is flat bytes, as in the section of an index file: a header, records in blocks of ``recordsPerBlock`` in
+/// the archive's order, the offsets of the blocks, and a hash table of the names. A record stores the number of bytes
+/// that its name shares with the previous name, and the distance of its place from the previous place. IndexFiles.md
+/// specifies the bytes.
 struct MemberTable: Sendable {
     /// A member and its place.
     struct Record: Equatable {
@@ -16,10 +17,11 @@ struct MemberTable: Sendable {
         var place: Int64?
     }
 
-    /// The number of records in a block, which are decoded one after the other to reach one of them.
+    /// The number of records in a block. To reach a record, the records before it in its block are decoded.
     static let recordsPerBlock = 64
 
-    /// The maximum number of members: an index takes 24 bits in the hash table, which leaves 8 for a part of the hash.
+    /// The maximum number of members: an index takes 24 bits in the hash table, which leaves 8 bits for a part of the
+    /// hash.
     static let maximumCount = 1 << 24
 
     static let version: UInt8 = 1
@@ -39,7 +41,7 @@ struct MemberTable: Sendable {
     private let buckets: Int
     private let slots: Int
 
-    /// - Throws: ``BlobError/Code/corrupted``; damage in the records throws only when they are read.
+    /// - Throws: ``BlobError/Code/corrupted``; damage in records throws only when they are read.
     init(_ bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.fixed(UInt8.self) == Self.version else { throw reader.failure("has another table of members") }
@@ -59,7 +61,7 @@ struct MemberTable: Sendable {
     /// Returns the hash of a name.
     static func hash(_ name: [UInt8]) -> UInt64 { name.fnv1a }
 
-    /// Returns the bucket and the tag of a hash, which come from different bits of it.
+    /// Returns the bucket and the tag of a hash, which come from different bits of the hash.
     static func slot(_ hash: UInt64, _ bucketCount: Int) -> (bucket: Int, tag: UInt32) {
         (Int((hash >> 8) % UInt64(bucketCount)), UInt32(hash & 0xFF))
     }
@@ -72,7 +74,7 @@ struct MemberTable: Sendable {
         let start = Int(self.number32(self.buckets + 4 * bucket))
         let end = Int(self.number32(self.buckets + 4 * (bucket + 1)))
         guard start <= end, end <= self.count else { throw self.isCorrupted }
-        // Names can be equal, and can be made to collide: then reading all records costs less than a block for each.
+        // Names can be equal, or made to collide; then reading all records costs less than decoding a block for each.
         if end - start > Self.recordsPerBlock { return try self.allRecords(named: name) }
         var found: [Record] = []
         for slot in start..<end {
@@ -146,9 +148,9 @@ struct MemberTable: Sendable {
     private var isCorrupted: BlobError { BlobError(.corrupted, "The table of members contradicts itself.") }
 }
 
-/// A builder of a ``MemberTable``, which takes the members of an archive in their order.
+/// A builder of a ``MemberTable``, which receives the members of an archive in order.
 struct MemberTableBuilder {
-    /// The maximum number of bytes of records: 256 MiB, besides which each member takes 8 bytes.
+    /// The maximum number of bytes in records: 256 MiB. In addition, each member takes 8 bytes.
     private static let maximumByteCount = 256 << 20
 
     private var records = MemberRecordWriter()
@@ -196,7 +198,7 @@ struct MemberTableBuilder {
     }
 }
 
-/// The fields of a record besides the name and the place, which all records have.
+/// The optional fields of a record; all records have a name and a place.
 private struct RecordFields: OptionSet {
     let rawValue: UInt8
 
@@ -220,7 +222,7 @@ private struct Previous {
     var permissions: UInt16?
 }
 
-/// The kind of a member, which a record has as one byte.
+/// The kind of a member, stored in a record as one byte.
 private struct RecordedKind: Equatable {
     let kind: BlobMember.Kind
     var special: BlobMember.SpecialKind?
@@ -263,7 +265,7 @@ struct MemberRecordWriter {
             self.output.append(fixed: UInt8(RecordedKind.all.firstIndex(of: kind) ?? 0))
         }
         if fields.contains(.time) {
-            // Plus one, because 0 means no time; seconds are below 1e15, so that the sum does not overflow.
+            // Plus one, because 0 means no time; seconds are below 1e15, so the sum does not overflow.
             self.output.append(varint: seconds.map { zigzag($0 &- (self.previous.seconds ?? 0)) &+ 1 } ?? 0)
         }
         if fields.contains(.nanoseconds) { self.output.append(fixed: nanoseconds) }
@@ -336,13 +338,14 @@ struct MemberRecordReader {
     }
 }
 
-/// Maps signed numbers to unsigned ones, so that small ones of both signs stay short.
+/// Maps signed numbers to unsigned numbers, so that small numbers of either sign stay short.
 private func zigzag(_ number: Int64) -> UInt64 { UInt64(bitPattern: number << 1 ^ number >> 63) }
 
 private func unzigzag(_ number: UInt64) -> Int64 { Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1) }
 
 extension BlobMember {
-    /// Formats a checksum for a member: `crc32:` and eight digits. Fast, because a listing formats one for each member.
+    /// Formats a checksum for a member: `crc32:` and eight digits. Optimized, because a listing formats a checksum per
+    /// member.
     static func text(ofChecksum checksum: UInt32) -> String {
         String(unsafeUninitializedCapacity: 14) { buffer in
             _ = buffer.initialize(from: "crc32:".utf8)

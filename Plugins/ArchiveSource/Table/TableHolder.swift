@@ -1,15 +1,15 @@
 import BlobCore
 internal import BlobIndex
 
-/// The holder of the member table of one archive, which loads it from an index file, builds it and writes it.
+/// The holder of the member table of one archive, which loads the table from an index file, builds it and writes it.
 final class TableHolder: Sendable {
-    /// The number of members from which a table is worth its space; fewer are listed in a few milliseconds.
+    /// The minimum number of members for which a table is worth its space; fewer are listed in a few milliseconds.
     private static let minimumTableCount = 1000
 
-    /// The size of a compressed archive, in bytes, from which a table of any size is worth its space: 4 MiB.
+    /// The minimum size of a compressed archive, in bytes, for which a table of any size is worth its space: 4 MiB.
     private static let minimumCompressedByteCount: Int64 = 4 << 20
 
-    /// The number of searches after which a table would have cost less.
+    /// The number of searches after which building a table is cheaper.
     private static let patience = [ArchiveFormat.zip: 8]
     private static let usualPatience = 2
 
@@ -18,12 +18,12 @@ final class TableHolder: Sendable {
         var table: MemberTable?
         /// The extents of the members of a zip; nil when none overlap, and no length is modulo 2^32.
         var extents: ZipExtents?
-        /// True after a search without the table, too, failed to find a member that is not in it.
+        /// True after a search without the table also failed to find a member that is not in the table.
         var isConfirmed = false
-        /// True after a search without the table failed as one with it.
+        /// True after a search without the table failed like a search with it.
         var isBeyondDoubt = false
         var searchCount = 0
-        /// True after the archive could not be listed to its end, through its own fault.
+        /// True after the archive could not be listed to its end because of a fault in the archive.
         var isUnlistable = false
     }
 
@@ -40,7 +40,7 @@ final class TableHolder: Sendable {
         self.policy = policy
         let locator = base.locator
         self.layer = locator?.layer(format.rawValue) ?? format.rawValue
-        // Without locators, layers over one origin cannot be told apart.
+        // Without locators, layers over one origin cannot be distinguished.
         let hasLayerPath = locator != nil || !(base is any BlobLayer)
         self.file = hasLayerPath ? IndexFile(policy, for: locator, layer: self.layer) : nil
     }
@@ -53,33 +53,34 @@ final class TableHolder: Sendable {
         layerChain(of: self.base).reduce(self.base) { $1 }
     }
 
-    /// Returns the identity of the archive's current content; nil when none is known, or a table would not help.
+    /// Returns the identity of the archive's current content; nil if unknown, or when a table would not help.
     private func validator(_ context: BlobContext) throws(BlobError) -> BlobValidator? {
         let origin = self.origin
         // The copy of a source that can be read only once never changes.
         guard origin.traits.contains(.repeatable) else { return self.isCopied ? .strong("copy") : nil }
-        let info = try origin.info(context.blocking)  // Archives block, whoever reads.
+        let info = try origin.info(context.blocking)  // Archives block, regardless of the reader.
         return info.isRandomAccess || self.isCopied ? info.validator : nil
     }
 
     /// True when a base without random access is copied.
     private var isCopied: Bool { self.format.needsRandomAccess }
 
-    /// Returns the identity of the content for which the file has a table, or gets one; nil when there is none.
+    /// Returns the identity of the content for which the file has or will have a table; nil when the content has no
+    /// identity.
     ///
     /// The parts that ``IndexFile/content(of:_:)`` compares prove that compressed data are a copy. In a plain archive,
-    /// they say nothing about the members between them, such as one that was renamed, and a walk over its headers costs
-    /// little: its table is valid for the very file alone.
+    /// they prove nothing about the members between the parts, such as a renamed member, and walking over the headers
+    /// is cheap, so its table is valid only for the original file.
     private func content(in file: IndexFile, _ context: BlobContext) throws(BlobError) -> IndexedContent? {
         try self.isDecoded ? file.content(of: self.origin, context) : IndexedContent.of(self.origin, context)
     }
 
-    /// True when a filter lies between the archive and the origin.
+    /// True when a filter is between the archive and the origin.
     private var isDecoded: Bool {
         layerChain(of: self.base).contains { $0 is any RestartPointListing && !($0 is MemberSource) }
     }
 
-    /// Returns the table of the archive's current content; nil when there is none.
+    /// Returns the table of the archive's current content; nil if the content has no table.
     func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         guard let validator = try self.validator(context) else { return nil }
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
@@ -95,27 +96,27 @@ final class TableHolder: Sendable {
     /// The extents of the members in the table of a zip; nil when none overlap, and no length is modulo 2^32.
     var extents: ZipExtents? { self.state.withLock { $0.extents } }
 
-    /// True when the table is trusted to have all members.
+    /// True when the table is trusted to be complete.
     var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
 
-    /// Trusts the table to have all members, from now on.
+    /// Trusts the table to be complete, from now on.
     func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
 
-    /// True when errors of members are known not to be the fault of the table.
+    /// True when errors of members are known not to be caused by the table.
     var isBeyondDoubt: Bool { self.state.withLock { $0.isBeyondDoubt } }
 
     /// Trusts the places in the table, from now on.
     func trust() { self.state.withLock { $0.isBeyondDoubt = $0.table != nil } }
 
-    /// Drops a table that does not fit the archive, and removes the index file unless the policy names that file.
+    /// Drops a table that does not match the archive, and removes the index file unless the policy names it.
     func discard() {
         self.state.withLock { $0 = State(validator: $0.validator, searchCount: $0.searchCount) }
         self.file?.noteRefusal("it does not fit the archive")
         self.file?.discard()
     }
 
-    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
-    /// none.
+    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil without a
+    /// table.
     func searchedTable(
         _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
@@ -125,16 +126,16 @@ final class TableHolder: Sendable {
             try catalogue.forEach(context, self.ownRecording(context)) { _ in true }
         } catch {
             try context.check()
-            // Damage elsewhere does not prevent reading a member, and is not looked for again.
+            // Damage elsewhere does not prevent reading a member, so listing is not attempted again.
             let error = BlobError(wrapping: error)
             if error.mayBeCausedByTable, error.code != .encrypted { self.state.withLock { $0.isUnlistable = true } }
         }
         return try self.table(context)
     }
 
-    /// Counts a search without a table; returns true when there were enough to make building one cheaper.
+    /// Counts a search without a table; returns true when there were so many that building a table is cheaper.
     private func shouldBuild() -> Bool {
-        // A table saves little if the base is read only once, or in a 7z, whose members are decoded in order anyway.
+        // A table saves little if the base is read only once, or for a 7z, whose members are decoded in order anyway.
         guard self.format != .sevenzip, self.base.traits.contains(.repeatable) || self.isCopied,
             !self.base.isDecrypted
         else { return false }
@@ -145,7 +146,7 @@ final class TableHolder: Sendable {
         }
     }
 
-    /// Returns a recording of the members during a listing; nil when no table is wanted or useful.
+    /// Returns a recording of the members during a listing; nil when no table is requested or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try self.content(in: file, context),
             let place = NewIndexPlace(
@@ -167,9 +168,11 @@ final class TableHolder: Sendable {
         TableRecording { [self] bytes, extents throws(BlobError) in _ = try self.keep(bytes, extents, context) }
     }
 
-    /// Returns a recording of the members that a search or a reader passes over; nil when no table is wanted or useful.
+    /// Returns a recording of the members that a search or a reader passes over; nil when no table is requested or
+    /// useful.
     ///
-    /// - Parameter isSequential: True when the pass reads the whole archive, which costs far more than a table.
+    /// - Parameter isSequential: True when the pass reads the whole archive, which costs far more than building a
+    ///   table.
     func learning(isSequential: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard self.format != .sevenzip, try self.table(context) == nil,
             self.state.withLock({ $0.validator != nil })
@@ -178,14 +181,14 @@ final class TableHolder: Sendable {
         return isSequential ? self.ownRecording(context) : nil
     }
 
-    /// True when the archive is in another layer, such as a filter, whose bytes are costly to pass over.
+    /// True when the archive is in another layer, such as a filter, whose bytes are costly to skip.
     private var isCompressed: Bool { self.base is any BlobLayer }
 
-    /// Keeps a table in this process, and returns it; nil when it is not kept.
+    /// Keeps a table in this process, and returns it; returns nil if it is not kept.
     private func keep(
         _ bytes: [UInt8], _ extents: ZipExtents?, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
-        // Readers without the password must not get the names of decrypted members.
+        // Readers without the password must not receive the names of decrypted members.
         guard !self.base.isDecrypted else { return nil }
         let table = try MemberTable(bytes)
         let validator = try self.validator(context)
@@ -201,7 +204,7 @@ final class TableRecording {
 
     typealias Keep = (_ bytes: [UInt8], _ extents: ZipExtents?) throws(BlobError) -> Void
 
-    /// - Parameter keep: Keeps the bytes of the table, and the extents of the members of a zip, if they are needed.
+    /// - Parameter keep: A closure that keeps the bytes of the table and, if needed, the extents of a zip's members.
     init(keep: @escaping Keep) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
@@ -210,8 +213,7 @@ final class TableRecording {
 
     /// Completes and keeps the table. Must be called after the last member.
     ///
-    /// - Parameter extents: The extents of the members of a zip, if they are needed; such a table is not written to a
-    ///   file.
+    /// - Parameter extents: The extents of a zip's members, if needed; a table with extents is not written to a file.
     func finish(overlapping extents: ZipExtents? = nil) throws(BlobError) {
         guard let bytes = self.builder.finish() else { return }
         try self.keep(bytes, extents)

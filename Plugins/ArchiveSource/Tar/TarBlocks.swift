@@ -1,13 +1,13 @@
 import BlobCore
 import BlobPlatform
 
-/// A cursor over the headers of a tar and the bytes behind each, which are padded to whole blocks.
+/// A cursor over the headers of a tar and the bytes after each header, which are padded to whole blocks.
 final class TarBlocks {
     let scanner: ArchiveScanner
 
     /// The offset of the next header.
     var nextOffset: Int64 = 0
-    /// The range in the archive of the bytes behind the header that are not read yet.
+    /// The range in the archive of the unread bytes after the header.
     private(set) var data: Range<Int64> = 0..<0
 
     init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
@@ -19,7 +19,7 @@ final class TarBlocks {
             .truncated, "The tar archive ends too early.", byteOffset: min(self.scanner.readerOffset, self.nextOffset))
     }
 
-    /// Returns the header at ``nextOffset``, which lasts until the next call; nil at the end of the archive.
+    /// Returns the header at ``nextOffset``, valid until the next call; nil at the end of the archive.
     func nextHeader() throws(BlobError) -> TarHeader? {
         let block = try self.scanner.bytes(at: self.nextOffset, count: TarHeader.byteCount)
         guard block.count == TarHeader.byteCount else {
@@ -40,11 +40,11 @@ final class TarBlocks {
         return header
     }
 
-    /// The size of a record, which most writers fill up: 20 blocks (POSIX.1, pax, "-b blocksize").
+    /// The size of a record, to which most writers pad: 20 blocks (POSIX.1, pax, "-b blocksize").
     private static let recordByteCount: Int64 = 10_240
 
-    /// Checks that no other archive follows the end at ``nextOffset``. Other data may follow, as tapes and writers leave
-    /// them, and old headers in the last record, whose rest some writers do not clear.
+    /// Checks that no other archive follows the end at ``nextOffset``. Other data from tapes and writers may follow,
+    /// and so may old headers in the last record, because some writers do not clear its rest.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
@@ -60,7 +60,7 @@ final class TarBlocks {
         throw BlobError(trailingDataAfter: .tar, at: start)
     }
 
-    /// Returns the block at an offset from the next header; nil when the archive ends before it does.
+    /// Returns the block at an offset from the next header; nil when the archive ends before the end of the block.
     func block(at offset: Int64) throws(BlobError) -> TarHeader? {
         let block = try self.scanner.bytes(at: self.nextOffset + offset, count: TarHeader.byteCount)
         return block.count == TarHeader.byteCount ? TarHeader(block) : nil
@@ -80,12 +80,12 @@ final class TarBlocks {
         self.data = start..<sum
     }
 
-    /// Moves to the header behind ``data``, which stays.
+    /// Moves to the header after ``data``, which does not change.
     func advance() { self.nextOffset = Self.endOfBlocks(self.data.upperBound) }
 
-    /// Returns at least one byte of ``data``, and moves behind it.
+    /// Returns at least one byte of ``data``, and moves past the returned bytes.
     ///
-    /// - Throws: ``BlobError/Code/truncated`` when there is none; errors of the base.
+    /// - Throws: ``BlobError/Code/truncated`` when the base ends; errors of the base.
     func read(atMost count: Int64 = .max) throws(BlobError) -> UnsafeRawBufferPointer {
         let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
         guard !bytes.isEmpty else { throw self.isTruncated }
@@ -93,13 +93,13 @@ final class TarBlocks {
         return bytes
     }
 
-    /// The number of bytes from which a read of its own costs less than a copy out of the buffer: 64 KiB.
+    /// The minimum number of bytes for which a separate read costs less than a copy out of the buffer: 64 KiB.
     private static let directByteCount = 64 * 1024
 
-    /// Appends bytes of ``data`` straight from the base, and moves behind them.
+    /// Appends bytes of ``data`` straight from the base, and moves past them.
     ///
     /// - Returns: The number of bytes; 0 when ``read(atMost:)`` must be used: at the end of the base, for bytes in the
-    ///   buffer, and for so few that it costs less.
+    ///   buffer, and for so few bytes that it costs less.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
         guard self.data.count >= Self.directByteCount, output.freeCapacity >= Self.directByteCount else { return 0 }
         let count = try self.scanner.read(at: self.data.lowerBound, atMost: Int64(self.data.count), into: &output)
@@ -107,12 +107,12 @@ final class TarBlocks {
         return count
     }
 
-    /// Moves to the first whole block after `byteCount` bytes behind `start`, or to the end of ``data``.
+    /// Moves to the first block boundary at least `byteCount` bytes after `start`, or to the end of ``data``.
     func skipBlocks(_ byteCount: Int64, from start: Int64) {
         self.data = min(start + Self.endOfBlocks(byteCount), self.data.upperBound)..<self.data.upperBound
     }
 
-    /// Reads the bytes of an extension, and moves to the next header.
+    /// Returns the bytes of an extension, and moves to the next header.
     func body(of header: TarHeader) throws(BlobError) -> [UInt8] {
         let byteCount = header.size
         guard byteCount <= TarExtensions.maximumByteCount else {

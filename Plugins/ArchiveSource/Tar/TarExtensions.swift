@@ -2,12 +2,12 @@ import BlobCore
 
 /// The extension headers before a member's own header: the pax headers `x` and `X`, and GNU's long names, `L` and `K`.
 ///
-/// Among several of a kind, the last one counts; between the two kinds, the one that comes first.
+/// Among several extensions of one kind, the last one counts; between the two kinds, the first one.
 struct TarExtensions {
     /// The maximum length of one extension in bytes: 1 MiB.
     static let maximumByteCount: Int64 = 1 << 20
 
-    /// The offset of the first extension; nil when there is none.
+    /// The offset of the first extension; nil without extensions.
     var start: Int64?
     var pax: PaxRecords?
     var paxIsFirst = false
@@ -40,14 +40,14 @@ struct PaxRecords {
     private(set) var path: [UInt8]?
     private(set) var linkPath: [UInt8]?
     private(set) var sparseName: [UInt8]?
-    /// The number of bytes that the member takes in the archive.
+    /// The number of bytes stored for the member in the archive.
     private(set) var size: Int64?
-    /// The length of the member in bytes, holes included.
+    /// The length of the member in bytes, including holes.
     private(set) var realSize: Int64?
     private(set) var modificationTime: Double?
     /// The regions that are not holes, in formats 0.0 and 0.1 of GNU sparse files.
     private(set) var sparseRegions: [TarRegion]?
-    /// The reason why the bytes cannot be trusted; nil when there is none.
+    /// The reason why the bytes cannot be trusted; nil if they can.
     private(set) var warning: String?
     private var sparseVersion: (major: Int64, minor: Int64)?
     private var regionOffset: Int64?
@@ -55,7 +55,7 @@ struct PaxRecords {
 
     private static let globalKeys: Set = ["size", "mtime"]
 
-    /// True when there is a record with this key of ``TarGlobals``, if only an empty one.
+    /// Returns true when the header has a record with this key of ``TarGlobals``, even an empty one.
     func has(_ key: String) -> Bool { self.keys.contains(key) }
 
     /// True for format 1.0 of GNU sparse files, in which the list of the regions precedes the bytes.
@@ -96,7 +96,7 @@ struct PaxRecords {
         case "linkpath": self.linkPath = Self.text(value)
         case "size": self.size = self.number(value)
         case "mtime":
-            // Swift parses "nan" and "inf" as numbers, but they are no times.
+            // Swift parses "nan" and "inf" as numbers, but they are not valid times.
             let time = Double(String(decoding: value, as: UTF8.self))
             self.modificationTime = time.flatMap { $0.isFinite ? $0 : nil }
         case "SCHILY.realsize", "GNU.sparse.size", "GNU.sparse.realsize": self.realSize = self.number(value)
@@ -119,13 +119,13 @@ struct PaxRecords {
         }
     }
 
-    /// Returns the value up to its first zero; nil when that is empty.
+    /// Returns the value up to its first zero byte; nil when the result is empty.
     private static func text(_ value: ArraySlice<UInt8>) -> [UInt8]? {
         let text = Array(value.prefix { $0 != 0 })
         return text.isEmpty ? nil : text
     }
 
-    /// Reads a map of alternating offsets and lengths, separated by commas.
+    /// Parses a map of alternating offsets and lengths, separated by commas.
     private mutating func takeMap(_ value: ArraySlice<UInt8>) {
         let numbers = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { decimal($0) }
         guard numbers.count.isMultiple(of: 2) else {
@@ -150,7 +150,7 @@ struct PaxRecords {
     }
 }
 
-/// Parses a number of one or more decimal digits; nil for anything else, and for a number that does not fit.
+/// Parses a number of one or more decimal digits; nil for other text, and for a number that does not fit.
 func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
     guard !digits.isEmpty else { return nil }
     var number: Int64 = 0
@@ -164,11 +164,11 @@ func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
     return number
 }
 
-/// The length and the time of the global pax headers, `g`, which count for all later members without their own.
+/// The length and the time from global pax headers, `g`, which apply to all later members without their own.
 ///
-/// A later global header replaces the records that it has, and an empty value removes one (POSIX.1, pax, "pax Extended
-/// Header"). GNU tar forgets all earlier records instead. A name for all members is not used: GNU tar and Python use
-/// it, libarchive, 7-Zip and Go do not.
+/// A later global header replaces records with the same keys, and an empty value removes a record (POSIX.1, pax, "pax
+/// Extended Header"). GNU tar forgets all earlier records instead. A name for all members is ignored: GNU tar and
+/// Python use it; libarchive, 7-Zip and Go do not.
 struct TarGlobals {
     private(set) var size: Int64?
     private(set) var modificationTime: Double?

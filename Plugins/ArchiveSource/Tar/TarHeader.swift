@@ -19,9 +19,9 @@ struct TarHeader {
     var modificationTime: Int64 { self.number(136, 12) }
     var name: UnsafeRawBufferPointer { self.text(0, 100) }
     var linkName: UnsafeRawBufferPointer { self.text(157, 100) }
-    /// The prefix of the name, which a slash separates from it; ustar only.
+    /// The prefix of the name, joined to the name with a slash; ustar only.
     var prefix: UnsafeRawBufferPointer { self.text(345, 155) }
-    /// The length in bytes with all holes, GNU only; nil when the field is empty.
+    /// The length in bytes including holes, GNU only; nil when the field is empty.
     var realSize: Int64? { self.block[483] == 0 ? nil : self.number(483, 12) }
 
     var dialect: Dialect {
@@ -46,7 +46,7 @@ struct TarHeader {
             sums &+= SIMD32<UInt16>(truncatingIfNeeded: bytes)
         }
         var sum = Int(SIMD32<UInt32>(truncatingIfNeeded: sums).wrappedSum())
-        // The field itself counts as spaces.
+        // The checksum field itself counts as spaces.
         for byte in header[field] { sum += 0x20 - Int(byte) }
         if Int64(sum) == expected { return true }
         // Old writers summed signed bytes.
@@ -58,14 +58,14 @@ struct TarHeader {
         byte == 0x20 || byte == 0 || (UInt8(ascii: "0")...UInt8(ascii: "7")).contains(byte)
     }
 
-    /// Returns the bytes of a field up to the first zero.
+    /// Returns the bytes of a field up to the first zero byte.
     func text(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
         var end = start
         while end < start + count, self.block[end] != 0 { end += 1 }
         return UnsafeRawBufferPointer(rebasing: self.block[start..<end])
     }
 
-    /// Decodes a number: octal, or base 256 when the highest bit is set, as GNU writes larger and negative numbers.
+    /// Decodes a number: octal, or base 256 if the highest bit is set, which GNU uses for larger and negative numbers.
     ///
     /// A number that does not fit becomes the largest or smallest `Int64`.
     func number(_ start: Int, _ count: Int) -> Int64 {

@@ -1,14 +1,14 @@
 import BlobCore
 
-/// A cursor over the stored bytes of a member and the places in the file that they belong to.
+/// A cursor over the stored bytes of a member and their offsets in the file.
 struct TarMemberData {
     /// The regions of a sparse file; nil for a file without holes.
     var regions: [TarRegion]?
-    /// True while the list of the regions stands before the bytes.
+    /// True while the list of the regions is ahead of the bytes.
     var hasMapInData = false
     private var regionIndex = 0
     private var regionPosition: Int64 = 0
-    /// The offset in the file after the last bytes.
+    /// The offset in the file after the last bytes returned.
     private(set) var byteOffset: Int64 = 0
 
     var isSparse: Bool { self.regions != nil || self.hasMapInData }
@@ -41,7 +41,7 @@ struct TarMemberData {
         return count
     }
 
-    /// Returns the region that the next bytes belong to; nil after the last one.
+    /// Returns the region of the next bytes; nil after the last region.
     private mutating func currentRegion(in blocks: TarBlocks) -> TarRegion? {
         guard let regions else { return blocks.data.isEmpty ? nil : TarRegion(byteOffset: 0, byteCount: .max) }
         while self.regionIndex < regions.count {
@@ -59,7 +59,7 @@ struct TarMemberData {
             byteOffset: blocks.data.lowerBound)
     }
 
-    /// Reads the blocks after a GNU header that continue its list of regions; returns their length in bytes.
+    /// Parses the blocks after a GNU header that continue its list of regions; returns their length in bytes.
     mutating func takeSparseBlocks(in blocks: TarBlocks) throws(BlobError) -> Int64 {
         var byteCount: Int64 = 0
         while true {
@@ -78,7 +78,7 @@ struct TarMemberData {
         }
     }
 
-    /// Reads the list of format 1.0, which takes whole blocks before the bytes.
+    /// Parses the list of format 1.0, which occupies whole blocks before the bytes.
     private mutating func readMap(in blocks: TarBlocks) throws(BlobError) {
         self.hasMapInData = false
         var map = TarSparseMap()
@@ -106,7 +106,7 @@ struct TarRegion: Equatable {
     let byteOffset: Int64
     let byteCount: Int64
 
-    /// Returns the regions in a GNU header or a block that continues it: offset and length in 12 bytes each.
+    /// Returns the regions in a GNU header or a block that continues it: an offset and a length of 12 bytes each.
     static func regions(in header: TarHeader, at start: Int, count: Int) -> [TarRegion] {
         var regions: [TarRegion] = []
         for index in 0..<count where header.block[start + 24 * index] != 0 {
@@ -118,8 +118,8 @@ struct TarRegion: Equatable {
     }
 }
 
-/// A parser for the list of format 1.0: decimal numbers, each with a line feed. The first is the number of pairs of
-/// offset and length that follow; the list is padded to whole blocks.
+/// A parser for the list of format 1.0: decimal numbers, each followed by a line feed. The first is the number of pairs
+/// of offset and length that follow; the list is padded to whole blocks.
 struct TarSparseMap {
     /// The maximum length of a line, which is a number that fits in 64 bits.
     private static let maximumLineByteCount = 20
@@ -129,7 +129,7 @@ struct TarSparseMap {
     private var byteOffset: Int64?
     private(set) var regions: [TarRegion] = []
 
-    /// Takes the next byte; returns true when the list is complete.
+    /// Parses the next byte; returns true when the list is complete.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         guard byte == 0x0A else {
             self.line.append(byte)

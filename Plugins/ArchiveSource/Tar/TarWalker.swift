@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// A walker over the headers of a tar: v7, ustar, pax and GNU, with long names and sparse files.
 ///
-/// Where writers disagree, follows the interpretation of libarchive. Reading a header allocates nothing unless it has
+/// If writers disagree, follows the interpretation of libarchive. Reading a header allocates nothing unless it has
 /// extensions or its ``entry`` is needed.
 final class TarWalker: MemberWalker {
     /// The maximum number of bytes of headers before a single member: 64 MiB.
@@ -15,19 +15,19 @@ final class TarWalker: MemberWalker {
     private(set) var index = -1
     private var isAtEnd = false
     private var globals = TarGlobals()
-    /// True after a pax extension, since which even hard links may have bytes.
+    /// True after a pax extension, after which even hard links may have bytes.
     private var isPax = false
 
     // The current member.
     private var start: Int64 = 0
-    /// The name, in memory that serves all members unless an ``entry`` shares it.
+    /// The name, in memory that is reused for all members unless an ``entry`` shares it.
     private var name: [UInt8] = []
     private var linkName: [UInt8] = []
     private var kind = BlobMember.Kind.file
     private var specialKind: BlobMember.SpecialKind?
     private var mode: Int64 = 0
     private var modificationTime = 0.0
-    /// The length in bytes with all holes.
+    /// The length in bytes, including holes.
     private var byteCount: Int64 = 0
     private var warning: String?
     private var data = TarMemberData()
@@ -39,14 +39,14 @@ final class TarWalker: MemberWalker {
 
     var baseInfo: BlobInfo { self.blocks.scanner.info }
     var isSequential: Bool { !self.blocks.scanner.hasRandomAccess }
-    /// Nil after global records, which would be unknown at the place.
+    /// Nil after global records, which would be unknown when reading starts at the place.
     var place: Int64? { self.globals.isEmpty ? self.start : nil }
 
     func go(to place: Int64, index: Int) {
         self.blocks.nextOffset = place
         self.index = index - 1
         self.isAtEnd = false
-        // The headers before this place are unknown; what pax allows does no harm to other dialects.
+        // The headers before this place are unknown; the rules of pax are harmless for other dialects.
         self.isPax = true
     }
 
@@ -185,7 +185,7 @@ final class TarWalker: MemberWalker {
         self.blocks.advance()
     }
 
-    /// Takes the name of a member: the one in its own header, unless an extension has another.
+    /// Sets the name of a member from its own header, unless an extension has another name.
     private func takeName(_ header: TarHeader, _ dialect: TarHeader.Dialect, _ longName: [UInt8]?) {
         if let longName { return self.name = longName }
         self.name.removeAll(keepingCapacity: true)
@@ -203,9 +203,9 @@ final class TarWalker: MemberWalker {
         case UInt8(ascii: "3"): (.special, .characterDevice)
         case UInt8(ascii: "4"): (.special, .blockDevice)
         case UInt8(ascii: "6"): (.special, .fifo)
-        // A part of a file that began on another volume; a GNU list of names.
+        // A part of a file that began on another volume, and a GNU list of names.
         case UInt8(ascii: "M"), UInt8(ascii: "N"): (.special, nil)
-        // The second is a GNU directory with a list of its entries.
+        // "D" is a GNU directory with a list of its entries.
         case UInt8(ascii: "5"), UInt8(ascii: "D"): (.directory, nil)
         default: (.file, nil)
         }
@@ -216,7 +216,7 @@ final class TarWalker: MemberWalker {
         switch type {
         case UInt8(ascii: "2")...UInt8(ascii: "6"): return false
         case UInt8(ascii: "1"):
-            // In pax a link may have bytes, old writers declared bytes that are not there, and ustar leaves it open.
+            // In pax, a link may have bytes; old writers declared bytes without storing them; ustar allows either.
             guard size != 0, dialect == .ustar, !self.isPax else { return size != 0 && dialect == .ustar }
             return try self.blocks.block(at: Int64(TarHeader.byteCount))?.isChecksumRight != true
         default: return true

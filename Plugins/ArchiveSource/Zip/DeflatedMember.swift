@@ -3,18 +3,19 @@ import BlobDeflate
 internal import BlobIndex
 internal import GzipSource
 
-/// A large deflated member of a zip, decoded with restart points of its own, which the first read of the whole member
-/// leaves in the index file of the archive.
+/// A large deflated member of a zip, decoded with restart points of its own. The first read of the whole member stores
+/// them in the index file of the archive.
 struct DeflatedMember: Sendable {
-    /// The compressed length in bytes from which an index is worth its space: 4 MiB, tens of milliseconds of decoding.
+    /// The minimum compressed length in bytes for which an index is worth its space: 4 MiB, tens of milliseconds of
+    /// decoding.
     private static let minimumByteCount: Int64 = 4 << 20
 
     private let entry: ZipEntry
     private let data: Range<Int64>
-    /// The decoded bytes, which only ``makeBody(at:_:_:)`` checks.
+    /// The decoded bytes; only ``makeBody(at:_:_:)`` checks them.
     let source: GzipSource
 
-    /// Returns nil for a member that needs no index, or can have none.
+    /// Returns nil for a member that does not need an index or cannot have one.
     init?(_ found: ZipSearch.Found, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
         guard ZipStream.Method(rawValue: found.entry.method) == .deflated, found.entry.encryption == nil,
             index != .none, found.entry.compressedByteCount >= Self.minimumByteCount, found.scanner.hasRandomAccess
@@ -28,7 +29,7 @@ struct DeflatedMember: Sendable {
     /// Returns the bytes of the member from an offset on.
     func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody {
         var own = context
-        // The member has a checksum, whatever its deflate data have not.
+        // The member has a checksum, even though its deflate data have none.
         if let sink = context.eventSink {
             own.eventSink = { event in if event.layer == nil { sink(event) } }
         }
@@ -39,7 +40,7 @@ struct DeflatedMember: Sendable {
     }
 }
 
-/// The compressed bytes of a member, under the locator of the member.
+/// The compressed bytes of a member, with the locator of the member.
 private struct DeflateData: BlobLayer {
     let underlying: any BlobInputStreamDataSource
     let range: Range<Int64>
@@ -62,7 +63,7 @@ private struct DeflateData: BlobLayer {
     func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.slice.makeBody(opening) }
 }
 
-/// Compares the length of a deflated member with the directory, and also the checksum when all bytes pass.
+/// Compares the length of a deflated member with the directory and, when all bytes pass, also the checksum.
 private struct InflatedMember: BlobInspector {
     let info: BlobInfo
     /// The range of the compressed bytes in the archive.
@@ -79,7 +80,7 @@ private struct InflatedMember: BlobInspector {
         return 0..<bytes.byteCount
     }
 
-    /// Returns the error with its offset in the archive, under the codes of a member.
+    /// Returns the error with its offset in the archive, with the code for a member.
     func reported(_ error: BlobError) -> BlobError {
         var error = error
         error.byteOffset = error.byteOffset.map { $0 + self.data.lowerBound }

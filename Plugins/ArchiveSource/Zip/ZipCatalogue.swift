@@ -5,12 +5,12 @@ struct ZipCatalogue: ArchiveCatalogue {
     /// The maximum length of a link target in bytes: PATH_MAX of Linux.
     private static let maximumTargetByteCount: Int64 = 4096
 
-    /// The maximum length of a compressed link target in bytes: deflate blocks can go on without end and produce no
-    /// byte, and many links can share them.
+    /// The maximum length of a compressed link target in bytes: deflate blocks can continue without end and produce no
+    /// bytes, and many links can share them.
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
     let archive: Archive
-    /// The state that members share when several are read in a pass; nil to read each on its own.
+    /// The state that members share when several are read in a pass; nil to read each member on its own.
     var pass: ZipPass?
 
     func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {
@@ -19,7 +19,7 @@ struct ZipCatalogue: ArchiveCatalogue {
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
-    /// - Parameter recording: Receives all members and the offsets of their entries; in the end also their extents if
+    /// - Parameter recording: Receives all members and the offsets of their entries and, at the end, their extents if
     ///   some overlap.
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
@@ -33,13 +33,13 @@ struct ZipCatalogue: ArchiveCatalogue {
         while let record = try records.next() {
             var member = record.member(index: index, &clock)
             if member.kind == .symbolicLink {
-                // A separate scanner, because the directory still uses the buffer of the other.
+                // A separate scanner, because the directory is still using the other scanner's buffer.
                 let scanner = try links ?? ArchiveScanner(self.archive.base, context)
                 links = scanner
                 member.linkTarget = self.target(
                     of: ZipEntry(record, index: index), scanner, before: directory.range.lowerBound, context)
             }
-            // There is no table of more members, and their extents would only take memory.
+            // A table cannot have more members, and their extents would only take memory.
             if let recording, index <= MemberTable.maximumCount {
                 recording.append(member, at: records.recordOffset)
                 extents.append(record, at: records.recordOffset)
@@ -117,7 +117,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             })
     }
 
-    /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.
+    /// Returns the target of a symbolic link, which is its content; nil when it cannot be read.
     private func target(
         of entry: ZipEntry, _ scanner: ArchiveScanner, before next: Int64, _ context: BlobContext
     ) -> [UInt8]? {
@@ -138,9 +138,10 @@ struct ZipCatalogue: ArchiveCatalogue {
 
 /// The open directory and the reader of bytes that members of a zip share when they are read one after the other.
 ///
-/// Without it, each member opens the archive four times, and reads its trailer. Holds two open bases and their buffers.
+/// Without this state, each member opens the archive four times and reads its trailer. Holds two open bases and their
+/// buffers.
 final class ZipPass: Sendable {
-    /// The use by one member. Has one owner, and ends when that releases it.
+    /// The use of the pass by one member. Has one owner, and ends when the owner releases it.
     final class Lease {
         let directory: ZipDirectory
         let members: ArchiveScanner
@@ -158,7 +159,7 @@ final class ZipPass: Sendable {
         var members: ArchiveScanner
         let context: BlobContext
 
-        /// Returns true when no reader of a member uses it, and a new one can.
+        /// Returns true when no reader of a member uses the state, and a new reader can.
         mutating func isUsable(for context: BlobContext) -> Bool {
             self.context.hasSameLimits(as: context) && !self.context.cancellation.isCancelled
                 && !self.directory.scanner.hasFailed && !self.members.hasFailed
@@ -169,7 +170,8 @@ final class ZipPass: Sendable {
     private let parked = Locked<HandedOver<Parked>?>(nil)
     private let extents = Locked<(info: BlobInfo, result: Result<ZipExtents, BlobError>)?>(nil)
 
-    /// Returns the places of all members, which are gathered once for each content, also of one that has a fault.
+    /// Returns the places of all members, which are gathered once per version of the content; an inconsistency is
+    /// remembered, too.
     func extents(_ directory: ZipDirectory, _ context: BlobContext) throws(BlobError) -> ZipExtents {
         let info = directory.scanner.info
         let known = self.extents.withLock { known in
@@ -182,16 +184,16 @@ final class ZipPass: Sendable {
         return try result.get()
     }
 
-    /// Calls `body` with the directory and the reader of the members: those of the member before, if its reader is gone
-    /// and none of them has failed.
+    /// Calls `body` with the directory and the reader of the members. Both are reused from the previous member, if its
+    /// reader is gone and neither has failed.
     func withLease<Result>(
         over base: any BlobInputStreamDataSource, _ context: BlobContext,
         _ body: (Lease) throws(BlobError) -> Result
     ) throws(BlobError) -> Result {
-        // Safe: taken out under the lock, and put back when no more than the reader of this member uses it.
+        // Safe: taken out under the lock, and put back when only the reader of this member uses it.
         var kept = self.parked.exchange(nil)?.value
         if kept?.isUsable(for: context) != true { kept = nil }
-        // Cancelled by the lease alone: the context of a member that is over may be cancelled, too.
+        // Cancelled only by the lease, because the context of a finished member may be cancelled, too.
         var own = context
         own.cancellation = kept?.context.cancellation ?? BlobCancellation()
         let cancelling = context.cancellation.onCancel { [cancellation = own.cancellation] in cancellation.cancel() }
@@ -200,21 +202,21 @@ final class ZipPass: Sendable {
                 Parked(
                     directory: try ZipDirectory(base, own), members: try ArchiveScanner(base, own), context: own)
             }
-        // Also after a member that cannot be read.
+        // Put back even after a member that cannot be read.
         defer { _ = self.parked.exchange(HandedOver(used)) }
         return try body(Lease(used.directory, used.members, cancelling))
     }
 }
 
-/// The places of all members of a zip, gathered in one pass over its directory: where the entry of each one is, and which
-/// bounds the others set to its bytes. Takes at most 32 bytes for each member.
+/// The places of all members of a zip, gathered in one pass over its directory: the offset of each entry, and the
+/// bounds that the other members set for its bytes. Takes at most 32 bytes per member.
 struct ZipExtents: Sendable {
-    /// The members whose local headers are at one offset.
+    /// The members whose local headers are at the same offset.
     private struct Group {
         let start: Int64
-        /// The highest offset at which one of them, or of those before them, can end.
+        /// The highest of the lowest possible ends of these and all earlier members.
         var end: Int64
-        /// True when they are different members, which overlap.
+        /// True when the members differ, and therefore overlap.
         var isShared = false
     }
 
@@ -245,7 +247,7 @@ struct ZipExtents: Sendable {
             let end = max(extent.end, groups.last?.end ?? 0)
             if let last = groups.last, last.start == extent.start {
                 groups[groups.count - 1].end = end
-                // An entry that is repeated stands for one member.
+                // A repeated entry represents one member.
                 if extent.hash != hash { groups[groups.count - 1].isShared = true }
             } else {
                 groups.append(Group(start: extent.start, end: end))
@@ -255,7 +257,7 @@ struct ZipExtents: Sendable {
         (self.groups, self.recordOffsets, self.directoryOffset) = (groups, builder.recordOffsets, directoryOffset)
     }
 
-    /// True when no members can overlap each other or the directory.
+    /// True when members cannot overlap each other or the directory.
     var areDisjoint: Bool {
         zip(self.groups, self.groups.dropFirst()).allSatisfy { $0.end <= $1.start }
             && !self.groups.contains(where: \.isShared) && self.groups.last?.end ?? 0 <= self.directoryOffset

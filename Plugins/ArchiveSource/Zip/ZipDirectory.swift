@@ -2,8 +2,8 @@ import BlobCore
 
 /// The central directory of a zip, with an iteration over its entries.
 ///
-/// Never held in memory as a whole: its entries are read through a buffer, as often as needed. Section numbers refer to
-/// APPNOTE.TXT.
+/// The directory is never held in memory as a whole; its entries are read through a buffer, as often as needed. Section
+/// numbers refer to APPNOTE.TXT.
 struct ZipDirectory {
     /// The maximum length of the trailer (4.3.16): 22 bytes and a comment of at most 65,535.
     private static let maximumTrailerByteCount = 22 + 65_535
@@ -11,12 +11,12 @@ struct ZipDirectory {
     let scanner: ArchiveScanner
     /// The range of the entries in the base.
     let range: Range<Int64>
-    /// The number of bytes to add to the offsets in entries, from the first entry on, and from each one at which offsets
-    /// modulo 2^32 begin again: other data may precede the archive.
+    /// The number of bytes to add to the offsets in entries, because other data may precede the archive: from the first
+    /// entry on, and from each entry at which offsets modulo 2^32 restart.
     private var shifts: [Shift]
-    /// True when offsets are modulo 2^32, as lengths then may be.
+    /// True when offsets are modulo 2^32; lengths may then be, too.
     private(set) var isWrapped = false
-    /// The declared number of members; modulo 2^16 without zip64.
+    /// The declared number of members, modulo 2^16 without zip64.
     private let declaredCount: (number: UInt64, modulus: UInt64)
 
     init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
@@ -73,8 +73,8 @@ struct ZipDirectory {
         if modulus > 0, start >= WrappedLength.modulus { try self.unwrapOffsets() }
     }
 
-    /// Takes the offsets modulo 2^32 if that is where the members are. Writers without zip64 list members in the order of
-    /// their bytes, so that the members at which the offsets begin again are searched for by halves.
+    /// Treats the offsets as modulo 2^32 if the members are at such offsets. Writers without zip64 list members in the
+    /// order of their bytes, so a binary search finds the members at which the offsets restart.
     private mutating func unwrapOffsets() throws(BlobError) {
         let shift = self.shifts[0].byteCount % WrappedLength.modulus
         var records = Records(
@@ -83,7 +83,8 @@ struct ZipDirectory {
         var places: [(record: Int64, local: Int64)] = []
         while let record = try records.next() { places.append((records.recordOffset, record.localOffset)) }
 
-        /// Returns how often the offset of a member has passed 4 GiB; nil when its header is at none of the places.
+        /// Returns the number of times that the offset of a member has passed 4 GiB; nil when its header is at none of
+        /// the possible places.
         func wraps(_ index: Int, among numbers: ClosedRange<Int64>) throws(BlobError) -> Int64? {
             let (record, local) = places[index]
             let fixed = try self.scanner.bytes(at: record, count: ZipRecord.fixedByteCount)
@@ -118,7 +119,8 @@ struct ZipDirectory {
         (self.shifts, self.isWrapped) = (shifts, true)
     }
 
-    /// Returns true when a source ends with a directory whose first member exists, whatever the source begins with.
+    /// Returns true when a source ends with a directory whose first member exists, regardless of the source's
+    /// beginning.
     static func isThere(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         do throws(BlobError) {
             let scanner = try ArchiveScanner(base, context)
@@ -155,8 +157,8 @@ struct ZipDirectory {
         return ZipExtents(builder, before: self.range.lowerBound)
     }
 
-    /// Checks that what precedes the archive is no zip, whose members are not in this directory. Other data may precede
-    /// and follow a zip, as all readers accept. Called after all entries were read.
+    /// Checks that the archive does not follow another zip, whose members would not be in this directory. Other data
+    /// may precede and follow a zip, as all readers accept. Called after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkBeginning() throws(BlobError) {
@@ -170,7 +172,7 @@ struct ZipDirectory {
         throw BlobError(trailingDataAfter: .zip, at: shift)
     }
 
-    /// Returns an iteration over the entries, from the first one or from the one at a known offset.
+    /// Returns an iteration over the entries, from the first entry or from the entry at a known offset.
     func records(from byteOffset: Int64? = nil) -> Records {
         let start = byteOffset.map { max(self.range.lowerBound, min($0, self.range.upperBound)) }
         return Records(
@@ -178,17 +180,17 @@ struct ZipDirectory {
     }
 
     fileprivate struct Shift {
-        /// The offset of the first entry that it is for.
+        /// The offset of the first entry to which the shift applies.
         let recordOffset: Int64
         let byteCount: Int64
     }
 
-    /// An iteration over the entries (4.3.12). An entry that occurs twice in a row stands for one member.
+    /// An iteration over the entries (4.3.12). An entry that occurs twice in a row represents one member.
     struct Records {
         private let scanner: ArchiveScanner
         private let range: Range<Int64>
         private let shifts: [Shift]
-        /// The index of the shift of the next entry, and the offset at which it ends.
+        /// The index of the next entry's shift, and the offset at which the shift ends.
         private var shiftIndex = 0
         private var shiftEnd: Int64 = 0
         /// The part of the directory in the buffer of the scanner, which has no other user meanwhile.
@@ -196,7 +198,7 @@ struct ZipDirectory {
         private var windowOffset: Int64
         private var position = 0
         private var previous: (byteOffset: Int64, localOffset: Int64) = (0, -1)
-        /// The number of entries so far, repeated ones included.
+        /// The number of entries so far, including repeated entries.
         private(set) var count = 0
 
         /// The offset of the last entry.
@@ -271,7 +273,8 @@ struct ZipDirectory {
         }
     }
 
-    /// Returns the offset of the last trailer whose comment reaches to the end of the archive, or else of the last one.
+    /// Returns the offset of the last trailer whose comment reaches the end of the archive, or else of the last
+    /// trailer.
     private static func lastTrailer(_ tail: UnsafeRawBufferPointer) -> Int? {
         guard tail.count >= 22 else { return nil }
         var last: Int?
@@ -283,7 +286,7 @@ struct ZipDirectory {
         return last
     }
 
-    /// Returns the offset of the trailer with 64-bit numbers; nil when there is none.
+    /// Returns the offset of the trailer with 64-bit numbers; nil if not found.
     ///
     /// - Parameter size: The size of the directory in bytes, from the other trailer.
     private static func zip64Trailer(
@@ -294,7 +297,7 @@ struct ZipDirectory {
         let locator = try scanner.bytes(at: locatorOffset, count: 20)
         guard locator.number32(at: 0) == 0x0706_4B50 else { return nil }
         let named = Int64(clamping: locator.number64(at: 8))
-        // The end of the last name can look like a locator; then the directory lies directly before the other trailer.
+        // The end of the last name can look like a locator; then the directory is directly before the other trailer.
         if let size = Int64(exactly: size), size <= offset,
             try scanner.bytes(at: offset - size, count: 4).number32(at: 0) == 0x0201_4B50
         {

@@ -13,7 +13,7 @@ struct ZipEntry: Equatable {
     private(set) var byteCount: Int64
     /// True when the entry has a field for lengths in 64 bits.
     let hasZip64Field: Bool
-    /// The encryption of the compressed bytes; nil when there is none.
+    /// The encryption of the compressed bytes; nil when they are not encrypted.
     private(set) var encryption: ZipEncryption?
     /// The offset of the local header in the base.
     let localOffset: Int64
@@ -39,14 +39,14 @@ struct ZipEntry: Equatable {
     /// False when the directory has no CRC-32 of the bytes.
     var hasChecksum: Bool { self.encryption?.hasChecksum != false }
 
-    /// The checksums of the bytes, as decrypted; AES has an authentication code, which is read before the end.
+    /// The checksums of the decrypted bytes; AES has an authentication code, which is verified before the end.
     var check: String? {
         guard self.encryption != nil else { return "CRC-32" }
         let names = [self.hasChecksum ? "CRC-32" : nil, self.encryption?.authentication]
         return names.compactMap(\.self).isEmpty ? nil : names.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// The member after decryption: a plain one of the compressed bytes.
+    /// The member after decryption: a plain member with the compressed bytes.
     var decrypted: ZipEntry {
         guard let encryption else { return self }
         var entry = self
@@ -56,7 +56,7 @@ struct ZipEntry: Equatable {
         return entry
     }
 
-    /// The member before decryption: an encrypted and stored one, whose bytes are the compressed bytes.
+    /// The member before decryption: an encrypted, stored member whose content is the compressed bytes.
     var sealed: ZipEntry {
         var entry = self
         entry.flags = 1
@@ -68,17 +68,17 @@ struct ZipEntry: Equatable {
         return entry
     }
 
-    /// Returns true when a record has the same facts; an entry that occurs twice stands for one member.
+    /// Returns true when a record has the same facts; an entry that occurs twice represents one member.
     func isSame(as record: ZipRecord) -> Bool {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
 
-    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7). Adds to the
-    /// lengths what a writer without zip64 left out.
+    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7). Corrects
+    /// lengths that a writer without zip64 truncated.
     ///
     /// - Parameters:
-    ///   - surroundings: The bounds of its header and bytes: the end of earlier members and the next header.
-    /// - Returns: The range of its compressed bytes in the base.
+    ///   - surroundings: The bounds of the member's header and bytes: the end of earlier members, and the next header.
+    /// - Returns: The range of the member's compressed bytes in the base.
     /// - Throws: ``BlobError/Code/inconsistent``.
     mutating func locate(
         _ scanner: ArchiveScanner, within surroundings: ZipMemberBounds
@@ -108,7 +108,7 @@ struct ZipEntry: Equatable {
         var numbers = Zip64Numbers(
             byteCount: UInt64(header.number32(at: 22)), compressedByteCount: UInt64(header.number32(at: 18)))
         if numbers.areMissing { numbers.fill(from: extra) }
-        // 4.4.4, bit 3: the numbers follow the bytes, and each one is zero here unless the writer knew it.
+        // 4.4.4, bit 3: the numbers follow the bytes, and each number is zero here unless the writer knew it.
         let isDeferred = flags & 8 != 0
         let hasChecksum = checksum == self.checksum
         guard hasChecksum || isDeferred && checksum == 0 else { throw self.differs("checksum") }
@@ -122,8 +122,8 @@ struct ZipEntry: Equatable {
         return start..<end
     }
 
-    /// Takes the lengths modulo 2^32 if the bytes then end at the next member, or as far before it as the largest data
-    /// descriptor is long.
+    /// Treats the lengths as modulo 2^32 if the bytes then end at the next member, or before it by at most the length
+    /// of the largest data descriptor.
     private mutating func unwrapLengths(before gap: Int64) {
         let (wraps, rest) = gap.quotientAndRemainder(dividingBy: WrappedLength.modulus)
         guard !self.hasZip64Field, wraps > 0, rest <= 24 else { return }
@@ -168,14 +168,14 @@ struct ZipEntry: Equatable {
             byteOffset: self.localOffset)
     }
 
-    /// Returns a zip with this member alone: a local header made of the facts in the directory, which the member's own
-    /// agreed with, the bytes, and an empty directory.
+    /// Returns a zip with only this member: a local header made from the directory, which the member's own header
+    /// matched, the bytes, and an empty directory.
     func alone(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
         let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
         return ConcatenatedSource([MemorySource(self.localHeader), data, MemorySource(end)])
     }
 
-    /// A local header (4.3.7) made of the facts in the directory.
+    /// A local header (4.3.7) made from the facts in the directory.
     private var localHeader: [UInt8] {
         let extra: [UInt8] =
             self.isZip64
@@ -186,8 +186,8 @@ struct ZipEntry: Equatable {
         let lengths =
             self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
         let version: UInt16 = self.isZip64 ? 45 : 20
-        // Only flag bits 0, encryption, and 1 are kept, which defines how LZMA ends: the lengths are in this header.
-        // The name is not used.
+        // Keeps only flag bits 0, encryption, and 1, which defines how LZMA ends, because the lengths are in this
+        // header. The name is not used.
         return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 3) + Self.bytes(self.method)
             + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
             + Self.bytes(UInt16(1)) + Self.bytes(UInt16(fields.count)) + [UInt8(ascii: "m")] + fields
@@ -202,7 +202,7 @@ struct ZipEntry: Equatable {
 
 /// The bounds that other parts of a zip set for a member.
 struct ZipMemberBounds: Equatable {
-    /// The lowest offset at which all earlier members can have ended.
+    /// The lowest offset at which all earlier members may have ended.
     var precedingEnd: Int64
     /// The offset of the next local header, or of the directory.
     var next: Int64
@@ -215,11 +215,11 @@ enum ZipEncryption: Equatable {
     /// - Parameter check: The expected last byte of the encrypted header, which shows most wrong passwords.
     case traditional(check: UInt8)
 
-    /// WinZip's AES (https://www.winzip.com/en/support/aes-encryption/): with 128, 192 or 256 bits, over the CRC-32 of
+    /// WinZip's AES (https://www.winzip.com/en/support/aes-encryption/): with 128, 192 or 256 bits, with a CRC-32 of
     /// the bytes (AE-1) or without one (AE-2).
     case aes(bitCount: Int, version: UInt16, method: UInt16)
 
-    /// Strong encryption (7), a masked directory, or AES with unknown parameters: none can be decoded.
+    /// Strong encryption (7), a masked directory, or AES with unknown parameters; none of these can be decoded.
     case unsupported
 
     /// The general purpose bits 0, any encryption, and 13, which masks values in headers too (4.4.4).
@@ -231,7 +231,7 @@ enum ZipEncryption: Equatable {
     static let aesMethod: UInt16 = 99
     private static let aesField: UInt16 = 0x9901
 
-    /// The numbers of bytes before and behind the encrypted ones: random bytes or a salt and a password check, and an
+    /// The numbers of bytes before and after the encrypted bytes: random bytes, or a salt and a password check; and an
     /// authentication code.
     var overhead: (before: Int64, behind: Int64) {
         switch self {
@@ -241,10 +241,10 @@ enum ZipEncryption: Equatable {
         }
     }
 
-    /// False when the directory has no CRC-32 of the bytes, which an authentication code protects.
+    /// False when the directory has no CRC-32 of the bytes, because an authentication code protects them.
     var hasChecksum: Bool { if case .aes(_, version: 2, _) = self { false } else { true } }
 
-    /// The authentication code of the encrypted bytes; nil when there is none.
+    /// The authentication code of the encrypted bytes; nil except for AES.
     var authentication: String? { if case .aes = self { "HMAC-SHA1" } else { nil } }
 
     /// The name for listings of facts.
@@ -256,13 +256,14 @@ enum ZipEncryption: Equatable {
         }
     }
 
-    /// Returns true when a local header has the same parameters, which of the methods here only AES has.
+    /// Returns true when a local header has the same parameters; only AES has any.
     func isDeclared(in fields: ZipExtraFields) -> Bool {
         guard case .aes = self else { return true }
         return ZipEncryption(aes: fields) == self
     }
 
-    /// An extra field that declares the bytes of an AES member as stored, and protected by their code alone.
+    /// An extra field that declares the bytes of an AES member as stored and protected only by their authentication
+    /// code.
     var storedField: [UInt8] {
         guard case .aes(let bitCount, _, _) = self else { return [] }
         return [0x01, 0x99, 7, 0, 2, 0] + Array("AE".utf8) + [UInt8(bitCount / 64 - 1), 0, 0]

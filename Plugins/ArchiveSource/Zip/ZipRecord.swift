@@ -18,7 +18,7 @@ struct ZipRecord {
     /// The offset of the local header in the base.
     let localOffset: Int64
 
-    /// Returns the length in bytes of the entry that begins with `fixed`; nil when `fixed` begins no entry.
+    /// Returns the length in bytes of the entry that begins with `fixed`; nil when `fixed` does not begin an entry.
     @inline(__always)
     static func byteCount(_ fixed: UnsafeRawBufferPointer) -> Int? {
         guard fixed.count >= Self.fixedByteCount, fixed.number32(at: 0) == 0x0201_4B50 else { return nil }
@@ -50,8 +50,8 @@ struct ZipRecord {
         self.localOffset = place
     }
 
-    /// The range from the local header to the end of the data, and of a data descriptor, if the header
-    /// has hardly more extra fields than this entry.
+    /// The range from the local header to the end of the data and of a data descriptor, assuming that the header has
+    /// hardly more extra fields than this entry.
     var likelyRange: Range<Int64> {
         let headerByteCount = Int64(30 + self.nameCount + self.extraCount + 96)
         let (end, overflows) = self.localOffset.addingReportingOverflow(headerByteCount + self.compressedByteCount)
@@ -63,8 +63,8 @@ struct ZipRecord {
         UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameCount])
     }
 
-    /// The name of the member: the one in the Unicode Path field, if there is one, and with the slashes that 4.4.17.1
-    /// requires in place of the backslashes of an MS-DOS writer.
+    /// The name of the member: the name in the Unicode Path field, if any; with slashes, as 4.4.17.1 requires, instead
+    /// of the backslashes of an MS-DOS writer.
     var name: [UInt8] {
         let bytes = self.storedName
         guard self.hasBackslashes(bytes) else { return Array(bytes) }
@@ -106,8 +106,8 @@ struct ZipRecord {
     var checksum: UInt32 { self.bytes.number32(at: 16) }
     var externalAttributes: UInt32 { self.bytes.number32(at: 38) }
 
-    /// The lowest offset at which the member can end: the local header has at least 30 bytes and the name, and the
-    /// compressed bytes follow it.
+    /// The lowest offset at which the member can end: after a local header of at least 30 bytes, the name and the
+    /// compressed bytes.
     var minimumEnd: Int64 {
         let (end, overflows) = (self.localOffset + 30 + Int64(self.nameCount))
             .addingReportingOverflow(self.compressedByteCount)
@@ -117,13 +117,13 @@ struct ZipRecord {
     @inline(__always)
     func isNamed(_ name: [UInt8]) -> Bool {
         let own = self.storedName
-        // Compares the last bytes first, because they differ in numbered names.
+        // Compares the last bytes first, because numbered names differ there.
         guard own.count == name.count, own.last == name.last || self.system == 0 else { return false }
         return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
     }
 
-    /// Returns true when other programs show the member under this name: they cut off a name at its first zero, and
-    /// read one in no known encoding as code page 437 (APPNOTE.TXT, appendix D).
+    /// Returns true when other programs show the member under this name: they cut off a name at its first zero byte,
+    /// and read a name in an unknown encoding as code page 437 (APPNOTE.TXT, appendix D).
     func isShown(as name: [UInt8]) -> Bool {
         let own = self.name.prefix { $0 != 0 }
         if own.elementsEqual(name) { return true }
@@ -146,7 +146,7 @@ struct ZipRecord {
             isEncrypted: encryption != nil)
     }
 
-    /// The mode as in `stat(2)`; nil unless the writer's system has one, as Unix and Darwin do (4.4.2.2).
+    /// The mode as in `stat(2)`; nil unless the writer's system has modes, as Unix and Darwin do (4.4.2.2).
     private var mode: UInt32? {
         let mode = self.externalAttributes >> 16
         return (self.system == 3 || self.system == 19) && mode != 0 ? mode : nil
@@ -157,7 +157,7 @@ struct ZipRecord {
         if let mode {
             switch BlobMember.Kind(mode: mode) {
             case .file: return isFolder ? .directory : .file
-            // Info-ZIP gives a member that came through a pipe the mode of the pipe.
+            // Info-ZIP gives a member that it read from a pipe the mode of the pipe.
             case .special: return mode & 0o170000 == 0o010000 || self.byteCount > 0 ? .file : .special
             case let kind: return kind
             }
@@ -183,12 +183,12 @@ struct ZipRecord {
         return self.date == 0 ? nil : clock.time(date: self.date, time: self.time)
     }
 
-    /// The encryption of the member; nil when it has none.
+    /// The encryption of the member; nil when it is not encrypted.
     var encryption: ZipEncryption? {
         guard self.flags & ZipEncryption.flags != 0 else { return nil }
         guard self.flags & (ZipEncryption.strongFlag | 1 << 13) == 0 else { return .unsupported }
         if self.method == ZipEncryption.aesMethod { return ZipEncryption(aes: self.extraFields) }
-        // 6.1.6: of a member whose CRC-32 follows its bytes, writers take the time.
+        // 6.1.6: for a member whose CRC-32 follows its bytes, writers use the time.
         let isDeferred = self.flags & 8 != 0
         return .traditional(check: isDeferred ? UInt8(self.time >> 8) : UInt8(self.checksum >> 24))
     }
@@ -200,7 +200,7 @@ struct ZipExtraFields {
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// Returns the first field of this kind, cut off at the end of the fields; nil when there is none.
+    /// Returns the first field of this kind, truncated at the end of the fields; nil if not found.
     func field(_ kind: UInt16) -> UnsafeRawBufferPointer? {
         var place = 0
         while place + 4 <= self.bytes.count {
@@ -214,7 +214,7 @@ struct ZipExtraFields {
     }
 }
 
-/// The numbers that are in an extra field, in this order, when they do not fit in 32 bits (4.5.3).
+/// The numbers that an extra field contains, in this order, when they do not fit in 32 bits (4.5.3).
 struct Zip64Numbers {
     private static let isElsewhere: UInt64 = 0xFFFF_FFFF
 
@@ -246,16 +246,16 @@ struct Zip64Numbers {
         take(&self.localOffset)
     }
 
-    /// Returns true when each length is that of the member, or zero because it follows the bytes.
+    /// Returns true when each length equals the member's length, or is zero because it follows the bytes.
     func mayBecome(_ entry: ZipEntry) -> Bool {
         (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
             && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
     }
 }
 
-/// A converter of MS-DOS times (4.4.6): in steps of two seconds, in no declared time zone, and taken as local times.
+/// A converter of MS-DOS times (4.4.6): in steps of two seconds, without a time zone, and interpreted as local time.
 struct DOSClock {
-    /// The hour that was converted last, cached because `mktime(3)` examines the time zone, which costs most.
+    /// The last converted hour, cached because `mktime(3)` examines the time zone, which dominates the cost.
     private var hour: (date: UInt16, hour: UInt16, start: Double)?
 
     mutating func time(date: UInt16, time: UInt16) -> Date {
@@ -276,10 +276,10 @@ struct DOSClock {
     }
 }
 
-/// IBM's code page 437, the encoding of names in a zip that are not UTF-8 and not marked as such (APPNOTE.TXT,
+/// IBM's code page 437, the encoding of names in a zip that are neither UTF-8 nor marked as UTF-8 (APPNOTE.TXT,
 /// appendix D).
 enum CodePage437 {
-    /// The characters from 0x80 to 0xFF; those below are ASCII.
+    /// The characters from 0x80 to 0xFF; lower characters are ASCII.
     private static let upperHalf = Array(
         ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
             + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}").unicodeScalars)

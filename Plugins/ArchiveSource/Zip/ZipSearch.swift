@@ -1,7 +1,7 @@
 import BlobCore
 import BlobDeflate
 
-/// A search for one member of a zip. Takes memory for each member only when they are in another order than their bytes.
+/// A search for one member of a zip. Takes memory per member only when the directory is not in the order of the bytes.
 struct ZipSearch {
     /// A member and the range of its bytes.
     struct Found {
@@ -9,21 +9,21 @@ struct ZipSearch {
         /// The range of the compressed bytes in the base, after the check of the local header.
         let data: Range<Int64>
         let scanner: ArchiveScanner
-        /// The member's use of the state shared in a pass; nil for a member that is read on its own.
+        /// The member's lease of the state shared in a pass; nil for a member that is read on its own.
         var lease: ZipPass.Lease?
     }
 
     let base: any BlobInputStreamDataSource
     let selector: BlobLocator.Selector
     let context: BlobContext
-    /// The pass in which several members are read; nil to read each on its own.
+    /// The pass in which several members are read; nil to read each member on its own.
     var pass: ZipPass?
 
     /// Finds the member, and checks its local header.
     ///
     /// - Parameters:
-    ///   - known: The record in the table of the members; nil to search.
-    ///   - extents: The extents of the members of the table; nil when none overlap.
+    ///   - known: The member's record in the table; nil to search.
+    ///   - extents: The extents of the members in the table; nil when none overlap.
     func open(
         _ known: MemberTable.Record? = nil, overlapping extents: ZipExtents? = nil
     ) throws(BlobError) -> Found {
@@ -34,7 +34,8 @@ struct ZipSearch {
         return try pass.withLease(over: self.base, self.context) { lease throws(BlobError) in
             var found: Found
             if known == nil, case .index(let index) = self.selector {
-                // Members are mostly read by their indices: a search for each one would take a pass over all.
+                // Members are usually read by their indices; a search for each member would take a pass over all
+                // entries.
                 let extents = try pass.extents(lease.directory, self.context)
                 guard extents.recordOffsets.indices.contains(index) else { throw BlobError(notFound: self.selector) }
                 var records = lease.directory.records(from: extents.recordOffsets[index])
@@ -86,7 +87,7 @@ struct ZipSearch {
 
     private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipMemberBounds) {
         if let found = try self.find(directory, { self.means($0, $1) }) { return found }
-        // Exact names come before the names that other programs show.
+        // Exact names take precedence over the names that other programs show.
         guard case .name(let name) = self.selector,
             let found = try self.find(directory, { record, _ in record.isShown(as: name) })
         else { throw BlobError(notFound: self.selector) }
@@ -117,7 +118,7 @@ struct ZipSearch {
         try directory.checkCount(records)
         guard let found else { return nil }
         guard count == 1 else { throw .ambiguous(found.name, count: count, first: found.index) }
-        // Nearly all writers list members in the order of their bytes; only otherwise is a second pass needed.
+        // Nearly all writers list members in the order of their bytes; otherwise, a second pass is needed.
         guard before.highest < found.localOffset else {
             return (found, try directory.extents(self.context).bounds(at: found.localOffset))
         }
@@ -131,9 +132,9 @@ struct ZipSearch {
         }
     }
 
-    /// The bounds that the other members set, gathered during a pass.
+    /// The bounds set by the other members, gathered during a pass.
     private struct Neighbours {
-        /// The highest offset of a local header among the members before the one that is searched for.
+        /// The highest offset of a local header among the members before the requested member.
         var highest: Int64 = -1
         var end: Int64 = 0
         var next: Int64
@@ -147,7 +148,8 @@ struct ZipSearch {
             if record.localOffset > entry.localOffset {
                 self.next = min(self.next, record.localOffset)
             } else if record.localOffset < entry.localOffset || !entry.isSame(as: record) {
-                // Another member at the same offset ends behind its beginning, which is reported as an overlap.
+                // Another member at the same offset ends after the beginning of this member, which is reported as an
+                // overlap.
                 self.end = max(self.end, record.minimumEnd)
             }
         }
@@ -163,8 +165,8 @@ extension ZipSearch.Found {
         return try self.makeBody(info, decrypting: encryption, over: base, context)
     }
 
-    /// Returns bytes that are not encrypted: a ``ZipStream`` if they are stored or deflated, otherwise those that
-    /// libarchive decodes, which is given this member alone.
+    /// Returns bytes that are not encrypted: a ``ZipStream`` if they are stored or deflated; otherwise libarchive
+    /// decodes them from a zip with only this member.
     func makePlainBody(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> BlobBody {
@@ -189,7 +191,7 @@ extension ZipSearch.Found {
     /// The numbers of compression methods (APPNOTE.TXT 4.4.5).
     private static let (lzma, zstd, xz, ppmd) = (UInt16(14), UInt16(93), UInt16(95), UInt16(98))
 
-    /// Checks the memory that decoding takes against the limit; libarchive has no limit of its own.
+    /// Checks the memory for decoding against the limit, because libarchive has no limit of its own.
     private func checkMemory(_ context: BlobContext) throws(BlobError) {
         let byteCount = min(Int64(CompressionFormat.headerByteCount), Int64(self.data.count))
         let beginning = Array(try self.scanner.bytes(at: self.data.lowerBound, count: Int(byteCount)))
@@ -198,7 +200,7 @@ extension ZipSearch.Found {
         // 5.8.8: two version numbers, the length of the properties, and the properties: a byte and the window.
         case Self.lzma where beginning.count >= 9: needed = beginning[5..<9].littleEndian
         case Self.zstd: needed = CompressionFormat.zstd.windowByteCount(beginning)
-        // 5.10.2: four bits of the model order, eight bits of the memory in MiB less one.
+        // 5.10.2: four bits for the model order, eight bits for the memory in MiB minus one.
         case Self.ppmd where beginning.count >= 2:
             needed = ((beginning[0..<2].littleEndian >> 4 & 0xFF) + 1) << 20
         default: break
@@ -206,11 +208,10 @@ extension ZipSearch.Found {
         try context.checkMemory(needed ?? 0, for: "The member")
     }
 
-    /// Returns the bytes of an encrypted member, which libarchive decrypts as a stored one, and which is then read as
-    /// any other.
+    /// Returns the bytes of an encrypted member, which libarchive decrypts as a stored member, and which are then
+    /// decoded like any other member.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the one there is does not fit, or no archive can
-    ///   have it.
+    /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the password is wrong or cannot be valid.
     func makeBody(
         _ info: BlobInfo, decrypting encryption: ZipEncryption, over base: any BlobInputStreamDataSource,
         _ context: BlobContext
@@ -225,7 +226,7 @@ extension ZipSearch.Found {
             sealed: self.entry.sealed.alone(over: base.slice(self.data)), byteCount: range.upperBound,
             password: password)
         let start = self.data.lowerBound + encryption.overhead.before
-        // The authentication code is verified behind the checks of the decrypted bytes.
+        // The authentication code is verified after the checks of the decrypted bytes.
         let reportEnd = { [entry = self.entry] in
             context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: entry.byteCount, check: entry.check)
         }
@@ -233,11 +234,11 @@ extension ZipSearch.Found {
         context.eventSink = nil
         do throws(BlobError) {
             let scanner = try ArchiveScanner(bytes, context)
-            // A wrong password is shown by the first read.
+            // The first read detects a wrong password.
             _ = try scanner.bytes(at: 0, count: 1)
             let found = ZipSearch.Found(entry: decrypted, data: range, scanner: scanner)
             let body = try found.makePlainBody(info, over: bytes, context)
-            // A walker reads to the end itself.
+            // A walker itself reads to the end.
             let isWalked = if case .stream(let stream, _) = body { stream is MemberStream } else { false }
             let check = DecryptedMember(encrypted: isWalked ? nil : scanner, start: start, reportEnd: reportEnd)
             return .inspected(try BlobReader(body, BlobOpening(context: context)), check, startingAt: 0)
@@ -248,10 +249,10 @@ extension ZipSearch.Found {
 }
 
 extension BlobError {
-    /// Returns the error of a decrypted member, whose first byte after those of the encryption is at `start`.
+    /// Returns the error of a decrypted member, whose first byte after the encryption header is at `start`.
     fileprivate func ofDecryption(_ start: Int64) -> BlobError {
         guard self.isAboutFormat || self.code == .inconsistent || self.code == .limitExceeded else { return self }
-        // Some wrong passwords pass the check of one or two bytes, and give meaningless bytes.
+        // Some wrong passwords pass the check of one or two bytes and yield meaningless bytes.
         let isCertain = self.code == .encrypted || self.code == .unsupported
         let hint = isCertain ? "" : " The password may be wrong, or the member damaged."
         return BlobError(
@@ -290,10 +291,10 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
     }
 }
 
-/// Reads the encrypted bytes of a member to their end, and so checks their authentication code, before the end is
-/// reported.
+/// Reads the encrypted bytes of a member to their end before the end is reported, which verifies the authentication
+/// code.
 private struct DecryptedMember: BlobInspector {
-    /// The scanner of the encrypted bytes; nil when they are read to their end in any case.
+    /// The scanner of the encrypted bytes; nil when they are always read to their end.
     let encrypted: ArchiveScanner?
     /// The offset in the archive of the first encrypted byte.
     let start: Int64
@@ -310,31 +311,33 @@ private struct DecryptedMember: BlobInspector {
     func reported(_ error: BlobError) -> BlobError { error.ofDecryption(self.start) }
 }
 
-/// The lengths and offsets from 4 GiB on that a writer without zip64, such as the archiver of macOS, gives modulo 2^32.
+/// The lengths and offsets of 4 GiB or more that a writer without zip64, such as the archiver of macOS, stores modulo
+/// 2^32.
 enum WrappedLength {
     static let modulus: Int64 = 1 << 32
     /// The maximum ratio of deflate.
     private static let maximumRatio: Int64 = 1032
-    /// The number of compressed bytes that are decoded for an estimate, at most 4 MiB of bytes.
+    /// The number of compressed bytes to decode for an estimate, which yield at most 4 MiB.
     private static let sampleByteCount: Int64 = 4096
 
-    /// Returns true when the member is likely to be longer than the directory says: then its length is not known before
-    /// its end, where it must agree modulo 2^32, and the checksum must be right.
+    /// Returns true when the member is likely to be longer than its length in the directory. Then its length is unknown
+    /// before its end, where it must agree modulo 2^32, and the checksum must be right.
     ///
-    /// A member that is likely to be as long keeps its length, and is refused when it turns out to be longer.
+    /// A member that is likely to have the length in the directory keeps it, and is refused if it turns out to be
+    /// longer.
     static func isLikely(of found: ZipSearch.Found) throws(BlobError) -> Bool {
         let entry = found.entry
         guard ZipStream.Method(rawValue: entry.method) == .deflated, entry.encryption == nil, !entry.hasZip64Field,
             entry.byteCount / Self.modulus == 0,
             (entry.byteCount + Self.modulus) / Self.maximumRatio < entry.compressedByteCount
         else { return false }
-        // Deflate adds a few bytes to each block at most.
+        // Deflate adds at most a few bytes to each block.
         if entry.compressedByteCount > entry.byteCount + entry.byteCount / 64 + 1024 { return true }
         let ratio = try Self.sampledRatio(of: found)
         return Double(entry.compressedByteCount) * ratio > Double(entry.byteCount + Self.modulus / 2)
     }
 
-    /// Returns how many bytes each of the first compressed bytes makes; 1 for damaged ones.
+    /// Returns the number of decoded bytes per compressed byte at the beginning; 1 for damaged data.
     private static func sampledRatio(of found: ZipSearch.Found) throws(BlobError) -> Double {
         let sample = try found.scanner.bytes(
             at: found.data.lowerBound, count: Int(min(Self.sampleByteCount, Int64(found.data.count))))

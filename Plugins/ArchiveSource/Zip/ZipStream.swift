@@ -13,21 +13,21 @@ final class ZipStream: BlobByteStream {
     private let method: Method
     private let context: BlobContext
     private let dataStart: Int64
-    /// The scanner and the use of a pass; nil once they are of no more use, so that the pass gets them back.
+    /// The scanner and the lease of a pass; nil once they are no longer needed, so that they return to the pass.
     private var scanner: ArchiveScanner?
     private var lease: ZipPass.Lease?
     private var inflater: Inflater?
     private var isInflated = false
-    /// The range of the compressed bytes that are not read yet.
+    /// The range of the unread compressed bytes.
     private var data: Range<Int64>
     private var sum: ZipEntrySum
-    /// The error behind bytes that were delivered.
+    /// The error after bytes that were delivered.
     private var failure: BlobError?
 
     init(
         _ found: ZipSearch.Found, _ method: Method, info: BlobInfo, _ context: BlobContext
     ) throws(BlobError) {
-        // Without a length, the one in the directory may be wrapped.
+        // Without a length in the info, the length in the directory may be modulo 2^32.
         self.sum = ZipEntrySum(found.entry, isWrapped: info.byteCount == nil)
         (self.info, self.method, self.context) = (info, method, context)
         (self.scanner, self.lease) = (found.scanner, found.lease)
@@ -49,7 +49,7 @@ final class ZipStream: BlobByteStream {
             case .deflated: try self.inflate(into: &output)
             }
         } catch {
-            // The bytes before the error are good and come first; the next read throws.
+            // The bytes before the error are valid and are delivered first; the next read throws.
             guard output.byteCount > start else { throw error }
             self.failure = error
         }
@@ -65,7 +65,7 @@ final class ZipStream: BlobByteStream {
         self.inflater = nil
     }
 
-    /// Copies stored bytes; appends none at the end of the member.
+    /// Copies stored bytes; appends nothing at the end of the member.
     private func copy(into output: inout OutputRawSpan) throws(BlobError) {
         guard let scanner, !self.data.isEmpty else { return }
         let bytes = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
@@ -74,7 +74,7 @@ final class ZipStream: BlobByteStream {
         self.data = (self.data.lowerBound + Int64(count))..<self.data.upperBound
     }
 
-    /// Inflates bytes; appends none at the end of the member.
+    /// Inflates bytes; appends nothing at the end of the member.
     private func inflate(into output: inout OutputRawSpan) throws(BlobError) {
         guard let scanner, !self.isInflated else { return }
         try self.context.checkRatio(ofDecoded: self.sum.byteOffset, to: self.data.lowerBound - self.dataStart)
@@ -119,18 +119,18 @@ final class ZipStream: BlobByteStream {
     }
 }
 
-/// The length and the checksum of the bytes of a member that were read, to be compared with its directory.
+/// The length and the checksum of the bytes read from a member, to be compared with the directory.
 struct ZipEntrySum {
     private let entry: ZipEntry
-    /// True when the length in the directory may be one modulo 2^32.
+    /// True when the length in the directory may be modulo 2^32.
     private let isWrapped: Bool
-    /// The offset in the member after the last byte that was appended.
+    /// The offset in the member after the last appended byte.
     private(set) var byteOffset: Int64
     private var checksum = CRC32()
 
     /// - Parameters:
     ///   - byteOffset: The offset in the member of the first byte that will be appended.
-    ///   - isWrapped: True to accept a length that is the one in the directory modulo 2^32.
+    ///   - isWrapped: True to accept a length that equals the length in the directory modulo 2^32.
     init(_ entry: ZipEntry, at byteOffset: Int64 = 0, isWrapped: Bool = false) {
         self.entry = entry
         self.isWrapped = isWrapped
@@ -139,7 +139,7 @@ struct ZipEntrySum {
 
     /// Appends the next bytes.
     ///
-    /// - Throws: ``BlobError/Code/sizeMismatch`` if the member then has too many.
+    /// - Throws: ``BlobError/Code/sizeMismatch`` if the member then has too many bytes.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         guard self.isWrapped || Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else {
             throw BlobError(
@@ -149,7 +149,7 @@ struct ZipEntrySum {
         self.checksum.update(bytes)
     }
 
-    /// Compares what was appended with the directory at the end of the member, and reports the check.
+    /// Compares the appended bytes with the directory at the end of the member, and reports the check.
     ///
     /// - Parameter hasAllBytes: False when the first bytes were not appended, so that the checksum cannot be compared.
     func end(hasAllBytes: Bool = true, _ context: BlobContext) throws(BlobError) {
