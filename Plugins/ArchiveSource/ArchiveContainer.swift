@@ -32,7 +32,7 @@ package import BlobIndex
 /// again in this process; another process must do so, because the state of LZMA cannot be stored.
 ///
 /// Encrypted members and headers of a 7z (AES-256) are read with ``BlobContext/password``. A wrong password throws
-/// ``BlobError/Code/encrypted``, and so does damage that cannot be distinguished from one.
+/// ``BlobError/Code/encrypted``, and so does damage that cannot be distinguished from a wrong password.
 ///
 /// Zip and 7z have their table of contents at the end. Over a source without random access, the archive is copied once,
 /// up to ``BlobContext/spoolLimit``.
@@ -144,7 +144,7 @@ public struct ArchiveContainer: BlobContainer {
         try self.inOnePass(isInOrder: self.isSequential(context))
     }
 
-    /// - Parameter isListed: True when the members are listed meanwhile.
+    /// - Parameter isListed: True when the members are listed during the pass.
     private func inOnePass(
         isInOrder: Bool, isListed: Bool = false
     ) -> (container: ArchiveContainer, pass: ArchivePass) {

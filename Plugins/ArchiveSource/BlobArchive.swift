@@ -87,7 +87,7 @@ public struct BlobArchive: Sendable {
         try self.container.member(selector, context: context)
     }
 
-    /// Calls `body` with a source of each of several members, in the order of the archive; members that are not found,
+    /// Calls `body` with a source for each of several members, in the order of the archive; members that are not found,
     /// or are hard links to earlier members, come last.
     ///
     /// Makes one pass over an archive that is read from beginning to end, such as an archive in a filter. The checks at

@@ -114,7 +114,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
         self.block.bytes = []
     }
 
-    /// Appends bytes as far as there is room.
+    /// Appends bytes as far as the output has room.
     ///
     /// - Parameter more: Returns more compressed bytes when all are used; empty at the end of the block.
     /// - Throws: ``BlobError/Code/corrupted`` when the block is damaged, or its lengths are not the expected ones.

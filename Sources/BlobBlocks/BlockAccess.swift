@@ -24,7 +24,7 @@ package final class BlockAccess: Sendable {
     /// - Parameter scheme: The scheme of the format. A format without blocks gives no access.
     package init(scheme: String) { self.scheme = scheme }
 
-    /// True when an index of the blocks may be of use, because the data may not list them.
+    /// True when an index of the blocks may be useful, because the data may not list them.
     package var isIndexable: Bool { BlockFormat.mayNotListBlocks(self.scheme) }
 
     /// Returns the blocks that the data list; nil when they do not, or list them wrongly.

@@ -54,7 +54,7 @@ struct FinderInput {
         self.byteOffset = byteOffset
     }
 
-    /// Reads until there are `count` bytes; returns false when the base has fewer.
+    /// Reads until `count` bytes are available; returns false when the base has fewer.
     mutating func fill(_ count: Int) throws(BlobError) -> Bool {
         while self.bytes.count < count {
             let more = try self.base.bytes(atMost: max(Self.pieceByteCount, count - self.bytes.count))

@@ -3,8 +3,8 @@ package import BlobIndex
 
 /// The blocks of compressed data without a list of their own, found by decoding from the beginning.
 ///
-/// Where decoding begins at a block of the index, every block from there on must have the length and the checksum in
-/// the index. So the bytes at an offset are the bytes from which the index was made.
+/// When decoding begins at a block of the index, every block from there on must have the length and the checksum in the
+/// index. So the bytes at an offset are the bytes from which the index was made.
 package final class BlockIndex: HeldIndex, BlockList {
     /// The largest number of blocks in an index; its section takes 16 MB then.
     static let maximumCount = 1 << 20
@@ -24,10 +24,10 @@ package final class BlockIndex: HeldIndex, BlockList {
     /// True when the index turned out to be made from other bytes than the content.
     package var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Marks the index as made from other bytes than the content, in spite of matching validators.
+    /// Marks the index as made from other bytes than the content, despite matching validators.
     package func disprove() { self.disproof.withLock { $0 = true } }
 
-    /// The length and the checksum of a block; nil after the last one.
+    /// The length and the checksum of a block; nil after the last block.
     func block(_ index: Int) -> Block.Content? {
         guard index < self.points.count else { return nil }
         return Block.Content(byteCount: Int64(self.points.slice(index).count), checksum: self.checksums[index])

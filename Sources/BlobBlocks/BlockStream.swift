@@ -4,7 +4,7 @@ import BlobIndex
 /// The bytes, in order, of blocks that are decoded on several threads.
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
-/// no more than it must. Later ones are decoded ahead as far as memory allows. When a block is not as expected, the
+/// no more than necessary. Later blocks are decoded ahead as far as memory allows. When a block is not as expected, the
 /// body of the judge continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of
 /// a block is delivered before the block is verified, except for formats that request it.
 final class BlockStream: LateStream {
@@ -21,7 +21,7 @@ final class BlockStream: LateStream {
     private static let chunkByteCount = 1 << 20
     /// The number of chunks after which the rest of a block of unknown length is decoded as it is read.
     private static let maximumChunkCount = 8
-    /// The number of bytes from one block after which the next blocks are decoded ahead.
+    /// The number of bytes read from one block after which the next blocks are decoded ahead.
     private static let patience: Int64 = 1 << 20
 
     let info: BlobInfo?
@@ -35,7 +35,7 @@ final class BlockStream: LateStream {
     /// The offset at which the judge continues; nil while the blocks are as they should be.
     private var judgedOffset: Int64?
     private let streamsFirst: Bool
-    /// The index that the blocks must agree with, and the number of the next one in it.
+    /// The index that the blocks must match, and the number of the next block in it.
     private var expected: (index: BlockIndex, number: Int)?
     private var recording: BlockRecording?
     private let found: (RestartPoint) -> Void
@@ -235,7 +235,7 @@ final class BlockStream: LateStream {
         self.open?.startOffset = byteOffset
     }
 
-    /// Has further blocks decoded on other threads, unless only a short range is being read.
+    /// Starts decoding further blocks on other threads, unless only a short range is being read.
     private func lookAhead(at byteOffset: Int64) {
         guard self.isPastPatience(at: byteOffset) || !self.streamsFirst && self.takenCount > 1 else { return }
         self.pipeline.prepare { try self.nextJob() }

@@ -9,7 +9,7 @@ package struct CRC32: Equatable, Sendable {
     /// The checksum of the bytes so far; 0 before the first.
     package var value: UInt32 { UInt32(self.sum.value) }
 
-    /// Creates the checksum of no bytes.
+    /// Creates the checksum of an empty sequence.
     package init() {}
 
     /// Creates the checksum of `bytes`.
@@ -38,7 +38,7 @@ package struct Adler32: Equatable, Sendable {
     /// The checksum of the bytes so far; 1 before the first.
     package private(set) var value: UInt32 = 1
 
-    /// Creates the checksum of no bytes.
+    /// Creates the checksum of an empty sequence.
     package init() {}
 
     /// Updates the checksum with `bytes`.
@@ -58,7 +58,7 @@ package struct Adler32: Equatable, Sendable {
 
 /// A cyclic redundancy check with reflected bits, which are all set before the first byte and inverted after the last.
 package struct CyclicSum: BlobHasher, Equatable, Sendable {
-    /// A polynomial.
+    /// The polynomial of a checksum.
     package enum Polynomial: Sendable {
         /// CRC-32 of gzip and zip (RFC 1952, section 8).
         case crc32
@@ -73,7 +73,7 @@ package struct CyclicSum: BlobHasher, Equatable, Sendable {
     /// The checksum of the bytes so far; 0 before the first.
     package private(set) var value: UInt64 = 0
 
-    /// Creates the checksum of no bytes.
+    /// Creates the checksum of an empty sequence.
     package init(_ polynomial: Polynomial) { self.polynomial = polynomial }
 
     /// Updates the checksum with `bytes`.

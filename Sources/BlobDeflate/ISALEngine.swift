@@ -122,7 +122,7 @@ final class ISALEngine: InflateEngine {
         self.isMarked = false
     }
 
-    /// Calls the library once.
+    /// Calls ISA-L once.
     private func step(room: Int, _ appended: inout Int) throws(BlobError) -> Inflater.Stop {
         let room = min(room, Self.maximumCount)
         let pendingByteCount = self.pendingByteCount

@@ -56,7 +56,7 @@ final class StagingFolder {
 
     /// True for a possible name of a staging folder, in any case of its letters, and for a path beneath it.
     static func isName(_ name: [UInt8]) -> Bool {
-        // Only a dot has a dot as its lower case.
+        // A dot is its own lower case, and the lower case of no other character.
         guard name.first == self.prefix.first else { return false }
         return String(decoding: name, as: UTF8.self).lowercased().utf8.starts(with: self.prefix)
     }

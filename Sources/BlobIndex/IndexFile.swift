@@ -319,7 +319,7 @@ private struct IndexOutput: ~Copyable {
         (self.file, self.maximumByteCount) = (file, maximumByteCount)
     }
 
-    /// Returns true when `byteCount` more bytes stay within the limit.
+    /// Returns true when `byteCount` more bytes fit within the limit.
     func hasRoom(for byteCount: Int64) -> Bool { byteCount <= self.maximumByteCount - self.byteOffset }
 
     /// Appends bytes.

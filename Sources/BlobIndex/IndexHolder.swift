@@ -35,7 +35,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// - Parameters:
     ///   - base: The source of the compressed bytes.
     ///   - scheme: The scheme of the format, which names the layer of the sections.
-    ///   - worthwhileByteCount: The number of compressed bytes from which an index is worth its space.
+    ///   - worthwhileByteCount: The minimum number of compressed bytes for which an index is worth its space.
     package init(
         _ base: any BlobInputStreamDataSource, scheme: String, _ policy: BlobIndexPolicy, worthwhileByteCount: Int64,
         load: @escaping Load
@@ -51,7 +51,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// True when the holder searches for an index file.
     package var looksForFile: Bool { self.file != nil }
 
-    /// True when an index is possible: there is a place for its file, and the base can be opened again.
+    /// True when an index is possible: its file has a place, and the base can be opened again.
     package var isIndexable: Bool {
         self.file != nil && self.base.traits.contains(.repeatable)
     }
@@ -85,7 +85,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         return place
     }
 
-    /// Discards the result of the search, because there is a new index.
+    /// Discards the result of the search, because a new index was written.
     private func forget() {
         indexesWritten.withLock { $0 += 1 }
         self.found.withLock { $0 = nil }
@@ -113,7 +113,7 @@ package struct NewIndexPlace: Sendable {
     private let file: IndexFile
     /// The layer of the sections of the index.
     package let layer: String
-    /// The content that the index is made from.
+    /// The content from which the index is made.
     package let content: IndexedContent
     /// True when the index was requested, or its file was named: it is made at any cost, and errors are thrown.
     package let isRequired: Bool

@@ -23,7 +23,7 @@ struct IndexTable {
     /// The length of the longest table that is read, in bytes: room for all sections with long validators.
     static let maximumByteCount = 8 << 20
 
-    /// The largest number of sections in a file; the newest stay.
+    /// The maximum number of sections in a file; the newest are kept.
     static let maximumSectionCount = 256
 
     /// The length of the first read, at the end of the file, in bytes.

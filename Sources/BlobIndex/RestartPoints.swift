@@ -6,7 +6,7 @@ package struct RestartPoint: Equatable, Sendable {
     package var bitOffset: Int64
     /// The offset of the first byte in the decoded bytes.
     package var byteOffset: Int64
-    /// A number that the format needs for decoding from here; 0 unless the format says otherwise.
+    /// A number that the format needs for decoding from here; 0 unless the format defines it.
     package var detail: UInt64
 
     package init(bitOffset: Int64, byteOffset: Int64, detail: UInt64 = 0) {

@@ -4,7 +4,7 @@ internal import BlobIndex
 
 /// The archive in a source that begins with a program to unpack it, or the whole source without such a program.
 ///
-/// Not needed for a zip, which is found by its end.
+/// Not needed for a zip, which is located by its end.
 final class EmbeddedSource: BlobLayer {
     /// The maximum offset of an archive, in bytes: 8 MiB. Programs that unpack archives are smaller than 1 MiB.
     static let maximumOffset = 8 << 20

@@ -77,7 +77,7 @@ private struct RPMPayload: BlobInspector {
             dataCount <= Self.maximumDataByteCount
         else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: self.start) }
         let end = self.start + Int64(Self.introByteCount + 16 * tagCount + dataCount)
-        // Only the first header is padded, to a multiple of eight bytes.
+        // Only the first header is padded to a multiple of eight bytes.
         (self.section, self.start) = self.section == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
     }
 }

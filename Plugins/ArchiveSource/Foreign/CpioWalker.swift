@@ -45,7 +45,7 @@ final class CpioWalker: WalkerLayer {
         }
     }
 
-    /// True also within a compressed archive, whose checks are made at its end.
+    /// Also true within a compressed archive, whose checks are made at its end.
     var isSequential: Bool { !self.hasRandomAccess || self.base is CpioWalker }
     var index: Int { self.base.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.base.index }
 

@@ -54,8 +54,8 @@ extension BlobInputStreamDataSource {
 /// The facts about the UDF file system of a disc image that also has an ISO 9660 file system, from the first sectors of
 /// the image (ECMA-119, ECMA-167 and OSTA UDF 2.60; numbers in parentheses are sections of ECMA-167, part 3).
 ///
-/// A bridge disc lists the same files in both file systems. Other discs, such as the installers of Windows, list all files
-/// in UDF only; their ISO 9660 file system holds a single text file that says so.
+/// A bridge disc lists the same files in both file systems. Other discs, such as the installers of Windows, list all
+/// files only in UDF; their ISO 9660 file system contains a single text file that explains this.
 struct DiscVolume {
     /// The number of bytes examined: the UDF anchor is in sector 256, after the descriptors that it names.
     static let byteCount = 300 * sectorByteCount

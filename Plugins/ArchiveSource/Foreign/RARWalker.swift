@@ -56,7 +56,7 @@ final class RARWalker: WalkerLayer {
     /// Returns the offset after the end of an archive before version 5; nil when the archive has no end mark, or its
     /// headers are encrypted.
     ///
-    /// Each block has a checksum, a kind, flags, its length and, if a flag says so, the length of the data after it.
+    /// Each block has a checksum, a kind, flags, its length and, if a flag is set, the length of the data after it.
     private static func endOfVersion4(_ scanner: ArchiveScanner) throws(BlobError) -> Int64? {
         let signature: [UInt8] = Array("Rar!".utf8) + [0x1A, 7, 0]
         guard try scanner.bytes(at: 0, count: signature.count).elementsEqual(signature) else { return nil }

@@ -51,7 +51,7 @@ final class ArchiveHandle {
         self.input.close()
     }
 
-    /// Calls libarchive.
+    /// Calls a libarchive function.
     ///
     /// - Parameter toleratesWarnings: True to return a warning; false to throw it, because a warning may hide an error.
     /// - Returns: `ARCHIVE_OK`, `ARCHIVE_EOF` or, when tolerated, `ARCHIVE_WARN`.

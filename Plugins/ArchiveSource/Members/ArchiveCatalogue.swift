@@ -73,7 +73,7 @@ struct FoundMember {
     /// Returns the bytes of the member from an offset on, or from its beginning if that costs no more. Must be called
     /// only once.
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
-    /// The decoded bytes of a member with an index of its own; nil when it neither has nor needs one.
+    /// The decoded bytes of a member with an index of its own; nil when it neither has nor needs an index.
     var indexed: (any BlobIndexing & IndexVerifying & RestartPointListing)?
     /// Returns a body that verifies the checksum of a stored member; nil without a checksum. May be called any number
     /// of times.

@@ -2,7 +2,7 @@ package import BlobCore
 
 /// A pass over one archive, in which several members are read one after the other.
 ///
-/// Over a base without random access, such as a compressed one, a member that comes later in the archive than the
+/// Over a base without random access, such as a compressed base, a member that comes later in the archive than the
 /// previous member is reached by reading on. Any other member ends the pass and begins another. The checks at the end
 /// of the archive are not made at the end of each member; ``finish(_:)`` makes them for all members.
 ///
@@ -169,7 +169,7 @@ package final class ArchivePass: Sendable {
     }
 }
 
-/// The use of a walker for one member, which ends when this object is released.
+/// A lease of a walker for one member, which ends when this object is released.
 final class WalkerLease {
     let walker: RecordingWalker
     /// The pass to which the walker returns; nil when this member is read on its own.

@@ -13,7 +13,7 @@ struct MemberSearch {
         var uniqueName: [UInt8]?
         /// The expected CRC-32 of the bytes, if libarchive does not check it itself; nil otherwise.
         var checksum: UInt32?
-        /// The lease of a pass's walker, which ends with the last reference; nil without a pass.
+        /// The lease of a pass's walker, which ends when the last reference is released; nil without a pass.
         var lease: WalkerLease?
     }
 

@@ -340,7 +340,7 @@ struct SevenZipHeader {
         return try self.bytes.id()
     }
 
-    /// Parses checksums; nil for missing checksums. If there are too many, they are skipped.
+    /// Parses checksums; nil for missing checksums. If the checksums are too many, skips them.
     private mutating func readChecksums(_ count: UInt64) throws -> [UInt32?] {
         let exist = try self.readBits(Int(count))
         var checksums: [UInt32?] = []

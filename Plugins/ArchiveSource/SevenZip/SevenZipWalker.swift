@@ -10,8 +10,8 @@ import BlobDeflate
 /// 2106).
 ///
 /// Used for archives whose folders are unknown, and for names that only libarchive can decode; see
-/// ``SevenZipCatalogue``. An archive with rare coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation``
-/// says.
+/// ``SevenZipCatalogue``. An archive with rare coders (PPMd, BCJ2 and so on) is decoded at the place that
+/// ``ArchiveIsolation`` specifies.
 final class SevenZipWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
@@ -171,7 +171,7 @@ final class BranchWalker: WalkerLayer {
         return true
     }
 
-    /// Without a check of the checksum: damage in one member does not affect the next, which has its own checksum.
+    /// Does not verify the checksum: damage in one member does not affect the next, which has its own checksum.
     func dropData() throws(BlobError) {
         while self.byteOffset < self.byteCounts[self.index] { _ = try self.nextBlock() }
     }

@@ -193,7 +193,7 @@ struct ZipDirectory {
         /// The index of the next entry's shift, and the offset at which the shift ends.
         private var shiftIndex = 0
         private var shiftEnd: Int64 = 0
-        /// The part of the directory in the buffer of the scanner, which has no other user meanwhile.
+        /// The part of the directory in the buffer of the scanner, which has no other user during the iteration.
         private var window = UnsafeRawBufferPointer(start: nil, count: 0)
         private var windowOffset: Int64
         private var position = 0

@@ -316,7 +316,7 @@ struct FrameSum: Sendable {
     private var adler: Adler32?
     private var byteCount: Int64 = 0
 
-    /// Creates the sum of no bytes.
+    /// Creates the sum of an empty frame.
     init(_ format: GzipSource.Format) {
         self.crc = format == .gzip ? CRC32() : nil
         self.adler = format == .zlib ? Adler32() : nil

@@ -34,7 +34,7 @@ final class GzipIndex: HeldIndex {
     /// True when the index turned out to be made from other bytes than the content.
     var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Marks the index as made from other bytes than the content, in spite of matching validators.
+    /// Marks the index as made from other bytes than the content, despite matching validators.
     ///
     /// Removes the index file, unless the user named it.
     func disprove() {

@@ -104,7 +104,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         let missing = Inflater.windowByteCount - count
         let low = try self.probe(job, window: Self.lowPositions[missing...])
         let high = try self.probe(job, window: Self.highPositions[missing...])
-        // When a probe ends before the following bytes, the bytes not decoded may refer to the window.
+        // When a probe ends before the following bytes do, the bytes that were not decoded may refer to the window.
         guard let low, let high else { return job.window }
         return [UInt8](unsafeUninitializedCapacity: count) { kept, keptCount in
             kept.initialize(repeating: 0)

@@ -16,8 +16,8 @@ final class DecodingPass {
 
     /// The maximum number of bytes in one fetch: enough that a read of the base costs little compared with decoding.
     static let inputByteCount = 64 * 1024
-    /// The number of bytes in one fetch after a point: enough to decode, in a few calls, the window's length that
-    /// proves it.
+    /// The number of bytes in one fetch after a point: enough that a few fetches decode a window's length, which proves
+    /// the point.
     private static let pieceByteCount = 4 * 1024
 
     /// True once the format and the compressed bytes ended together and all checks passed.
@@ -98,7 +98,7 @@ final class DecodingPass {
         }
     }
 
-    /// Decodes the compressed bytes before a restart point, as far as there is room.
+    /// Decodes the compressed bytes before a restart point, as far as the output has room.
     ///
     /// - Parameter output: Has more room than the expected bytes need, because an end is not detected without room.
     /// - Returns: True when decoding has reached the byte of the point, within data or after a member as the point

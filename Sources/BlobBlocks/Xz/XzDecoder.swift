@@ -141,7 +141,7 @@ extension BlockFormat {
     }()
 }
 
-/// A decoder of a branch filter by liblzma, which makes the addresses in the calls of a program relative again.
+/// A decoder of a branch filter, by liblzma, which converts the call addresses of a program back to relative addresses.
 ///
 /// liblzma applies a filter only before another coder, so it receives the bytes as uncompressed LZMA2 chunks.
 package final class BranchDecoder {

@@ -45,7 +45,7 @@ final class ZstdDecoder: BlockDecoder {
     }
 }
 
-/// A decoder that also compares a checksum that is stored apart from the block.
+/// A decoder that also compares a checksum stored separately from the block.
 final class SummedDecoder: BlockDecoder {
     private let base: any BlockDecoder
     private let expected: UInt32
