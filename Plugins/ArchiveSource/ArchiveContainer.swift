@@ -47,9 +47,9 @@ package import BlobIndex
 /// A table of the members, from an index file or from the first pass over all of them, holds the place of each member
 /// and shows which names are unique. It takes about 30 bytes per member.
 ///
-/// A member that is stored uncompressed has random access if the archive has random access: a stored member of a zip,
-/// or a member of a tar that is not sparse. An archive within such a member is read without a copy. In a zip, only a
-/// read from the beginning of a member is compared with its checksum.
+/// A member whose bytes are stored unchanged has random access if the archive has random access: a stored member of a
+/// zip, or a member of a tar that is not sparse. An archive within such a member is read without a copy. In a zip, only
+/// a read from the beginning of a member is compared with its checksum.
 ///
 /// A writer without zip64, such as the archiver of macOS, stores the length of a member of 4 GiB or more modulo 2^32.
 /// If this is likely for a deflated member, its length is unknown before its end, where the length must agree modulo
@@ -107,7 +107,7 @@ public struct ArchiveContainer: BlobContainer {
         self.catalogue = container.catalogue.inPass(pass, over: archive)
     }
 
-    /// Returns a source of the member with this name or index; a missing member throws when the source is opened.
+    /// Returns a source of the member with this name or index; for a missing member, opening the source throws.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {

@@ -19,7 +19,7 @@ public struct BlobArchive: Sendable {
     /// Creates the archive at a locator, within any layers of the locator.
     ///
     /// - Parameters:
-    ///   - locator: The locator of the archive, with or without `archive+` and the like, and without a selector.
+    ///   - locator: The locator of the archive, with or without a prefix such as `archive+`, and without a selector.
     ///   - registry: The registry of formats.
     ///   - context: The context in which the format is detected; its index policy applies to the archive.
     /// - Throws: ``BlobError/Code/unsupported`` when the blob is not an archive; any error of reading its beginning.

@@ -32,7 +32,7 @@ extension BlobProvider {
         .filter { base, _ in RPMSource(base) }, schemes: ["rpm"], mediaTypes: ["application/x-rpm"],
         fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)])
 
-    /// The providers of ``ArchiveFormat/foreign`` formats, with schemes like `iso`, which a helper process reads.
+    /// The providers of ``ArchiveFormat/foreign`` formats, which a helper process reads, with schemes such as `iso`.
     private static let foreign = ArchiveFormat.allCases.filter(\.isForeign).map { container($0) }
 
     /// All providers of this module; the providers of ``ArchiveFormat/foreign`` formats need the helper process of

@@ -188,8 +188,8 @@ extension BlobMember {
 }
 
 extension String {
-    /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
-    /// attributes that are not read.
+    /// True for a warning that does not concern the bytes: a name in an unknown encoding, or access control lists and
+    /// attributes that are not supported.
     fileprivate var isHarmless: Bool {
         self.holds("be converted") || self.holds("acl") || self.holds("ACL") || self.holds("xattr")
     }

@@ -151,7 +151,7 @@ struct FilePath: Hashable, Sendable {
     /// The path as text for messages, with U+FFFD for bytes that are not UTF-8.
     var text: String { String(decoding: self.bytes, as: UTF8.self) }
 
-    /// Returns the path as a C string; throws when the path holds a zero byte.
+    /// Returns the path as a C string; throws when the path contains a zero byte.
     func cString() throws(BlobError) -> [CChar] {
         guard !self.bytes.contains(0) else {
             throw BlobError(.invalidArgument, "A path cannot hold a zero byte.")

@@ -121,11 +121,11 @@ public struct FileSource: BlobInputStreamDataSource {
 
 /// The bytes of standard input, from its current position on.
 ///
-/// They can be read once. A read can be cancelled while no bytes arrive.
+/// The bytes can be read only once. A read can be cancelled while no bytes arrive.
 public struct StandardInputSource: BlobInputStreamDataSource {
     private static let opening = SingleOpening()
 
-    /// Creates the source. All values stand for the same standard input.
+    /// Creates the source. All instances represent the same standard input.
     public init() {}
 
     /// None, because the bytes can be read only once.

@@ -1,7 +1,7 @@
 public import BlobCore
 import BlobDeflate
 
-/// A source that encodes the bytes of another source as a gzip of one member, as for `Content-Encoding: gzip`.
+/// A source that encodes the bytes of another source as a gzip stream of one member, as for `Content-Encoding: gzip`.
 ///
 /// The same bytes, level and version of zlib always give the same gzip, regardless of how the base delivers the bytes:
 /// the header contains no name, time or system (RFC 1952). The length is not known before the end, so the info has no

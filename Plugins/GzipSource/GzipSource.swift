@@ -124,7 +124,8 @@ public struct GzipSource: BlobLayer {
     /// Returns the facts known without decoding: the name, without the extension of the format, and a validator made
     /// from the base's validator.
     ///
-    /// The length is known only from an index: the end of a gzip gives the length of the last member only, modulo 2^32.
+    /// The length is known only from an index: the end of a gzip stream contains only the length of the last member,
+    /// modulo 2^32.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         let baseInfo = try self.base.info(context)
         return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))

@@ -22,7 +22,7 @@ package struct Block: Sendable {
     var bytes: [UInt8]
     /// True when the block is too large to be kept in memory: ``BlockFinder/nextBytes()`` returns its bytes.
     var isStreamed = false
-    /// The length of the decoded bytes; nil when only decoding shows it.
+    /// The length of the decoded bytes; nil if unknown before decoding.
     var byteCount: Int64?
     /// The length and checksum that an index expects of the decoded bytes; nil without an index.
     var expected: Content?
@@ -77,7 +77,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     private var decoder: (any BlockDecoder)?
     private var bytes: [UInt8]
 
-    /// The offset of the first byte of the block, once it is known.
+    /// The offset of the first byte of the block, once known.
     var startOffset: Int64 = 0
 
     /// The number of bytes decoded so far.
@@ -135,7 +135,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
                 output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
             }
             guard isAtEnd else {
-                // A decoder may return bytes that it holds after it has taken all input.
+                // A decoder may still return buffered bytes after it has consumed all input.
                 guard used > 0 || output.byteCount > start else {
                     throw BlobError(.corrupted, "A block ends before its end.")
                 }

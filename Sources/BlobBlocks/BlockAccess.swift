@@ -27,10 +27,10 @@ package final class BlockAccess: Sendable {
     /// True when an index of the blocks may be useful, because the data may not list them.
     package var isIndexable: Bool { BlockFormat.mayNotListBlocks(self.scheme) }
 
-    /// Returns the blocks that the data list; nil when they do not, or list them wrongly.
+    /// Returns the blocks that the data list; nil when they list none, or list them incorrectly.
     ///
     /// - Throws: Errors of the base.
-    /// - Complexity: Reads the table, once for each content that has a validator.
+    /// - Complexity: Reads the table, once per version of a content with a validator.
     package func table(_ base: BlockBase) throws -> BlockTable? {
         try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
     }
@@ -40,7 +40,8 @@ package final class BlockAccess: Sendable {
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
     ///   - index: The index of blocks that the data do not list; nil when no index exists or may be used.
-    ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil for none.
+    ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil to record
+    ///     nothing.
     ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that are not as
     ///     expected.
     package func body(

@@ -6,7 +6,7 @@ package import BlobIndex
 /// When decoding begins at a block of the index, every block from there on must have the length and the checksum in the
 /// index. So the bytes at an offset are the bytes from which the index was made.
 package final class BlockIndex: HeldIndex, BlockList {
-    /// The largest number of blocks in an index; its section takes 16 MB then.
+    /// The maximum number of blocks in an index; the section of such an index takes 16 MB.
     static let maximumCount = 1 << 20
 
     /// The places at which the search for the blocks begins; at least one, the first of them at the start.
@@ -55,7 +55,7 @@ package final class BlockIndex: HeldIndex, BlockList {
     /// The version of the format of the section; other versions are not read.
     private static let version: UInt64 = 1
 
-    /// The length of the shortest block in bytes: a Zstandard frame without bytes has nine.
+    /// The length of the shortest block in bytes: an empty Zstandard frame has nine.
     private static let minimumBlockByteCount: Int64 = 8
 
     /// The largest encoded length of a block in bytes: three varints and a checksum.
@@ -142,7 +142,7 @@ extension IndexSection.Key {
     fileprivate static func blocks(_ layer: String) -> Self { Self(layer: layer, kind: IndexSection.Kind("BLKS")) }
 }
 
-/// A recording of the blocks while compressed data are decoded from their beginning by their blocks.
+/// A recording of the blocks of compressed data while they are decoded block by block from their beginning.
 package final class BlockRecording {
     private let compressedByteCount: Int64
     private let finish: (BlockIndex) throws -> Void

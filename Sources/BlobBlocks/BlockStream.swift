@@ -32,7 +32,7 @@ final class BlockStream: LateStream {
     private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
     private let judge: (Int64) throws -> BlobBody
-    /// The offset at which the judge continues; nil while the blocks are as they should be.
+    /// The offset at which the judge continues; nil while the blocks are as expected.
     private var judgedOffset: Int64?
     private let streamsFirst: Bool
     /// The index that the blocks must match, and the number of the next block in it.
@@ -45,7 +45,7 @@ final class BlockStream: LateStream {
 
     private let context: BlobContext
     private let startOffset: Int64
-    /// The number of compressed bytes of the blocks that were found.
+    /// The number of compressed bytes in the blocks found.
     private var compressedByteCount: Int64 = 0
     /// The offset from which ``patience`` counts.
     private let patienceOffset: Int64
@@ -68,11 +68,12 @@ final class BlockStream: LateStream {
     ///   - patienceOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
     ///   - expected: The index that found the first block, and its number; nil when its place is certain.
-    ///   - recording: Records the blocks for an index; nil for none.
+    ///   - recording: Records the blocks for an index; nil to record nothing.
     ///   - found: Called with the start of each further block, once all blocks before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
     ///   - park: Receives the rest of a block that remains when the stream is closed.
-    ///   - judge: Returns a body from an offset on that decodes in another way, for data that are not as expected.
+    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that are not as
+    ///     expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
         countingFrom patienceOffset: Int64, streamsFirst: Bool,

@@ -50,7 +50,7 @@ package struct BlockTable: BlockList {
     /// Returns the number of decoded bytes of a block.
     func byteCount(of index: Int) -> Int64 { Int64(self.points.slice(index).count) }
 
-    /// Returns the block that contains a decoded byte; the number of blocks for the offset at the end.
+    /// Returns the index of the block that contains a decoded byte; the number of blocks for the offset at the end.
     func index(of byteOffset: Int64) -> Int {
         byteOffset < self.byteCount ? self.points.index(of: byteOffset) : self.count
     }

@@ -19,7 +19,7 @@ package struct Deflater: ~Copyable {
         precondition((0...9).contains(level), "The level is 0 to 9.")
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // Negative is raw deflate; 15 is a window of 32 KiB, the largest.
+        // Negative means raw deflate; 15 means a window of 32 KiB, the largest.
         let status = blob_deflate_init(stream, CInt(level), -15)
         guard status == Z_OK else {
             stream.deallocate()

@@ -15,13 +15,13 @@ final class ISALEngine: InflateEngine {
     // On the heap, because it takes 90 KiB.
     private let state: UnsafeMutablePointer<inflate_state>
 
-    /// True while `bfinal` is set for a block that is not the last one.
+    /// True while `bfinal` is set for a block that is not the last.
     private var isMarked = false
     /// True after the end of the stream or an error in it.
     private var isAtEnd = false
     private(set) var blockEnd = Inflater.BlockEnd()
     private(set) var surplus = Inflater.Surplus()
-    /// The last eight bytes consumed from inputs, the last one in the highest bits.
+    /// The last eight bytes consumed from inputs, the last byte in the highest bits.
     private var lastBytes: UInt64 = 0
 
     /// True when the library was found.

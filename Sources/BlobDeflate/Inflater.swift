@@ -9,7 +9,7 @@ package struct Inflater: ~Copyable {
     package enum Stop {
         /// The input is consumed or the output is full.
         case more
-        /// A block that is not the last one ended; see ``Inflater/blockEnd``.
+        /// A block that is not the last ended; see ``Inflater/blockEnd``.
         case blockEnd
         /// The stream ended.
         case streamEnd

@@ -54,7 +54,7 @@ final class ZlibEngine: InflateEngine {
         case Z_STREAM_END: return .streamEnd
         // Z_BUF_ERROR is not a failure: zlib needs more input or output to continue.
         case Z_OK, Z_BUF_ERROR:
-            // 128: directly after a block. 64: that block was the last one.
+            // 128: directly after a block. 64: that block was the last.
             let isBlockEnd = status == Z_OK && self.stream.pointee.data_type & (128 | 64) == 128
             return stoppingAtBlockEnds && isBlockEnd ? .blockEnd : .more
         case Z_DATA_ERROR:

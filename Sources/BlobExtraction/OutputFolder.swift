@@ -30,7 +30,7 @@ package final class OutputFolder {
     /// Opens the folder, and creates it if only the last component is missing. Links in `path` are followed.
     ///
     /// - Parameters:
-    ///   - isReplacing: True to replace existing files and links, though not folders.
+    ///   - isReplacing: True to replace existing files and links, but not folders.
     ///   - makesLinksRelative: True to make absolute symbolic links relative, as if the folder were the root.
     ///   - resolvesInKernel: False to resolve paths name by name on any system.
     /// - Throws: The error of the system.
@@ -282,7 +282,7 @@ package final class OutputFolder {
         return status.identity
     }
 
-    /// Removes the staged file, if it still has its first name.
+    /// Removes the staged file, if it still has its staging name.
     private func discardStagedFile() {
         guard let staging = self.staging else { return }
         unlinkat(staging.descriptor.number, StagingFolder.fileName, 0)

@@ -54,7 +54,7 @@ final class IndexDescriptor: Sendable {
         return sum.value
     }
 
-    /// Sets the times of the file to now, at most once an hour.
+    /// Sets the times of the file to the current time, at most once an hour.
     ///
     /// Surplus files are removed in the order of their last use, which many file systems do not record.
     func markUsed() {

@@ -4,7 +4,7 @@ import BlobPlatform
 
 /// A file with the indexes of all layers over one origin, stored in sections: restart points, member tables.
 ///
-/// The file is a cache: an index that is stale, damaged, truncated or of another version counts as missing. The value
+/// The file is a cache: an index that is stale, damaged, truncated or from another version counts as missing. The value
 /// holds no open descriptor.
 package struct IndexFile: Sendable {
     /// The path of the file, which need not exist.
@@ -283,7 +283,7 @@ package struct IndexFile: Sendable {
         throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
     }
 
-    /// Removes a file that turned out to be useless, unless the user named it. Ignores errors.
+    /// Removes a file that turned out to be unusable, unless the user named it. Ignores errors.
     package func discard() {
         if self.folder != nil { _ = try? self.remove() }
     }
@@ -295,7 +295,7 @@ package struct IndexFile: Sendable {
     }
 }
 
-/// A file that the user named. Later reads may add sections to those that reads in this process created.
+/// A file that the user named. Later reads may add sections to a file that this process created.
 private struct OwnFile: Hashable {
     private static let known = Locked<Set<OwnFile>>([])
 

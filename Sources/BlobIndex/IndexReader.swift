@@ -2,7 +2,7 @@ package import BlobCore
 
 /// A parser of the numbers in an index, which checks every length and every varint.
 ///
-/// All errors are ``BlobError/Code/corrupted``, with the offset in the bytes that the reader was created with.
+/// All errors are ``BlobError/Code/corrupted``, with the offset in the bytes with which the reader was created.
 package struct IndexReader: Sendable {
     private let bytes: [UInt8]
     private let end: Int

@@ -32,7 +32,7 @@ package struct IndexedContent: Hashable, Sendable {
 
     /// Returns the identity of the current content of `base`.
     ///
-    /// - Parameter base: The source that is indexed: the compressed bytes of a gzip, the bytes of an archive.
+    /// - Parameter base: The indexed source: the compressed bytes of a gzip, or the bytes of an archive.
     /// - Returns: Nil when an index would be useless, because `base` has no random access or cannot be opened again; or
     ///   when an index could not be bound to the content, which has no length or no accepted validator.
     /// - Throws: Errors of opening and reading `base`.
@@ -82,7 +82,7 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
 
     package init() {}
 
-    /// The facts about the last content; nil when none are known.
+    /// The facts about the last content; nil if unknown.
     package var last: Facts? { self.known.withLock { $0?.facts } }
 
     /// Returns the facts about the content that `info` describes, and makes them if they are not known. Facts about

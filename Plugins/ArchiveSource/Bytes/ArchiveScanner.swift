@@ -38,7 +38,7 @@ final class ArchiveScanner {
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
     ///
     /// - Parameters:
-    ///   - byteOffset: The offset, from 0. Without random access, it must not lie before the buffer.
+    ///   - byteOffset: The offset, from 0. Without random access, it must not be before the buffer.
     ///   - count: The number of bytes, at most the size of the buffer.
     func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
         let place = Int(clamping: byteOffset - self.start)

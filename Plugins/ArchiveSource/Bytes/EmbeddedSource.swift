@@ -10,7 +10,7 @@ final class EmbeddedSource: BlobLayer {
     static let maximumOffset = 8 << 20
 
     private static let programs: [[UInt8]] = [
-        // Windows, ELF, a script, and Mach-O for one or several processors.
+        // Windows, ELF, scripts, and Mach-O for one or several architectures.
         Array("MZ".utf8), [0x7F, 0x45, 0x4C, 0x46], Array("#!".utf8), [0xCF, 0xFA, 0xED, 0xFE],
         [0xCA, 0xFE, 0xBA, 0xBE],
     ]

@@ -72,10 +72,10 @@ public struct DecompressedSource: BlobLayer {
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
     }
 
-    /// Returns the bytes from the block at the offset on, or from the beginning.
+    /// Returns the bytes starting at the block that contains the offset, or at the beginning.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (byteOffset, context) = (opening.byteOffset, opening.context.blocking)
-        // A base that is not repeatable must not be asked before it is opened.
+        // A base that is not repeatable must not be queried before it is opened.
         guard self.base.traits.contains(.repeatable),
             let base = BlockBase(self.base, try self.base.info(context), context)
         else { return try self.decodedInOrder(nil, context) }

@@ -114,7 +114,7 @@ struct DiscVolume {
     }
 
     /// Reads the numbers of files and directories: the anchor (10.2) names the descriptors of the volume, one of which
-    /// (10.6) names the integrity descriptor (10.10; UDF 2.2.6.4).
+    /// (10.6) refers to the integrity descriptor (10.10; UDF 2.2.6.4).
     private static func counts(in image: UnsafeRawBufferPointer) -> (UInt32, UInt32)? {
         let anchor = self.sector(self.anchor, in: image)
         guard anchor.number16(at: 0) == self.anchorTag else { return nil }

@@ -179,7 +179,7 @@ final class WalkerLease {
     /// True when bytes of the member were read.
     var isRead = false
 
-    /// The cancellation of the member, which also ends a call of the walker.
+    /// The cancellation of the member, which also cancels a call of the walker.
     private let cancelling: BlobRegistration
 
     /// - Parameters:

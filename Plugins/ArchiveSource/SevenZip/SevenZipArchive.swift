@@ -46,7 +46,8 @@ final class SevenZipArchive: Sendable {
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
         let scanner = try ArchiveScanner(self.base, context)
-        // 7zFormat.txt, SignatureHeader: the offset of the header, from its own end, and the length of the header.
+        // 7zFormat.txt, SignatureHeader: the offset of the members' header, relative to the end of this one, and its
+        // length.
         let start = try scanner.bytes(at: 0, count: 32)
         let (end, overflows) = start.number64(at: 12).addingReportingOverflow(start.number64(at: 20))
         guard scanner.hasRandomAccess, !self.base.isBehindProgram, !overflows, start.number64(at: 20) > 0,

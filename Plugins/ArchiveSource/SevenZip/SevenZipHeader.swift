@@ -27,7 +27,7 @@ struct SevenZipHeader {
 
     struct Malformed: Error {}
 
-    /// The length of the signature header, from whose end the offset of the members' header counts.
+    /// The length of the signature header; the offset of the members' header is relative to its end.
     static let startByteCount: Int64 = 32
     /// The maximum memory for a header in bytes: 128 MiB.
     private static let maximumByteCount: UInt64 = 128 << 20
@@ -216,7 +216,7 @@ struct SevenZipHeader {
         return bytes
     }
 
-    /// Returns an archive of packed streams and a header made for them.
+    /// Returns an archive made of packed streams and a header for them.
     static func archive(
         _ packed: [any BlobInputStreamDataSource], _ packedByteCount: Int64, _ header: [UInt8]
     ) -> some BlobInputStreamDataSource {

@@ -1,7 +1,7 @@
 import BlobCore
 
-/// The division of a 7z into folders, each of which is decoded on its own, and of the folders into streams, which are
-/// the bytes of the members.
+/// The division of a 7z into folders, which are decoded independently, and of the folders into streams, which are the
+/// bytes of the members.
 struct SevenZipLayout {
     /// One folder. Its lists are ranges in the lists shared by all folders.
     struct Folder {

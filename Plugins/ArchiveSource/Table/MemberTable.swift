@@ -214,7 +214,7 @@ private struct RecordFields: OptionSet {
     static let isEncrypted = RecordFields(rawValue: 1 << 7)
 }
 
-/// The values of the previous record, against which the next one is encoded; empty at the beginning of a block.
+/// The values of the previous record, relative to which the next record is encoded; empty at the beginning of a block.
 private struct Previous {
     var name: [UInt8] = []
     var place: Int64 = -1

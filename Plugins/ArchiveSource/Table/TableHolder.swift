@@ -163,7 +163,7 @@ final class TableHolder: Sendable {
         }
     }
 
-    /// Returns a recording that keeps the table in this process alone.
+    /// Returns a recording that keeps the table only in this process.
     private func ownRecording(_ context: BlobContext) -> TableRecording {
         TableRecording { [self] bytes, extents throws(BlobError) in _ = try self.keep(bytes, extents, context) }
     }

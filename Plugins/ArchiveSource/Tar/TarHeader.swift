@@ -25,7 +25,7 @@ struct TarHeader {
     var realSize: Int64? { self.block[483] == 0 ? nil : self.number(483, 12) }
 
     var dialect: Dialect {
-        // GNU writes "ustar", a space, and " \0"; others write "ustar\0" and a version, though not always exactly.
+        // GNU writes "ustar", a space, and " \0"; others write "ustar\0" and a version, but not always exactly.
         guard self.block.number32(at: 257) == 0x6174_7375, self.block[261] == 0x72 else { return .v7 }
         return self.block[262] == 0x20 && self.block[263] == 0x20 && self.block[264] == 0 ? .gnu : .ustar
     }

@@ -136,7 +136,7 @@ struct ZipCatalogue: ArchiveCatalogue {
     }
 }
 
-/// The open directory and the reader of bytes that members of a zip share when they are read one after the other.
+/// The open directory and the byte reader that members of a zip share when they are read one after the other.
 ///
 /// Without this state, each member opens the archive four times and reads its trailer. Holds two open bases and their
 /// buffers.

@@ -132,7 +132,7 @@ struct ZipDirectory {
         }
     }
 
-    /// Checks the number of entries against the declared one, after all entries were read.
+    /// Checks the number of entries against the declared number, after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/inconsistent``.
     func checkCount(_ records: Records) throws(BlobError) {

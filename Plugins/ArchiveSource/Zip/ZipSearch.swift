@@ -262,7 +262,7 @@ extension BlobError {
 }
 
 extension MemberSearch.Found {
-    /// Finds the member of a zip that was made for it alone.
+    /// Finds the member of a zip that was made only for this member.
     fileprivate init(
         onlyMemberOf zip: any BlobInputStreamDataSource, _ context: BlobContext, checksum: UInt32? = nil,
         password: String? = nil

@@ -195,7 +195,7 @@ final class BlockedStream: StreamOverReader {
         guard !self.isOver else { return nil }
         var end = 0
         var blockByteCounts: [Int] = []
-        // A reader of a short range does not decode a mebibyte ahead on each thread.
+        // For a short range, do not decode a mebibyte ahead on each thread.
         let blockCount = min(Self.maximumBlockCount, 1 + self.takenBlockCount)
         do {
             for _ in 0..<blockCount {

@@ -135,7 +135,7 @@ struct FrameDecoder: ~Copyable {
 
     /// Decodes until `input` is consumed or `output` is full.
     ///
-    /// After the output was full, call again even with an empty input: consumed bytes may give more output.
+    /// After the output was full, call again even with an empty input: consumed bytes may yield more output.
     ///
     /// - Parameters:
     ///   - input: The next bytes; consumed bytes are removed from its front.

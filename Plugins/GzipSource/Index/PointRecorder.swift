@@ -4,8 +4,8 @@ internal import BlobIndex
 
 /// A recorder that makes an index while a stream is decoded from its start, and writes it at the end.
 ///
-/// Receives all bytes that a ``FrameDecoder`` consumes and appends. Costs about a third of the processor time of
-/// decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB of
+/// Receives all bytes that a ``FrameDecoder`` consumes and appends. Recording costs about a third of the processor time
+/// of decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB of
 /// decoded bytes.
 final class PointRecorder {
     /// The number of points after which the distance between points grows with the offset, so that every index stays
@@ -134,7 +134,7 @@ final class PointRecorder {
             let points = layout.encoded
             let sections = [
                 NewIndexSection(.points(place.layer), bytes: points),
-                // Each window has a checksum, so that it can be read without the others.
+                // Each window has a checksum, so that it can be read without the other windows.
                 NewIndexSection(.windows(place.layer), flags: .hasOwnChecks) { sink throws(BlobError) in
                     try windows.forEachChunk(sink)
                 },
@@ -194,7 +194,7 @@ final class PointRecorder {
     }
 }
 
-/// The sizes for making and using an index; tests use small ones.
+/// The sizes for making and using an index; tests use small sizes.
 package struct GzipTuning: Sendable {
     /// The distance between restart points in decoded bytes; greater if blocks are longer.
     package var pointSpacing: Int64

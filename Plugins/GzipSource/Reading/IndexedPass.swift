@@ -262,7 +262,7 @@ struct DecodedBatch: Sendable {
         let ahead: [UInt8]
     }
 
-    /// The number of correct bytes after which a window has no influence: references of deflate data reach 32 KiB back.
+    /// The number of correct bytes after which a window has no influence: references in deflate data reach 32 KiB back.
     static let overlapByteCount = Inflater.windowByteCount
 
     let slices: Range<Int>

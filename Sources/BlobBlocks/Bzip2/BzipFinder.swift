@@ -1,7 +1,7 @@
 import BlobCore
 import BlobIndex
 
-/// A finder of the blocks of bzip2 streams, by their marks.
+/// A finder of the blocks in bzip2 streams, which searches for their marks.
 ///
 /// A block begins at a mark and ends at the next one. Decoding it as a stream of its own, with the end mark and the
 /// checksum appended, proves its end: missing or extra bits are an error.
@@ -126,7 +126,7 @@ final class BzipFinder: BlockFinder {
             byteOffset: self.bitOffset / 8)
     }
 
-    /// Removes the whole bytes before a bit, which is the next to read.
+    /// Removes the whole bytes before a bit, which becomes the next bit to read.
     private func drop(_ bit: Int) {
         let count = min(bit / 8, self.input.bytes.count)
         self.input.drop(count)

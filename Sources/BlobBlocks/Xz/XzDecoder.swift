@@ -127,7 +127,7 @@ extension BlockFormat {
             let unpadded = Int64(table.compressed(index).count) - Int64(detail >> BlockTable.paddingShift)
             let byteCount = table.byteCount(of: index)
             let header = Array(bytes.prefix(Int(LZMA_BLOCK_HEADER_SIZE_MAX)))
-            // The window is at most as long as the block; usually a quarter of it or more.
+            // The window is at most as long as the block, and usually at least a quarter of it.
             let memory = Int64(bytes.count) + 2 * min(byteCount, Int64(XzDecoder.maximumWindowByteCount))
             return Block(
                 bytes: bytes, byteCount: byteCount, check: xzCheckName(Int(detail & 0xFF)),

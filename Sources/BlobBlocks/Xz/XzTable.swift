@@ -6,7 +6,7 @@ import CLzma
 extension BlockTable {
     /// The length of a stream's header, and of its footer.
     private static let frameByteCount: Int64 = Int64(LZMA_STREAM_HEADER_SIZE)
-    /// The largest index of a stream that is used, in bytes, and the largest number of streams.
+    /// The maximum size of a stream's index, in bytes, and the maximum number of streams.
     private static let (maximumIndexByteCount, maximumStreamCount) = (UInt64(16 << 20), 4096)
 
     /// Reads the indexes of the streams of an xz, from its end (The .xz File Format, 2 and 4).
