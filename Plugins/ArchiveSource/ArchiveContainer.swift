@@ -226,8 +226,9 @@ public struct ArchiveContainer: BlobContainer {
         try pass.finish(context)
     }
 
-    /// Requests the bytes of the members to read next, in this order, from a preparable source. Errors are reported
-    /// when the members are read.
+    /// Requests the bytes of the members to read next, in this order, from a preparable source.
+    ///
+    /// Errors are reported when the members are read.
     ///
     /// - Parameter byteCount: The number of bytes needed from each member, including its header.
     package func prepare(

@@ -24,8 +24,9 @@ protocol MemberWalker: AnyObject {
     /// The place of the member for ``go(to:index:)``; nil when only a pass over the archive reaches it.
     var place: Int64? { get }
 
-    /// Makes the next ``advance()`` move to the member with this index at this place. Must not be called when
-    /// ``isSequential`` is true.
+    /// Makes the next ``advance()`` move to the member with this index at this place.
+    ///
+    /// Must not be called when ``isSequential`` is true.
     func go(to place: Int64, index: Int)
 
     /// The range of the member's bytes in the base, before any byte is read, if they are stored unchanged and can be
@@ -37,7 +38,9 @@ protocol MemberWalker: AnyObject {
     var check: String? { get }
 
     /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
-    /// zeros. At the end, returns an empty block and the length of the member.
+    /// zeros.
+    ///
+    /// At the end, returns an empty block and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
 
     /// Appends the next bytes of the member, which follow the previous bytes without a gap, straight from the base.
@@ -126,7 +129,9 @@ struct ArchiveEntry {
     /// The number of names that share the bytes, if the format contains it; in a cpio, the last of them has the bytes.
     let linkCount: UInt32
     /// The error for bytes before this or an earlier member in which a reader found no header: they may have contained
-    /// other members, so the index is uncertain. Nil when no such bytes were skipped.
+    /// other members, so the index is uncertain.
+    ///
+    /// Nil when no such bytes were skipped.
     var gap: BlobError?
 
     /// - Parameter warning: The warning about a header that was read nevertheless; nil without a warning.

@@ -46,8 +46,10 @@ final class FileDescriptor {
     /// Returns the current result of `fstat(2)`.
     func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.file, self.path) }
 
-    /// Returns the info of the open file. It has no size and no validator if a regular file of size 0 has bytes, or if
-    /// a regular file without blocks has no byte at its end, as in `/proc` and `/sys`.
+    /// Returns the info of the open file.
+    ///
+    /// It has no size and no validator if a regular file of size 0 has bytes, or if a regular file without blocks has
+    /// no byte at its end, as in `/proc` and `/sys`.
     func info(name: String) throws(BlobError) -> BlobInfo {
         let info = try self.status.info(name: name)
         let byteCount = self.status.byteCount

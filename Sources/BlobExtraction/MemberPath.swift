@@ -56,6 +56,7 @@ package struct MemberPath: Hashable, Sendable {
     package var names: [[UInt8]] { self.bytes.split(separator: Self.slash).map(Array.init) }
 
     /// Returns true when a symbolic link at this path leads to a place beneath the folder, through any extracted links.
+    ///
     /// A link that already existed in the folder may lead out of it; nothing is written through such a link.
     ///
     /// The target must be relative. `..` may occur only at its beginning, where it names folders that contain the link,

@@ -107,8 +107,9 @@ package final class OutputFolder {
         return try NewFile(member, path, in: folder, staging: self.stagingFolder())
     }
 
-    /// Gives a file its name. A file with the bytes of a hard link replaces the link's target and earlier links to the
-    /// target.
+    /// Gives a file its name.
+    ///
+    /// A file with the bytes of a hard link replaces the link's target and earlier links to the target.
     package func commit(_ file: NewFile) throws(BlobError) {
         try file.finish()
         try self.nameStagedFile(file.path, file.folder, file.identity)

@@ -51,8 +51,9 @@ package final class IndexSection: Sendable {
 
         package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// The records have their own checksums: opening does not read the section. Without this flag, opening reads
-        /// and verifies the whole section.
+        /// The records have their own checksums: opening does not read the section.
+        ///
+        /// Without this flag, opening reads and verifies the whole section.
         package static let hasOwnChecks = Self(rawValue: 1 << 0)
     }
 

@@ -10,8 +10,10 @@ import BlobDeflate
 ///
 /// The article IndexFiles in the documentation describes every byte.
 struct IndexTable {
-    /// The first bytes of the file. The first is not ASCII, so that the file is not taken for text, and a transfer in
-    /// text mode would change the line ends.
+    /// The first bytes of the file.
+    ///
+    /// The first is not ASCII, so that the file is not taken for text, and a transfer in text mode would change the
+    /// line ends.
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 
     /// The version of the format; increased with every change that an older reader would misread.

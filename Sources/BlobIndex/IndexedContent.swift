@@ -85,8 +85,9 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
     /// The facts about the last content; nil if unknown.
     package var last: Facts? { self.known.withLock { $0?.facts } }
 
-    /// Returns the facts about the content that `info` describes, and makes them if they are not known. Facts about
-    /// content without a validator are made each time.
+    /// Returns the facts about the content that `info` describes, and makes them if they are not known.
+    ///
+    /// Facts about content without a validator are made each time.
     package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts {
         guard let content = ContentIdentity(info) else { return try make() }
         if let known = self.known.withLock({ $0 }), known.content == content { return known.facts }

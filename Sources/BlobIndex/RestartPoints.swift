@@ -80,7 +80,9 @@ package struct RestartPoints: Sendable {
     package func index(of byteOffset: Int64) -> Int { max(self.places.count(upTo: byteOffset) - 1, 0) }
 
     /// Returns the places nearest to the cuts that would divide the data into `count` parts of the same cost; the first
-    /// is at the start. Returns fewer places when several cuts are near the same place.
+    /// is at the start.
+    ///
+    /// Returns fewer places when several cuts are near the same place.
     package func cuts(count: Int) -> [RestartPoint] {
         var cuts = Array(self.places.prefix(1))
         guard self.places.count > 1 else { return cuts }

@@ -1,7 +1,9 @@
 import BlobCore
 
-/// A reader of a base that moves to any offset. It reads and drops bytes when that is cheaper than reopening the base,
-/// or when the base cannot be reopened. Has one owner.
+/// A reader of a base that moves to any offset.
+///
+/// It reads and drops bytes when that is cheaper than reopening the base, or when the base cannot be reopened. Has one
+/// owner.
 final class BaseCursor {
     /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
     var patience: Int64 = 256 * 1024

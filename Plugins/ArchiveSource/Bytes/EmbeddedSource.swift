@@ -94,8 +94,9 @@ extension ArchiveFormat {
     /// The number of bytes that ``isArchive(_:)`` examines.
     fileprivate static let startByteCount = 32
 
-    /// Returns true when these bytes begin an archive. The signature alone is not enough, because a program may contain
-    /// it.
+    /// Returns true when these bytes begin an archive.
+    ///
+    /// The signature alone is not enough, because a program may contain it.
     fileprivate func isArchive(_ start: [UInt8]) -> Bool {
         guard start.count == Self.startByteCount else { return false }
         switch self {

@@ -90,8 +90,9 @@ public struct DecompressedSource: BlobLayer {
         return .inspected(decoded, IndexedLength(index: index, info: info), startingAt: byteOffset)
     }
 
-    /// Returns a body that decodes block by block, or with one decoder. Its info omits the length in an index, which
-    /// may be wrong.
+    /// Returns a body that decodes block by block, or with one decoder.
+    ///
+    /// Its info omits the length in an index, which may be wrong.
     ///
     /// Nothing that is read from the beginning depends on an index.
     func decodedBlocks(

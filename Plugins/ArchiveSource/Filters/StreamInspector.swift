@@ -2,7 +2,9 @@ internal import BlobBlocks
 import BlobCore
 
 /// An inspector of compressed bytes before libarchive receives them, which rejects too large a window in any part of
-/// the stream. All bytes must pass through it.
+/// the stream.
+///
+/// All bytes must pass through it.
 protocol StreamInspector: BlobInspector, Sendable {
     /// Inspects the next bytes of the stream.
     ///
@@ -34,8 +36,9 @@ struct InspectedSource: BlobInputStreamDataSource {
     }
 }
 
-/// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes
-/// nothing, because LZMA2 chunks declare their lengths.
+/// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window.
+///
+/// Decodes nothing, because LZMA2 chunks declare their lengths.
 struct XzInspector: StreamInspector {
     private enum Element {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
@@ -141,8 +144,10 @@ struct XzInspector: StreamInspector {
     }
 }
 
-/// An inspector of the member headers in an lzip. Only decoding shows where a member ends, so headers are found by
-/// their form, which practically never occurs in the coded bytes of a member.
+/// An inspector of the member headers in an lzip.
+///
+/// Only decoding shows where a member ends, so headers are found by their form, which practically never occurs in the
+/// coded bytes of a member.
 struct LzipInspector: StreamInspector {
     private let context: BlobContext
     private static let headerByteCount = 6
@@ -196,7 +201,9 @@ final class StreamChecks: Sendable {
 }
 
 /// An inspector of the frames of Zstandard (RFC 8878, section 3.1) and LZ4 (lz4_Frame_format.md), which notes whether
-/// they have a checksum. Parses only headers, and skips other data by their length.
+/// they have a checksum.
+///
+/// Parses only headers, and skips other data by their length.
 struct FrameInspector: StreamInspector {
     private enum Element { case frame, block, foreign }
 

@@ -21,8 +21,10 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case cab
     /// xar, the format of macOS packages; an archive whose members are not in order needs random access.
     case xar
-    /// LHA and LZH. Names are UTF-8. Names without a declared character set that are not UTF-8 are read as code page
-    /// 932, which needs random access.
+    /// LHA and LZH.
+    ///
+    /// Names are UTF-8. Names without a declared character set that are not UTF-8 are read as code page 932, which
+    /// needs random access.
     case lha
     /// WARC, the format of web archives.
     case warc

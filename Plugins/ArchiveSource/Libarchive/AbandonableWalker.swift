@@ -95,8 +95,10 @@ final class AbandonableThread: Sendable {
 
 /// A walker over an archive that libarchive reads on a separate thread, for formats whose reader may loop.
 final class AbandonableWalker: EntryWalker {
-    /// The walker. The thread uses it while the owner waits, and the owner uses it between calls; once the thread is
-    /// abandoned, only the thread uses it.
+    /// The walker, shared by the thread and its owner.
+    ///
+    /// The thread uses it while the owner waits, and the owner uses it between calls; once the thread is abandoned,
+    /// only the thread uses it.
     private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.
         var walker: ArchiveWalker?
     }

@@ -119,8 +119,10 @@ final class ArchiveWalker: EntryWalker {
 }
 
 extension ArchiveFormat {
-    /// Returns the source from which an archive of this format is read. `isInOrder` is true when the source has random
-    /// access but the members are read in order, because the bytes of a xar may be in any order.
+    /// Returns the source from which an archive of this format is read.
+    ///
+    /// `isInOrder` is true when the source has random access but the members are read in order, because the bytes of a
+    /// xar may be in any order.
     func sourceInOrder(
         _ base: any BlobInputStreamDataSource
     ) -> (source: any BlobInputStreamDataSource, isInOrder: Bool) {

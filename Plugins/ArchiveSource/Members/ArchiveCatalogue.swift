@@ -70,13 +70,15 @@ struct FoundMember {
     let storedRange: Range<Int64>?
     /// The facts specific to this format.
     var facts: [(name: String, value: any Encodable & Sendable)] = []
-    /// Returns the bytes of the member from an offset on, or from its beginning if that costs no more. Must be called
-    /// only once.
+    /// Returns the bytes of the member from an offset on, or from its beginning if that costs no more.
+    ///
+    /// Must be called only once.
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
     /// The decoded bytes of a member with an index of its own; nil when it neither has nor needs an index.
     var indexed: (any BlobIndexing & IndexVerifying & RestartPointListing)?
-    /// Returns a body that verifies the checksum of a stored member; nil without a checksum. May be called any number
-    /// of times.
+    /// Returns a body that verifies the checksum of a stored member; nil without a checksum.
+    ///
+    /// May be called any number of times.
     var makeCheckedBody: MakeCheckedBody?
     /// The info of the member as a source, and the member for later reads; set by ``MemberSource``.
     var info = BlobInfo()

@@ -62,7 +62,9 @@ package final class ArchivePass: Sendable {
     }
 
     /// Moves the kept reader to the first member with at least this index, and returns the member; nil at the end of
-    /// the archive. The final checks are then due, even if no member is read.
+    /// the archive.
+    ///
+    /// The final checks are then due, even if no member is read.
     ///
     /// - Throws: Any error of reading the archive, including errors of the previous member.
     func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {

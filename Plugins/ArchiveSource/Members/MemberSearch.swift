@@ -17,8 +17,9 @@ struct MemberSearch {
         var lease: WalkerLease?
     }
 
-    /// The maximum number of hard links in a chain; each link takes two passes over the archive. Writers create chains
-    /// of one link.
+    /// The maximum number of hard links in a chain; each link takes two passes over the archive.
+    ///
+    /// Writers create chains of one link.
     private static let maximumLinkCount = 8
 
     let archive: Archive

@@ -212,8 +212,9 @@ struct StoredMember: Sendable {
         base.validator == self.baseInfo.validator && base.statusChangeTime == self.baseInfo.statusChangeTime
     }
 
-    /// Returns the bytes of the member from an offset on. In a zip, only a read from the beginning is compared with the
-    /// checksum.
+    /// Returns the bytes of the member from an offset on.
+    ///
+    /// In a zip, only a read from the beginning is compared with the checksum.
     func makeBody(
         at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> BlobBody {

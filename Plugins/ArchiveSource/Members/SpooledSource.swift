@@ -111,6 +111,8 @@ private final class Spool: Sendable {
 
 extension BlobInputStreamDataSource {
     /// True when the bytes were encrypted in this or a lower layer, so that nothing about them may be kept in a file or
-    /// for readers without their password. Known once the source was opened.
+    /// for readers without their password.
+    ///
+    /// Known once the source was opened.
     var isDecrypted: Bool { layerChain(of: self).contains { ($0 as? MemberSource)?.isDecrypting == true } }
 }

@@ -40,8 +40,9 @@ final class SevenZipArchive: Sendable {
         return layout.map { ($0, info) }
     }
 
-    /// Checks that only zeros, or the signature of a self-extracting program, follow the header. The place of an empty
-    /// header, which some writers left unfinished, is unknown.
+    /// Checks that only zeros, or the signature of a self-extracting program, follow the header.
+    ///
+    /// The place of an empty header, which some writers left unfinished, is unknown.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {

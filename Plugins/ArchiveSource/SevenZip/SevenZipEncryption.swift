@@ -121,8 +121,9 @@ extension BlobError {
 }
 #endif
 
-/// The keys of one archive. Deriving a key takes about 0.1 seconds, so the keys are kept as long as the archive is
-/// used.
+/// The keys of one archive.
+///
+/// Deriving a key takes about 0.1 seconds, so the keys are kept as long as the archive is used.
 final class SevenZipKeys: Sendable {
     private struct State {
         var keys: [SevenZipEncryption.Secret: SevenZipKey] = [:]
@@ -162,8 +163,9 @@ final class SevenZipKeys: Sendable {
     }
 }
 
-/// The content of an encrypted packed stream of a 7z. Opening at any offset decrypts only from the block at that
-/// offset.
+/// The content of an encrypted packed stream of a 7z.
+///
+/// Opening at any offset decrypts only from the block at that offset.
 struct DecryptedSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let byteCount: Int64

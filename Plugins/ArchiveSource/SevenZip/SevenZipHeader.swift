@@ -45,8 +45,9 @@ struct SevenZipHeader {
     /// The division into folders, as far as it was parsed.
     private var layout = SevenZipLayout()
 
-    /// Parses the header, and checks the memory that it takes against the limits. The memory for its members is checked
-    /// when they are read, unless only libarchive can read them.
+    /// Parses the header, and checks the memory that it takes against the limits.
+    ///
+    /// The memory for its members is checked when they are read, unless only libarchive can read them.
     ///
     /// - Parameter keys: The keys of an encrypted header.
     /// - Returns: The division of the archive into folders; nil when the header is malformed, or has parts that prevent
@@ -127,8 +128,9 @@ struct SevenZipHeader {
         let checksum: UInt32?
     }
 
-    /// Parses the header. If an encrypted header has no checksum, as written by py7zr, invalid content shows that the
-    /// password is wrong.
+    /// Parses the header.
+    ///
+    /// If an encrypted header has no checksum, as written by py7zr, invalid content shows that the password is wrong.
     private mutating func readSound(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
         do {
             let layout = try self.read(at: byteOffset, declared)

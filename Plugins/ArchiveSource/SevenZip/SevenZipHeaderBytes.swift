@@ -87,8 +87,10 @@ extension SevenZipHeader {
             return id
         }
 
-        /// Reads a number. The leading one bits of the first byte count the bytes that follow, the lowest byte first;
-        /// the bits after the first zero bit are the highest bits of the number.
+        /// Reads a number.
+        ///
+        /// The leading one bits of the first byte count the bytes that follow, the lowest byte first; the bits after
+        /// the first zero bit are the highest bits of the number.
         mutating func number() throws -> UInt64 {
             let first = try self.byte()
             let count = (~first).leadingZeroBitCount

@@ -1,8 +1,9 @@
 import BlobCore
 import BlobPlatform
 
-/// The members of a 7z from its header, without their bytes. Takes about 30 bytes per member, plus the name, and 12
-/// more bytes once a name was looked up.
+/// The members of a 7z from its header, without their bytes.
+///
+/// Takes about 30 bytes per member, plus the name, and 12 more bytes once a name was looked up.
 ///
 /// Names, kinds and permissions are the same as from libarchive.
 struct SevenZipMembers {

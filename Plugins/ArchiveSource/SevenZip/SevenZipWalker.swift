@@ -126,8 +126,9 @@ final class HeaderWalker: WalkerLayer {
     }
 }
 
-/// A walker over the members of a 7z folder whose last coder is a branch filter, which liblzma decodes. Another walker,
-/// whose only member is the whole folder, decodes the coders before it.
+/// A walker over the members of a 7z folder whose last coder is a branch filter, which liblzma decodes.
+///
+/// Another walker, whose only member is the whole folder, decodes the coders before it.
 final class BranchWalker: WalkerLayer {
     let base: any MemberWalker
     private let decoder: BranchDecoder

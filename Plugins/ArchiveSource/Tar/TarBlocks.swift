@@ -43,8 +43,10 @@ final class TarBlocks {
     /// The size of a record, to which most writers pad: 20 blocks (POSIX.1, pax, "-b blocksize").
     private static let recordByteCount: Int64 = 10_240
 
-    /// Checks that no other archive follows the end at ``nextOffset``. Other data from tapes and writers may follow,
-    /// and so may old headers in the last record, because some writers do not clear its rest.
+    /// Checks that no other archive follows the end at ``nextOffset``.
+    ///
+    /// Other data from tapes and writers may follow, and so may old headers in the last record, because some writers do
+    /// not clear its rest.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {

@@ -118,8 +118,9 @@ struct TarRegion: Equatable {
     }
 }
 
-/// A parser for the list of format 1.0: decimal numbers, each followed by a line feed. The first is the number of pairs
-/// of offset and length that follow; the list is padded to whole blocks.
+/// A parser for the list of format 1.0: decimal numbers, each followed by a line feed.
+///
+/// The first is the number of pairs of offset and length that follow; the list is padded to whole blocks.
 struct TarSparseMap {
     /// The maximum length of a line, which is a number that fits in 64 bits.
     private static let maximumLineByteCount = 20

@@ -3,8 +3,9 @@ import BlobDeflate
 internal import BlobIndex
 internal import GzipSource
 
-/// A large deflated member of a zip, decoded with restart points of its own. The first read of the whole member stores
-/// them in the index file of the archive.
+/// A large deflated member of a zip, decoded with restart points of its own.
+///
+/// The first read of the whole member stores them in the index file of the archive.
 struct DeflatedMember: Sendable {
     /// The minimum compressed length in bytes for which an index is worth its space: 4 MiB, tens of milliseconds of
     /// decoding.

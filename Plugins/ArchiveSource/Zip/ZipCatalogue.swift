@@ -184,8 +184,9 @@ final class ZipPass: Sendable {
         return try result.get()
     }
 
-    /// Calls `body` with the directory and the reader of the members. Both are reused from the previous member, if its
-    /// reader is gone and neither has failed.
+    /// Calls `body` with the directory and the reader of the members.
+    ///
+    /// Both are reused from the previous member, if its reader is gone and neither has failed.
     func withLease<Result>(
         over base: any BlobInputStreamDataSource, _ context: BlobContext,
         _ body: (Lease) throws(BlobError) -> Result
@@ -209,7 +210,9 @@ final class ZipPass: Sendable {
 }
 
 /// The places of all members of a zip, gathered in one pass over its directory: the offset of each entry, and the
-/// bounds that the other members set for its bytes. Takes at most 32 bytes per member.
+/// bounds that the other members set for its bytes.
+///
+/// Takes at most 32 bytes per member.
 struct ZipExtents: Sendable {
     /// The members whose local headers are at the same offset.
     private struct Group {

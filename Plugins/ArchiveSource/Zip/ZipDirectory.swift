@@ -73,8 +73,10 @@ struct ZipDirectory {
         if modulus > 0, start >= WrappedLength.modulus { try self.unwrapOffsets() }
     }
 
-    /// Treats the offsets as modulo 2^32 if the members are at such offsets. Writers without zip64 list members in the
-    /// order of their bytes, so a binary search finds the members at which the offsets restart.
+    /// Treats the offsets as modulo 2^32 if the members are at such offsets.
+    ///
+    /// Writers without zip64 list members in the order of their bytes, so a binary search finds the members at which
+    /// the offsets restart.
     private mutating func unwrapOffsets() throws(BlobError) {
         let shift = self.shifts[0].byteCount % WrappedLength.modulus
         var records = Records(
@@ -157,8 +159,9 @@ struct ZipDirectory {
         return ZipExtents(builder, before: self.range.lowerBound)
     }
 
-    /// Checks that the archive does not follow another zip, whose members would not be in this directory. Other data
-    /// may precede and follow a zip, as all readers accept. Called after all entries were read.
+    /// Checks that the archive does not follow another zip, whose members would not be in this directory.
+    ///
+    /// Other data may precede and follow a zip, as all readers accept. Called after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkBeginning() throws(BlobError) {

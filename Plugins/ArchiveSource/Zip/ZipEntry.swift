@@ -73,8 +73,9 @@ struct ZipEntry: Equatable {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
 
-    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7). Corrects
-    /// lengths that a writer without zip64 truncated.
+    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7).
+    ///
+    /// Corrects lengths that a writer without zip64 truncated.
     ///
     /// - Parameters:
     ///   - surroundings: The bounds of the member's header and bytes: the end of earlier members, and the next header.

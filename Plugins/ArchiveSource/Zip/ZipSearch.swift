@@ -320,8 +320,9 @@ enum WrappedLength {
     /// The number of compressed bytes to decode for an estimate, which yield at most 4 MiB.
     private static let sampleByteCount: Int64 = 4096
 
-    /// Returns true when the member is likely to be longer than its length in the directory. Then its length is unknown
-    /// before its end, where it must agree modulo 2^32, and the checksum must be right.
+    /// Returns true when the member is likely to be longer than its length in the directory.
+    ///
+    /// Then its length is unknown before its end, where it must agree modulo 2^32, and the checksum must be right.
     ///
     /// A member that is likely to have the length in the directory keeps it, and is refused if it turns out to be
     /// longer.

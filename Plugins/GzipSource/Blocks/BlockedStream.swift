@@ -50,8 +50,9 @@ final class BlockedStream: StreamOverReader {
         let starts: [RestartPoint]
     }
 
-    /// The maximum number of blocks in a batch, after shorter batches at first. It keeps a thread busy: up to a
-    /// mebibyte when decoded.
+    /// The maximum number of blocks in a batch, after shorter batches at first.
+    ///
+    /// It keeps a thread busy: up to a mebibyte when decoded.
     private static let maximumBlockCount = 16
 
     /// The maximum decoded length of a batch, plus one byte: a decoder without room does not parse the trailer.

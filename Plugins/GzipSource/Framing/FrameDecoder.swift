@@ -9,7 +9,9 @@ extension RestartPoint {
     }
 
     /// True within deflate data, where decoding needs a window: the preceding decoded bytes to which data after the
-    /// point refer. No reference reaches back across a header.
+    /// point refer.
+    ///
+    /// No reference reaches back across a header.
     var isInData: Bool { self.detail == 1 }
 }
 

@@ -100,8 +100,9 @@ final class GzipIndex: HeldIndex {
         }
     }
 
-    /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one. A file
-    /// that the user named is kept.
+    /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one.
+    ///
+    /// A file that the user named is kept.
     private func discardFile() {
         guard !self.isDamageReported.exchange(true) else { return }
         if !self.isDisproved { self.file.noteRefusal(IndexFile.isDamaged) }

@@ -84,8 +84,9 @@ final class DecodingPass {
         }
     }
 
-    /// Decodes up to the end and discards the bytes, for the checks and the index; returns the number of bytes. The
-    /// base must be at the start.
+    /// Decodes up to the end and discards the bytes, for the checks and the index; returns the number of bytes.
+    ///
+    /// The base must be at the start.
     func drain(_ context: BlobContext, onRead: () -> Void = {}) throws -> Int64 {
         let buffer = Window(256 * 1024)
         var byteCount: Int64 = 0

@@ -142,7 +142,9 @@ final class IndexedPass {
     // MARK: Several threads
 
     /// Starts decoding on several threads at the start of a slice that is not the last, once enough was read to make
-    /// further reads likely. Returns true when a batch was decoded.
+    /// further reads likely.
+    ///
+    /// Returns true when a batch was decoded.
     private func startPipeline(_ decoder: SegmentDecoder) throws -> Bool {
         let (layout, tuning) = (self.index.layout, self.opening.source.tuning)
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,

@@ -1,8 +1,9 @@
 import BlobCore
 internal import BlobIndex
 
-/// The bytes decoded with an index. When the index turns out to be made from other bytes, a body without an index
-/// continues.
+/// The bytes decoded with an index.
+///
+/// When the index turns out to be made from other bytes, a body without an index continues.
 final class IndexedStream: LateStream {
     let info: BlobInfo?
 
@@ -68,8 +69,9 @@ final class IndexedStream: LateStream {
             to: points.compressedRange(of: last).upperBound - points.compressedRange(of: first).lowerBound)
     }
 
-    /// Decodes everything without the index, which is wrong if the compressed data are intact. Throws when the data are
-    /// damaged, or differ in length from the index.
+    /// Decodes everything without the index, which is wrong if the compressed data are intact.
+    ///
+    /// Throws when the data are damaged, or differ in length from the index.
     private func disprove() throws {
         self.pass.close()
         let base = try self.opening.openBase()
