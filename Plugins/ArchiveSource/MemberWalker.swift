@@ -142,8 +142,10 @@ struct ArchiveEntry {
 }
 
 extension BlobMember.Kind {
-    /// The mask of the type in a mode, and the types of `stat(2)` and of AE_IFMT in archive_entry.h, which are the same
-    /// on all systems, unlike the constants of some systems.
+    /// The mask of the type in a mode, and the types of `stat(2)`.
+    ///
+    /// They are the values of AE_IFMT in archive_entry.h, which are the same on all systems; the constants of some
+    /// systems differ.
     static let (typeMask, regular, directoryType, linkType): (UInt32, UInt32, UInt32, UInt32) =
         (0o170000, 0o100000, 0o040000, 0o120000)
 
@@ -204,8 +206,8 @@ extension Date {
     /// The maximum distance from 1970, in seconds, at which a `Double` and a table of members represent every second.
     private static let maximumSeconds = 1e15
 
-    /// Creates the time of a member; nil when it cannot be represented exactly, to the second, or its nanoseconds are
-    /// not less than a second.
+    /// Creates the time of a member; nil when it cannot be represented exactly, to the second, or the nanoseconds are
+    /// out of range.
     init?(seconds: Int64, nanoseconds: Int64) {
         guard (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         self.init(memberTime: Double(seconds) + Double(nanoseconds) / 1_000_000_000)

@@ -12,9 +12,8 @@ public import BlobPlatform
 /// rewritten under a reader throws ``BlobError/Code/changed``. So does a file that is only touched, because only the
 /// modification time reveals a rewrite of the same size. A file that grows is read to its original length if the last 4
 /// KiB delivered are still in place; otherwise, or under ``GrowthPolicy/strict``, it throws the same error. If a file
-/// is replaced by another file of the same name, the old file is read to its end. A rewritten larger file cannot be
-/// distinguished from a file that grew when nothing was delivered yet, or when the last delivered bytes are the same in
-/// both.
+/// is replaced by another file of the same name, the old file is read to its end. If nothing was delivered yet, or the
+/// last delivered bytes are the same in both, a rewritten larger file cannot be distinguished from a file that grew.
 ///
 /// A FIFO is read once, from its start, and can be cancelled while it is empty. A block device has random access and a
 /// length, but no validator; other devices are read from their start to their end, if they have one. Folders and

@@ -61,7 +61,7 @@ public struct GzipSource: BlobLayer {
             }
         }
 
-        /// Returns the name of the decoded content: `a.txt` for `a.txt.gz`, `a.tar` for `a.tgz`, otherwise the same name.
+        /// Returns the name of the decoded content: `a.txt` for `a.txt.gz`, `a.tar` for `a.tgz`, otherwise unchanged.
         func decodedName(_ name: String) -> String {
             let lowercased = name.lowercased()
             if self == .gzip, lowercased.hasSuffix(".tgz"), name.count > 4 { return String(name.dropLast(3)) + "tar" }

@@ -12,7 +12,7 @@ import BlobDeflate
 struct IndexTable {
     /// The first bytes of the file.
     ///
-    /// The first is not ASCII, so that the file is not taken for text, and a transfer in text mode would change the
+    /// The first is not ASCII, so that the file is not mistaken for text, and a transfer in text mode would change the
     /// line ends.
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 

@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 
 /// A walker over a RAR, which recognises encrypted members of version 5 and compares the checksums of members.
-/// libarchive takes encrypted members for damaged or, if stored, for intact, and omits the checksums of stored members.
+/// libarchive treats encrypted members as damaged or, if stored, as intact, and omits the checksums of stored members.
 ///
 /// Reads the headers itself, which needs a base that can be opened again.
 final class RARWalker: WalkerLayer {

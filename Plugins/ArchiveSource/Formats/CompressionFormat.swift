@@ -184,7 +184,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
 
     /// Recognises a stream that begins with skippable frames.
     ///
-    /// A stream whose first data frame is too far ahead is taken for Zstandard.
+    /// A stream whose first data frame is too far ahead is treated as Zstandard.
     var recognizes: (@Sendable ([UInt8]) -> Bool)? {
         guard self == .zstd || self == .lz4 else { return nil }
         return { self.begins($0) ?? (self == .zstd) }

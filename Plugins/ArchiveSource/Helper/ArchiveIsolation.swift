@@ -7,10 +7,10 @@ import HelperExchange
 /// BCJ, and AES.
 ///
 /// By default, this is a separate process, the program `blob-archive-helper`, which has no access to files or the
-/// network, at most 256 MiB of memory for decoding, and on Linux only the system calls that it needs. If the system
-/// cannot confine the helper, ``helper`` throws ``BlobError/Code/unsupported`` before the process receives any byte,
-/// and ``helperIfFound`` uses the helper nevertheless; ``BlobEvent/Kind/helperStarted`` reports either. The helper
-/// receives the bytes of the archive from this process, so that any source works. An archive throws
+/// network, uses at most 256 MiB of memory for decoding, and on Linux may make only the system calls that it needs. If
+/// the system cannot confine the helper, ``helper`` throws ``BlobError/Code/unsupported`` before the process receives
+/// any byte, and ``helperIfFound`` uses the helper nevertheless; ``BlobEvent/Kind/helperStarted`` reports either. The
+/// helper receives the bytes of the archive from this process, so that any source works. An archive throws
 /// ``BlobError/Code/corrupted`` if its decoder crashes or computes for 3 seconds without progress,
 /// ``BlobError/Code/limitExceeded`` if it takes too much memory, and ``BlobError/Code/timedOut`` if the helper is
 /// silent for a minute. The helper ends with the reader, with a cancelled or timed-out job, and with this process.

@@ -158,8 +158,9 @@ extension ArchiveEntry {
     }
 }
 
-/// The sum of a cpio member, which is verified: in the format `070702`, the header contains the sum of the member's
-/// bytes modulo 2^32 (cpio of SVR4, "crc").
+/// A verifier of the sum of a cpio member.
+///
+/// In the format `070702`, the header contains the sum of the member's bytes modulo 2^32 (cpio of SVR4, "crc").
 struct CpioSum {
     /// The length of a header without the name, in bytes.
     static let headerByteCount: Int64 = 110

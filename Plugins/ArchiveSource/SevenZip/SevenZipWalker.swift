@@ -5,8 +5,8 @@ import BlobDeflate
 /// A walker over a 7z that libarchive reads as a whole: first the headers, then from the beginning up to the member
 /// whose bytes are read.
 ///
-/// The members before it are read and dropped, because skipping decodes them anyway, and because before version 3.7.5,
-/// libarchive takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue
+/// Earlier members are read and dropped, because skipping decodes them anyway, and because libarchive before version
+/// 3.7.5 mistakes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue
 /// 2106).
 ///
 /// Used for archives whose folders are unknown, and for names that only libarchive can decode; see
@@ -84,7 +84,7 @@ final class SevenZipWalker: WalkerLayer {
 /// A walker over the headers of a 7z, which decodes member bytes only if necessary.
 ///
 /// The target of a symbolic link is its content, so libarchive decodes it for the header. If that fails because the
-/// bytes before them were skipped (see ``SevenZipWalker``), the walk restarts at the beginning of the archive and reads
+/// bytes before it were skipped (see ``SevenZipWalker``), the walk restarts at the beginning of the archive and reads
 /// all members.
 final class HeaderWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource

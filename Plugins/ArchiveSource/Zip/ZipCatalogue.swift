@@ -141,7 +141,7 @@ struct ZipCatalogue: ArchiveCatalogue {
 /// Without this state, each member opens the archive four times and reads its trailer. Holds two open bases and their
 /// buffers.
 final class ZipPass: Sendable {
-    /// The use of the pass by one member. Has one owner, and ends when the owner releases it.
+    /// A lease of the pass for one member. Has one owner, and ends when the owner releases it.
     final class Lease {
         let directory: ZipDirectory
         let members: ArchiveScanner

@@ -63,7 +63,7 @@ struct GzipIndexLayout: Sendable {
             self.firstSegments[slice] + Int((byteOffset - self.points[slice].byteOffset) / Self.segmentByteCount)]
     }
 
-    /// Returns the slices from `first` on that fit into `byteCount` bytes, enough to fill at least half of it; empty
+    /// Returns slices from `first` on until they fill at least half of `byteCount`, as far as they fit into it; empty
     /// when the first slice is longer or missing.
     func slices(from first: Int, fitting byteCount: Int64) -> Range<Int> {
         var end = first
@@ -93,8 +93,8 @@ struct GzipIndexLayout: Sendable {
     /// Returns the maximum number of points that a recorder makes for a number of decoded bytes.
     ///
     /// Beyond ``PointRecorder/maximumDenseCount`` points, the distance to the previous point is at least 1/65,536 of
-    /// the offset. So as many points again are made until the offset has grown by the factor e, and after 19 such steps
-    /// it is past 2^60.
+    /// the offset. So growth of the offset by the factor e takes at most as many points again, and after 19 such steps
+    /// the offset is past 2^60.
     private static func maximumPointCount(byteCount: Int64, spacing: Int64) -> Int64 {
         min(byteCount / max(spacing, 1), PointRecorder.maximumDenseCount * 20) + 1
     }

@@ -42,7 +42,7 @@ final class SegmentDecoder {
         }
     }
 
-    /// True when the next segment is the first of a slice and is not yet decoded in part.
+    /// True when the next segment is the first of a slice and no part of it is decoded yet.
     var isAtSliceStart: Bool {
         self.ahead.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
     }
@@ -65,8 +65,8 @@ final class SegmentDecoder {
     /// - Parameters:
     ///   - byteCount: A result of ``segmentsByteCount(beginningWithin:)``.
     ///   - output: Has room for `byteCount` bytes.
-    /// - Throws: ``IndexMismatch`` when the bytes differ from the bytes of which the index was made; the appended bytes
-    ///   are then invalid.
+    /// - Throws: ``IndexMismatch`` when the bytes differ from the bytes from which the index was made; the appended
+    ///   bytes are then invalid.
     func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
         try self.appendBytes(byteCount, to: &output)
