@@ -7,11 +7,11 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The identifier, which never changes.
     public let id: UUID
 
-    /// The name under which the asset was imported; nil when its source had none.
+    /// The name under which the asset was imported; nil if its source had no name.
     public let name: String?
 
-    /// The file name extension, 1 to 16 ASCII letters and digits; nil when neither the name nor the content suggests
-    /// one.
+    /// The file name extension, 1 to 16 ASCII letters and digits; nil if neither the name nor the content suggests an
+    /// extension.
     public let fileExtension: String?
 
     /// The length of the original in bytes, from 0.
@@ -26,22 +26,22 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The number of contents that the asset has had, from 1.
     public let generation: Int64
 
-    /// True when the last recovery did not find the original in its place.
+    /// True if the last recovery did not find the original at its path.
     public let isMissing: Bool
 
     /// The date of the import.
     public let importDate: Date
 
-    /// The modification date of the file that was imported; nil when its source did not provide it.
+    /// The modification date of the imported file; nil if the source did not provide a date.
     public let modificationDate: Date?
 
     /// The path of the original in the library's folder; untrusted, because it comes from the catalogue.
     let storedPath: String
 
-    /// The identifier in the catalogue of another program or in a folder; nil in our own.
+    /// The identifier in a folder or in another program's catalogue; nil in an ``AssetLibrary``.
     var catalogueID: String?
 
-    /// True when the original stays where it was when it was imported.
+    /// True if the original stayed where it was at the import.
     var isReference: Bool { self.storedPath.hasPrefix("file:") }
 }
 
@@ -51,10 +51,10 @@ extension Asset {
         BlobLocator(asset: self.catalogueID ?? self.id.uuidString, fileExtension: self.fileExtension)
     }
 
-    /// The validator of the original: a strong one, made from its SHA-256.
+    /// The validator of the original: a strong validator made from its SHA-256.
     public var validator: BlobValidator { .strong("sha256:\(self.sha256.hexadecimal)") }
 
-    /// The info that readers of the asset provide.
+    /// The info that readers of the asset report.
     var info: BlobInfo {
         BlobInfo(
             byteCount: self.byteCount, mediaType: self.media.mediaType, name: self.name, validator: self.validator)

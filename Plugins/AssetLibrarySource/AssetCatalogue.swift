@@ -2,10 +2,11 @@
 public import BlobCore
 public import Foundation
 
-/// A catalogue of photos and films: our own ``AssetLibrary``, a folder, or the database of another program.
+/// A catalogue of photos and films: an ``AssetLibrary``, a folder, or the database of another program.
 ///
-/// ``AssetLibrary/catalogue(at:)`` opens the catalogues that this module knows; other modules write this protocol for
-/// theirs. Everything else comes with it: sources that verify what they read, follow changes and render adjustments.
+/// ``AssetLibrary/catalogue(at:)`` opens the catalogues that this module supports; other modules conform their
+/// catalogues to this protocol. Every catalogue gets sources that verify what they read, follow changes and render
+/// adjustments.
 ///
 /// ```swift
 /// let photos = try AssetLibrary.catalogue(at: URL(fileURLWithPath: "Pictures"))
@@ -13,39 +14,39 @@ public import Foundation
 /// let bytes = try await photos.source(for: "2024/IMG_0001.JPG").data(upTo: 1 << 30)
 /// ```
 ///
-/// The catalogues of others, and their files, are only read. Safe to use from any thread; calls block.
+/// Files and catalogues of other programs are never modified. Safe to use from any thread; calls block.
 public protocol AssetCatalogue: Sendable {
     /// The path of the folder or of the database, for messages.
     var path: String { get }
 
-    /// Returns the asset with an identifier; nil when there is none.
+    /// Returns the asset with an identifier; nil if not found.
     ///
     /// - Throws: Errors of the catalogue.
-    /// - Complexity: One look-up in an index, and a few of names in the folder of the file.
+    /// - Complexity: One index look-up, and a few name look-ups in the folder of the file.
     func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset?
 
-    /// Calls `body` with every asset, or with those of a collection, in an order that stays the same while the
-    /// catalogue does.
+    /// Calls `body` with every asset, or with every asset of a collection. The order is stable while the catalogue does
+    /// not change.
     ///
     /// Memory use does not grow with the number of assets in the catalogue, and no lock is held during the calls.
-    /// Assets that come or go during the calls may be included or not.
+    /// Assets that are added or removed during the calls may be included or not.
     ///
     /// - Parameters:
     ///   - collection: The identifier of a collection; nil for all assets.
     ///   - body: Called with each asset.
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such collection; errors of the catalogue and of `body`,
+    /// - Throws: ``BlobError/Code/notFound`` if the collection does not exist; errors of the catalogue and of `body`,
     ///   which end the calls.
     func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws
 
-    /// Returns all collections; by default, there are none.
+    /// Returns all collections; by default, an empty array.
     ///
     /// - Throws: Errors of the catalogue.
     func collections() throws(BlobError) -> [AssetCollection]
 
-    /// Returns a number that is another one after each change of the catalogue, by whichever program; nil, by default,
-    /// when there is none.
+    /// Returns a number that differs after each change of the catalogue, by any program; nil, the default, if the
+    /// catalogue has no such number.
     ///
-    /// Readers look their asset up again when the number has changed; without one, before each block.
+    /// Readers look up their asset again when the number has changed; if it is nil, before each block.
     ///
     /// - Throws: Errors of the catalogue.
     func revision() throws(BlobError) -> Int64?
@@ -69,19 +70,19 @@ public struct AssetCollection: Hashable, Sendable, Identifiable {
         case sharedStream = "shared"
         /// The assets with a tag.
         case tag
-        /// The assets of a time that a program or a person put together.
+        /// Assets of a period of time, grouped by a program or a person.
         case event
         /// The files of a folder.
         case folder
     }
 
-    /// The identifier, which no other collection of the catalogue has.
+    /// The identifier, unique in the catalogue.
     public let id: String
-    /// The name, of which there may be several; names in it are separated by slashes.
+    /// The name, which need not be unique; slashes separate the levels of a hierarchy.
     public let name: String
     /// The kind.
     public let kind: Kind
-    /// The number of assets, from 0; nil when it would have to be counted one by one.
+    /// The number of assets, from 0; nil if the catalogue would have to count them one by one.
     public let itemCount: Int?
 
     /// Creates a collection.
@@ -92,31 +93,31 @@ public struct AssetCollection: Hashable, Sendable, Identifiable {
 
 /// An asset of an ``AssetCatalogue``, as the catalogue described it at the time of the query.
 ///
-/// Listing does not access the files: what the catalogue does not know is nil.
+/// Listing does not access the files: facts that the catalogue does not store are nil.
 public struct CataloguedAsset: Hashable, Sendable, Identifiable {
-    /// The identifier, which stays the same for as long as the catalogue has the asset: letters, digits and
-    /// `-._~/%`, with all other bytes as `%XX`.
+    /// The identifier, which stays the same while the catalogue contains the asset: letters, digits and `-._~/%`, with
+    /// all other bytes as `%XX`.
     public let id: String
     /// The absolute path of the file.
     public let path: String
-    /// The length of the file in bytes, from 0, as the catalogue has it.
+    /// The length of the file in bytes, from 0, as stored in the catalogue.
     public let byteCount: Int64
-    /// The name of the asset; nil when it has none.
+    /// The name of the asset; nil if it has no name.
     public var name: String?
-    /// The SHA-256 of the file, 32 bytes; nil when it is unknown.
+    /// The SHA-256 of the file, 32 bytes; nil if unknown.
     public var sha256: [UInt8]?
     /// The description of the content.
     public var media = MediaDescription()
     /// The modification date of the file.
     public var modificationDate: Date?
-    /// The identifier of the other half of a live photo, of the film or of the picture; nil also in a list of a
-    /// catalogue that would have to search for it.
+    /// The identifier of the other half of a live photo, the film or the picture; also nil in listings, if the
+    /// catalogue would have to search for it.
     public var pairID: String?
-    /// The paths of the files beside this one that describe it: XMP, AAE and the JSON of Google Takeout.
+    /// The paths of the sidecars that describe this file: XMP, AAE and the JSON of Google Takeout.
     public var sidecarPaths: [String] = []
-    /// True when the catalogue knows that the file is not in its place.
+    /// True if the catalogue records the file as missing.
     public var isMissing = false
-    /// The adjustment that the catalogue has; nil when sidecars and the file itself describe it.
+    /// The adjustment stored in the catalogue; nil if sidecars and the file itself describe it.
     var adjustment: Adjustment?
 
     /// Creates the description of an asset.
@@ -128,10 +129,10 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
     /// The asset's URL: `assets-library://asset/asset.JPG?id=ID&ext=JPG`.
     public var locator: BlobLocator { BlobLocator(asset: self.id, fileExtension: self.fileExtension) }
 
-    /// The extension of the name, if any URL can contain it.
+    /// The extension of the name, if it is valid in any URL.
     var fileExtension: String? { self.name.flatMap(LibraryFolder.fileExtension(ofName:)) }
 
-    /// A number that is another one when the adjustment may be.
+    /// A number that differs when the adjustment may differ.
     var adjustmentNumber: Int64 {
         var hasher = Hasher()
         hasher.combine(self.adjustment)

@@ -11,14 +11,14 @@ import GRDB
 /// let bytes = try await library.source(for: asset.id).data(upTo: 1 << 30)
 /// ```
 ///
-/// Several processes may use one library at the same time: readers continue beside a writer, writers take turns, and a
+/// Several processes may use one library at the same time: readers do not wait for a writer, writers take turns, and a
 /// crash at any moment leaves only complete assets. The folder must be on a local file system, as SQLite's write-ahead
 /// log requires. Safe to use from any thread; calls block.
 public final class AssetLibrary: Sendable {
     /// The access for which a library is opened.
     public enum Access: Sendable {
         /// Changes nothing in the folder but SQLite's own files and, if it is writable, the catalogue, which receives
-        /// the block digests of originals that an older version imported.
+        /// missing block digests of originals that an older version imported.
         case reading
         /// Updates the catalogue to the current version, and cleans up after a crash.
         case writing
@@ -37,13 +37,13 @@ public final class AssetLibrary: Sendable {
     /// The names of the folders of originals that are known to survive a loss of power.
     let durableFolders = Locked<Set<String>>([])
 
-    /// The block digests that could not be stored, by the digest of the original.
+    /// The block digests that could not be stored, by the SHA-256 of the original.
     let unstoredBlocks = Locked<[[UInt8]: BlockDigests]>([:])
 
     /// The watch that observers share; see ``watch()``.
     let sharedWatch = Locked(SharedWatch())
 
-    /// The pictures that were rendered.
+    /// The cache of rendered pictures.
     let renditions = RenditionCache()
 
     /// Called after each step of an import, so that tests can interrupt it there.
@@ -51,14 +51,15 @@ public final class AssetLibrary: Sendable {
 
     /// Opens the library in `folder`.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is no library, ``BlobError/Code/unsupported`` when the database
-    ///   is not a catalogue or of a newer version, ``BlobError/Code/corrupted``, ``BlobError/Code/permissionDenied``,
-    ///   ``BlobError/Code/unavailable`` when others keep the catalogue locked for seconds.
+    /// - Throws: ``BlobError/Code/notFound`` if the folder has no library, ``BlobError/Code/unsupported`` if the
+    ///   database is not a catalogue or is a newer version, ``BlobError/Code/corrupted``,
+    ///   ``BlobError/Code/permissionDenied``, ``BlobError/Code/unavailable`` if others keep the catalogue locked for
+    ///   seconds.
     public convenience init(at folder: URL, for access: Access = .reading) throws(BlobError) {
         try self.init(at: folder, for: access, recovers: true)
     }
 
-    /// - Parameter recovers: False when the caller holds the lock for recovery.
+    /// - Parameter recovers: False if the caller holds the lock for recovery.
     package init(
         at folder: URL, for access: Access, recovers: Bool = true,
         onImportStep: (@Sendable (ImportStep) throws -> Void)? = nil
@@ -80,7 +81,7 @@ public final class AssetLibrary: Sendable {
         if recovers { try self.recoverIfNeeded() } else { _ = try OriginalsFolder(making: self.folder) }
     }
 
-    /// Creates an empty catalogue under another name, which will replace a lost one.
+    /// Creates an empty catalogue under another name, to replace a lost catalogue.
     init(rebuilding folder: URL, catalogueName: String) throws(BlobError) {
         self.folder = LibraryFolder(folder)
         self.onImportStep = nil
@@ -92,8 +93,8 @@ public final class AssetLibrary: Sendable {
 
     /// Creates a library, and its folder if it is missing.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when the folder contains a library or anything else already; errors
-    ///   of the file system.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the folder already contains a library or other files; errors of
+    ///   the file system.
     public static func create(at folder: URL) throws(BlobError) -> AssetLibrary {
         let files = LibraryFolder(folder)
         try files.make()
@@ -106,7 +107,7 @@ public final class AssetLibrary: Sendable {
         return try AssetLibrary(at: folder, for: .writing)
     }
 
-    /// Returns the asset with an identifier; nil when there is none.
+    /// Returns the asset with an identifier; nil if not found.
     ///
     /// - Throws: Errors of the catalogue.
     public func asset(_ id: UUID) throws(BlobError) -> Asset? { try self.catalogue.asset(id) }
@@ -142,7 +143,7 @@ public final class AssetLibrary: Sendable {
     ///   - version: The version of an adjusted picture.
     ///   - unrenderable: The treatment of a picture whose adjustment cannot be rendered.
     ///   - quality: The quality of rendered pictures as JPEG, 0.01 to 1; other numbers are clamped.
-    ///   - removal: The effect on readers when the asset is removed while they are open.
+    ///   - removal: The effect on open readers when the asset is removed.
     public func source(
         for id: UUID, version: AssetSource.Version = .current, unrenderable: AssetSource.UnrenderablePolicy = .fail,
         quality: Double = AssetSource.renderingQuality, removal: AssetSource.RemovalPolicy = .finish
@@ -154,10 +155,10 @@ public final class AssetLibrary: Sendable {
         ) { self }
     }
 
-    /// The treatment of bytes that the library has already.
+    /// The treatment of bytes that the library already contains.
     public enum DuplicatePolicy: Sendable {
-        /// The existing asset is the result, and no other is added. Sidecars beside a file that is imported again are
-        /// kept with it, and count its generation when they are new or differ.
+        /// The existing asset is the result; no asset is added. Sidecars beside a file that is imported again are
+        /// stored with it; new or changed sidecars increment its generation.
         case reuseAsset
         /// A new asset is added, which shares the original.
         case addAsset
@@ -167,10 +168,10 @@ public final class AssetLibrary: Sendable {
     public struct ImportResult: Sendable {
         /// The asset of the imported bytes.
         public let asset: Asset
-        /// True when the import added the asset; false when the library had it before.
+        /// True if the import added the asset; false if the library already contained it.
         public let isNew: Bool
-        /// True when the library had the bytes before and its original was damaged or missing: the imported file
-        /// replaces it, for all assets that share it. A damaged original is in `originals/.quarantine`.
+        /// True if the library already contained the bytes and its original was damaged or missing: the imported file
+        /// replaces it, for all assets that share it. A damaged original is moved to `originals/.quarantine`.
         public let isRepaired: Bool
     }
 
@@ -178,21 +179,21 @@ public final class AssetLibrary: Sendable {
     ///
     /// The source is read once, to its end, with all of its checks, and its SHA-256 is computed during the read. The
     /// file is written under a temporary name, synchronised to the disk and moved to its place; then its row is
-    /// committed and synchronised too. A crash or a loss of power before the commit leaves no asset, and after it a
-    /// complete one. For many sources, ``makeImport(duplicates:context:onCommit:)`` is faster.
+    /// committed and synchronised too. A crash or a loss of power leaves no asset before the commit, and a complete
+    /// asset after it. For many sources, ``makeImport(duplicates:context:onCommit:)`` is faster.
     ///
-    /// If the library has the bytes already, its original is read too, and replaced when it is damaged: the source may
-    /// safely be deleted after the import in this case too.
+    /// If the library already contains the bytes, its original is read too, and replaced if it is damaged. The source
+    /// may therefore be deleted safely after every import.
     ///
     /// - Parameters:
     ///   - source: The source to import.
-    ///   - name: The name of the asset; nil for the name that the source provides.
-    ///   - duplicates: The treatment of bytes that the library has already.
-    ///   - context: The cancellation and the deadline; a cancelled import leaves nothing.
-    /// - Throws: Errors of reading the source; ``BlobError/Code/permissionDenied`` when the library was opened for
+    ///   - name: The name of the asset; nil to use the name of the source.
+    ///   - duplicates: The treatment of bytes that the library already contains.
+    ///   - context: The cancellation and the deadline; a cancelled import leaves nothing behind.
+    /// - Throws: Errors of reading the source; ``BlobError/Code/permissionDenied`` if the library was opened for
     ///   reading or is not writable; ``BlobError/Code/io``, ``BlobError/Code/unavailable``;
-    ///   ``BlobError/Code/unsupported`` when a link is in the place of one of the library's folders.
-    /// - Complexity: O(bytes), in memory that does not grow with them.
+    ///   ``BlobError/Code/unsupported`` if one of the library's folders is a link.
+    /// - Complexity: O(bytes), in constant memory.
     public func importAsset(
         from source: any BlobInputStreamDataSource, name: String? = nil,
         duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext()
@@ -212,7 +213,7 @@ public final class AssetLibrary: Sendable {
     ///     try photos.finish()
     ///
     /// - Parameters:
-    ///   - duplicates: The treatment of bytes that the library has already.
+    ///   - duplicates: The treatment of bytes that the library already contains.
     ///   - context: The cancellation and the deadline; sources that were added before a cancellation can still be
     ///     committed by ``AssetImport/finish()``.
     ///   - onCommit: Called for each source in the order in which they were added, once its asset will survive a loss
@@ -226,7 +227,7 @@ public final class AssetLibrary: Sendable {
         return try AssetImport(self, duplicates, context, onCommit)
     }
 
-    /// Reads the original, and returns true when it has the bytes of `file`.
+    /// Reads the original, and returns true if its bytes equal those of `file`.
     func hasOriginal(of asset: Asset, _ file: ImportedFile, _ context: BlobContext) throws(BlobError) -> Bool {
         guard file.byteCount == asset.byteCount else { return false }
         do {
@@ -238,17 +239,17 @@ public final class AssetLibrary: Sendable {
         }
     }
 
-    /// Returns true when the original is at its path in the catalogue, with its length.
+    /// Returns true if the original exists at its path in the catalogue, with the right length.
     func hasFile(of asset: Asset) -> Bool {
         self.hasFile(at: asset.storedPath, byteCount: asset.byteCount)
     }
 
-    /// Removes an asset, or an item of a shared stream, and its original unless another one shares it.
+    /// Removes an asset, or an item of a shared stream, and its original unless another asset shares it.
     ///
     /// Open readers keep the file until they are closed; see ``AssetSource/RemovalPolicy``. After the return, the
     /// removal survives a loss of power.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such asset; otherwise as
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; otherwise as
     ///   ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
         try BlobError.naming("write") {
@@ -265,29 +266,29 @@ public final class AssetLibrary: Sendable {
         do {
             orphan = try self.commit { db in (try Catalogue.remove(id, db), [.removed(id)]) }
         } catch {
-            // A commit that failed may have happened: the marker stays then, so that recovery finds the file.
+            // A commit that failed may have happened: keep the marker then, so that recovery finds the file.
             if error.code == .notFound || (try? self.catalogue.read { try Catalogue.names(id, $0) }) == true {
                 marker.remove()
             }
             throw error
         }
-        // A file that cannot be removed is left to recovery, with the marker.
+        // Recovery removes a file that cannot be removed here; the marker stays for it.
         if let orphan {
             do { try folders.remove(orphan) } catch { return }
         }
         marker.remove()
     }
 
-    /// Reads the facts of the originals that were imported by an older version, or without a helper.
+    /// Reads the facts of originals that were imported by an older version, or without a helper.
     ///
-    /// An original that cannot be opened is left as it is.
+    /// Skips originals that cannot be opened.
     ///
     /// - Parameter helper: The path of the helper; nil to look for it.
     /// - Returns: The number of originals whose facts were read.
-    /// - Throws: ``BlobError/Code/unavailable`` when there is no helper, or its library is missing: then the facts of
-    ///   headers are stored; ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the
+    /// - Throws: ``BlobError/Code/unavailable`` if the helper or its library is not found, in which case only facts of
+    ///   headers are stored; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the
     ///   catalogue and of the context.
-    /// - Complexity: O(originals without facts), with one process for all.
+    /// - Complexity: O(originals without facts), in one helper process.
     @discardableResult
     package func readFacts(
         helper: String? = nil, context: BlobContext = BlobContext()
@@ -317,7 +318,7 @@ package enum ImportStep: String, CaseIterable, Sendable {
 }
 
 extension BlobError {
-    /// Performs a step, whose errors name an operation unless they name one already.
+    /// Performs a step, and adds the operation to its errors unless they already name one.
     static func naming<Value>(_ operation: String, _ body: () throws -> Value) throws(BlobError) -> Value {
         do {
             return try body()

@@ -5,10 +5,10 @@ import Foundation
 
 /// The SHA-256 of each block of an original, in order; the last block may be shorter.
 ///
-/// The digests verify a range before its first byte is delivered, at the cost of the blocks that it touches.
+/// The digests verify a range before its first byte is delivered, at the cost of reading whole blocks.
 struct BlockDigests: Equatable, Sendable {
-    /// The length of a block in bytes: small enough for the second-level cache together with its copy in the page
-    /// cache, and for the buffers of callers that copy. With 1 MiB, whole reads take a tenth longer. Large enough that
+    /// The length of a block in bytes. Small enough for the second-level cache to hold a block and its copy in the page
+    /// cache, and for the buffers of callers that copy: with 1 MiB, whole reads take a tenth longer. Large enough that
     /// the digests of 5 GiB are 640 KiB.
     static let blockByteCount = 256 << 10
 
@@ -21,7 +21,7 @@ struct BlockDigests: Equatable, Sendable {
 
     fileprivate init(digests: [UInt8]) { self.digests = digests }
 
-    /// Creates the digests of an original from the bytes in a catalogue; nil when they are damaged or of another
+    /// Creates the digests of an original from the bytes in a catalogue; nil if they are damaged or belong to another
     /// original.
     init?(stored: [UInt8], byteCount: Int64, sha256: [UInt8]) {
         let block = Int64(Self.blockByteCount)
@@ -32,11 +32,11 @@ struct BlockDigests: Equatable, Sendable {
         guard self.stored(sha256: sha256) == stored else { return nil }
     }
 
-    /// Returns the bytes to store in the catalogue: the digests, and the SHA-256 of the original's digest and all of
-    /// them, which binds them together.
+    /// Returns the bytes to store in the catalogue: the digests, followed by a SHA-256 over the original's digest and
+    /// all block digests, which binds them together.
     func stored(sha256: [UInt8]) -> [UInt8] { self.digests + (sha256 + self.digests).sha256 }
 
-    /// Returns the digest of the block with this number, from 0; empty past the last.
+    /// Returns the digest of the block with this number, from 0; empty past the last block.
     subscript(_ block: Int) -> ArraySlice<UInt8> {
         self.digests.dropFirst(block * Self.digestByteCount).prefix(Self.digestByteCount)
     }
@@ -69,7 +69,7 @@ struct BlockHasher {
     }
 
     private mutating func endBlock() {
-        // A copy, because the computation of the whole continues.
+        // Copied, because the hash of the whole continues.
         var block = self.block ?? self.whole
         self.digests += block.finalize()
         self.block = CryptoDigest.sha256.makeHasher()

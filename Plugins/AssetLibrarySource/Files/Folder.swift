@@ -4,7 +4,7 @@ import BlobPlatform
 import CPlatform
 import Foundation
 
-/// An open folder. Names are looked up in it and nowhere else, and links in it are never followed.
+/// An open folder. Names are looked up relative to it, and links in it are never followed.
 final class Folder {
     /// The path of the folder, for error messages only.
     let path: String
@@ -33,7 +33,7 @@ final class Folder {
         try Folder(name, O_NOFOLLOW, in: self.descriptor.number, path: "\(self.path)/\(name)")
     }
 
-    /// Opens a folder in this one, after creating it if it is missing.
+    /// Opens a folder in this one, creating it if missing.
     func makeFolder(named name: String) throws(BlobError) -> Folder {
         guard mkdirat(self.descriptor.number, name, 0o777) == 0 || errno == EEXIST else {
             throw self.failure("Could not make the folder", name)
@@ -51,7 +51,7 @@ final class Folder {
             doing: "Could not open or create \(self.path)/\(name)")
     }
 
-    /// Gives the name of a file to another file of this folder, and synchronises the folder.
+    /// Replaces a file with another file of this folder, and synchronises the folder.
     func replaceFile(named name: String, by other: String) throws(BlobError) {
         guard renameat(self.descriptor.number, other, self.descriptor.number, name) == 0 else {
             throw self.failure("Could not replace", name)
@@ -59,10 +59,10 @@ final class Folder {
         try self.synchronise()
     }
 
-    /// Returns the status of a file or a folder, without following a link; nil when there is none.
+    /// Returns the status of a file or a folder, without following links; nil if not found.
     func status(of name: String) -> FileStatus? { self.descriptor.status(of: name) }
 
-    /// Returns true when a regular file has this name.
+    /// Returns true if a regular file has this name.
     func hasFile(named name: String) -> Bool { self.status(of: name)?.isRegular == true }
 
     /// Removes a file, if it exists.
@@ -74,14 +74,14 @@ final class Folder {
 
     /// Moves a file to another folder and name.
     ///
-    /// - Returns: False when the new name exists already; nothing is changed then.
+    /// - Returns: False if the new name already exists; then nothing is changed.
     func moveFile(named name: String, to folder: Folder, as newName: String) throws(BlobError) -> Bool {
         if blob_rename_new(self.descriptor.number, name, folder.descriptor.number, newName) == 0 { return true }
         guard errno == EEXIST else { throw self.failure("Could not move to \(folder.path)", name) }
         return false
     }
 
-    /// Returns all names but those that are not UTF-8, which this library never creates.
+    /// Returns all names except those that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
         try folderEntries(".", in: self.descriptor.number, doing: "Could not read \(self.path)/.")
             .compactMap { String(validating: $0.name, as: UTF8.self) }
@@ -89,7 +89,7 @@ final class Folder {
 
     /// Synchronises the folder to the disk, so that the names in it survive a loss of power.
     func synchronise() throws(BlobError) {
-        // Some file systems do not support it for folders, and fail with EINVAL.
+        // Some file systems cannot synchronise folders, and fail with EINVAL.
         guard uninterrupted({ fsync(self.descriptor.number) }) == 0 || errno == EINVAL else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }
@@ -100,7 +100,7 @@ final class Folder {
     }
 }
 
-/// Returns a path without links, as bytes; nil when nothing is there.
+/// Returns a path without links, as bytes; nil if the path does not exist.
 func resolvedPath(_ path: [UInt8]) -> [UInt8]? {
     guard let resolved = realpath(path.cString, nil) else { return nil }
     defer { free(resolved) }

@@ -2,10 +2,10 @@
 import BlobCore
 import Foundation
 
-/// A new original during its import: written to the folder of incoming files, and then moved to its place.
+/// A new original during its import: written to the folder of incoming files, then moved to its place.
 ///
-/// In the folder of incoming files, it is a trace of a crash for recovery. From the move until its row is committed, a
-/// ``LibraryMarker`` is that trace.
+/// After a crash, recovery finds the file in the folder of incoming files. From the move until its row is committed,
+/// recovery relies on a ``LibraryMarker`` instead.
 final class IncomingFile {
     private let folders: OriginalsFolder
     private let name: String
@@ -37,7 +37,7 @@ final class IncomingFile {
         try writeAll(bytes, to: self.file.number, named: self.path)
     }
 
-    /// Opens the file once more, for reading only: what another process is sent, it cannot change.
+    /// Opens the file again, for reading only, so that a process that receives the descriptor cannot change it.
     func openForReading() throws(BlobError) -> OriginalFile {
         try OriginalFile(self.folders.incoming.openFile(named: self.name), self.path)
     }
@@ -57,13 +57,13 @@ final class IncomingFile {
         self.place = .stored(storedPath)
     }
 
-    /// Keeps the file, because the catalogue names it, or may name it, which recovery finds out.
+    /// Keeps the file: the catalogue names it, or may name it, which recovery determines.
     func keep() { self.place = .none }
 
     /// Removes the file unless it was kept. Further calls do nothing.
     func discard() {
         self.close()
-        // A file that cannot be removed is left to recovery.
+        // Recovery removes a file that cannot be removed here.
         switch self.place {
         case .incoming: try? self.folders.incoming.removeFile(named: self.name)
         case .stored(let path): try? self.folders.remove(path)
@@ -73,7 +73,7 @@ final class IncomingFile {
     }
 }
 
-/// An empty file that marks an import or a removal that is running, or was interrupted.
+/// An empty file that marks a running or interrupted import or removal.
 struct LibraryMarker {
     private let folder: Folder
     private let name: String
@@ -88,7 +88,7 @@ struct LibraryMarker {
 
     static func name(for id: UUID) -> String { id.uuidString }
 
-    /// Removes the marker. One that cannot be removed only causes a needless recovery.
+    /// Removes the marker. A marker that cannot be removed only causes a needless recovery.
     func remove() { try? self.folder.removeFile(named: self.name) }
 }
 #endif

@@ -2,7 +2,7 @@
 import BlobCore
 import Foundation
 
-/// The layout of a library, from which all paths are made.
+/// The layout of a library; all paths are made here.
 ///
 ///     catalog.sqlite            the catalogue, with its -wal and -shm
 ///     journal.jsonl             what the catalogue is made of again when it is lost
@@ -11,7 +11,7 @@ import Foundation
 ///     originals/.incoming       files and markers of imports and removals that are running
 ///     originals/.quarantine     files that no row names, and damaged originals
 ///
-/// Any other file in these folders does not belong to the library, and is left alone.
+/// All other files in these folders do not belong to the library, and are left alone.
 struct LibraryFolder: Sendable {
     let path: String
 
@@ -21,7 +21,7 @@ struct LibraryFolder: Sendable {
     var lockPath: String { "\(self.path)/\(Self.lock)" }
 
     static let catalogue = "catalog.sqlite"
-    /// The ends of the names of a database's files.
+    /// The suffixes of the names of a database's files.
     static let databaseSuffixes = ["", "-wal", "-shm"]
     static let journal = "journal.jsonl"
     static let lock = "lock"
@@ -29,7 +29,7 @@ struct LibraryFolder: Sendable {
     static let incoming = ".incoming"
     static let quarantine = ".quarantine"
 
-    /// Returns true when a path relative to the library is one of the layout.
+    /// Returns true if a path relative to the library belongs to the layout.
     static func isOwn(_ path: String) -> Bool {
         path == self.lock || path.hasPrefix("\(self.originals)/") || path.hasPrefix(Self.catalogue)
             || path.hasPrefix(Self.journal)
@@ -39,7 +39,7 @@ struct LibraryFolder: Sendable {
     private static let extensionLimit = 16
     private static let extensionBytes = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
-    /// Returns the extension of `name`, if any file system and URL can contain it.
+    /// Returns the extension of `name`, if it is valid in any file system and URL.
     static func fileExtension(ofName name: String) -> String? {
         let bytes = name.utf8
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot != bytes.startIndex else { return nil }
@@ -57,7 +57,7 @@ struct LibraryFolder: Sendable {
         return "\(self.originals)/\(id.uuidString.prefix(2))/\(id.uuidString)\(suffix)"
     }
 
-    /// Returns true when ``storedPath(for:fileExtension:)`` can return this path.
+    /// Returns true if ``storedPath(for:fileExtension:)`` can return this path.
     static func isStoredPath(_ path: String) -> Bool {
         guard let name = path.split(separator: "/").last, let id = UUID(uuidString: String(name.prefix(36))) else {
             return false
@@ -68,14 +68,14 @@ struct LibraryFolder: Sendable {
             && path == self.storedPath(for: id, fileExtension: fileExtension)
     }
 
-    /// Returns true when this is the name of a file that is being imported, or of a marker.
+    /// Returns true if this is the name of a file that is being imported, or of a marker.
     static func isIncoming(_ name: String) -> Bool {
         guard let id = UUID(uuidString: String(name.prefix(36))) else { return false }
         return name == LibraryMarker.name(for: id) || name == IncomingFile.name(for: id)
     }
 
-    /// Returns the full path of an original, from its path in the catalogue, which is the locator of a file when the
-    /// original was imported by reference.
+    /// Returns the full path of an original from its path in the catalogue, which is a `file:` locator if the original
+    /// was imported by reference.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for any other path that leads out of the originals.
     func path(ofStored storedPath: String) throws(BlobError) -> String {
@@ -92,9 +92,9 @@ struct LibraryFolder: Sendable {
         return "\(self.path)/\(storedPath)"
     }
 
-    /// Returns false when there is no catalogue.
+    /// Returns false if the folder has no catalogue.
     ///
-    /// - Throws: Errors of `stat(2)` that leave open whether there is one.
+    /// - Throws: Errors of `stat(2)` that do not prove its absence.
     func exists() throws(BlobError) -> Bool {
         if FileStatus(at: self.cataloguePath) != nil { return true }
         guard errno == ENOENT || errno == ENOTDIR else {
@@ -103,9 +103,9 @@ struct LibraryFolder: Sendable {
         return false
     }
 
-    /// Creates the folder of a new library, and missing folders above it.
+    /// Creates the folder of a new library, and its missing parents.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when the folder contains anything but the rest of an interrupted
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the folder contains anything but the remains of an interrupted
     ///   creation.
     func make() throws(BlobError) {
         var folders = [URL(fileURLWithPath: self.path, isDirectory: true)]
@@ -125,7 +125,7 @@ struct LibraryFolder: Sendable {
         let folder = try Folder(self.path)
         let names = try folder.names()
         var files = Set(["", "-wal", "-shm", "-journal"].map { Self.catalogue + $0 })
-        // Alone, a journal is what is left of a library.
+        // A journal without a catalogue is the remains of a library.
         if names.contains(Self.catalogue) { files.insert(Self.journal) }
         var stranger = names.first { !files.contains($0) && $0 != Self.originals && $0 != Self.lock }
         if stranger == nil, names.contains(Self.originals) {
@@ -140,8 +140,8 @@ struct LibraryFolder: Sendable {
     }
 }
 
-/// The lock between recovery and other changes of files, across processes: `flock(2)`, which the end of a process
-/// releases.
+/// The lock between recovery and other changes of files, across processes: `flock(2)`, which the system releases when a
+/// process ends.
 final class LibraryLock {
     /// The time between attempts to take the lock; recovery takes milliseconds to seconds.
     private static let interval = Duration.milliseconds(20)
@@ -160,7 +160,7 @@ final class LibraryLock {
         return lock
     }
 
-    /// Takes the lock for recovery; returns nil while files are added or removed.
+    /// Takes the lock for recovery; returns nil while files are being added or removed.
     static func exclusive(_ folder: LibraryFolder) throws(BlobError) -> LibraryLock? {
         let lock = try LibraryLock(folder)
         return try lock.take(LOCK_EX) ? lock : nil

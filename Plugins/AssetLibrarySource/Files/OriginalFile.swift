@@ -38,9 +38,9 @@ final class OriginalFile {
     /// Returns the current status of the file.
     func status() throws(BlobError) -> FileStatus { try self.file.status(named: self.path) }
 
-    /// Accepts the current status of the file as right, unless its content was written to.
+    /// Accepts the current status of the file as right, unless its content was modified.
     ///
-    /// - Returns: False when the content was written to.
+    /// - Returns: False if the content was modified.
     func acceptStatus() throws(BlobError) -> Bool {
         let now = try self.status()
         guard now.hasContent(of: self.snapshot) else { return false }
@@ -48,12 +48,12 @@ final class OriginalFile {
         return true
     }
 
-    /// Calls `pread(2)`, again after interruptions; returns the number of bytes read, 0 at the end.
+    /// Calls `pread(2)`, repeated after interruptions; returns the number of bytes read, 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         try self.file.read(into: buffer, at: byteOffset, named: self.path)
     }
 
-    /// Fills a buffer as far as the file goes; returns the number of bytes read.
+    /// Fills a buffer, or reads to the end of the file; returns the number of bytes read.
     func fill(_ buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         try self.file.fill(buffer, at: byteOffset, named: self.path)
     }
@@ -61,7 +61,7 @@ final class OriginalFile {
     /// Returns the first bytes of the file, at most `count`.
     func prefix(_ count: Int) throws(BlobError) -> [UInt8] { try self.file.bytes(count: count, named: self.path) }
 
-    /// Fills buffers one after the other, and returns the SHA-256 of their bytes; nil when the file ends before.
+    /// Fills buffers one after the other, and returns the SHA-256 of their bytes; nil if the file ends early.
     func readAndHash(
         into buffers: UnsafeMutableRawBufferPointer..., at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
@@ -85,7 +85,7 @@ final class OriginalFile {
     private static let partByteCount = 64 * 1024
 
     /// Reads the whole file, and returns its digests.
-    ///
+    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read, and errors of reading.
     /// - Throws: ``BlobError/Code/changed`` when the file was written to during the read, and errors of reading.
     func digests(
         byteCount: Int64, _ context: BlobContext
@@ -109,7 +109,7 @@ final class OriginalFile {
         return hasher.finalize()
     }
 
-    /// Returns true when the file has the bytes of these digests, and was not touched during the read.
+    /// Returns true if the file has the bytes of these digests, and was not touched during the read.
     ///
     /// Reads up to the first block that differs.
     func hasContent(of asset: Asset, _ blocks: BlockDigests, _ context: BlobContext) throws(BlobError) -> Bool {

@@ -2,7 +2,7 @@
 import BlobCore
 import Foundation
 
-/// The open folders of a library that are written to. Nothing in them is accessed through a link.
+/// The open folders of a library in which it writes. Links in them are never followed.
 final class OriginalsFolder {
     private let originals: Folder
     let incoming: Folder
@@ -10,14 +10,14 @@ final class OriginalsFolder {
 
     /// Opens the folders.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when a link is in the place of one.
+    /// - Throws: ``BlobError/Code/unsupported`` if one of the folders is a link.
     init(_ library: LibraryFolder) throws(BlobError) {
         self.originals = try Folder(library.path).folder(named: LibraryFolder.originals)
         self.incoming = try self.originals.folder(named: LibraryFolder.incoming)
         self.quarantine = try self.originals.folder(named: LibraryFolder.quarantine)
     }
 
-    /// Opens the folders, creates missing ones, and synchronises them, so that all survive a loss of power.
+    /// Opens the folders, creating missing ones, and synchronises them, so that all survive a loss of power.
     init(making library: LibraryFolder) throws(BlobError) {
         let library = try Folder(library.path)
         self.originals = try library.makeFolder(named: LibraryFolder.originals)
@@ -43,16 +43,16 @@ final class OriginalsFolder {
         }
     }
 
-    /// Removes an original; does nothing when it does not exist, or the path is not one of originals.
+    /// Removes an original; does nothing if it does not exist, or if the path is not a path of originals.
     func remove(_ storedPath: String) throws(BlobError) {
         guard let place = try self.existingPlace(storedPath) else { return }
         try place.folder.removeFile(named: place.name)
         try place.folder.synchronise()
     }
 
-    /// Moves an original to the quarantine, under a name that is free there.
+    /// Moves an original to the quarantine, under a name that is unused there.
     ///
-    /// - Returns: False when there is no file at this path, or the path is not one of originals.
+    /// - Returns: False if no file has this path, or if the path is not a path of originals.
     @discardableResult
     func setAside(_ storedPath: String) throws(BlobError) -> Bool {
         guard let place = try self.existingPlace(storedPath), place.folder.hasFile(named: place.name) else {
@@ -62,7 +62,7 @@ final class OriginalsFolder {
         return true
     }
 
-    /// Moves a file to the quarantine, under a name that is free there; does nothing when there is none.
+    /// Moves a file to the quarantine, under a name that is unused there; does nothing if the file does not exist.
     func setAside(_ name: String, in folder: Folder) throws(BlobError) {
         guard folder.hasFile(named: name) else { return }
         var number = 1
@@ -75,21 +75,21 @@ final class OriginalsFolder {
         try folder.synchronise()
     }
 
-    /// Moves a file of the quarantine to a new place of an original.
+    /// Moves a file from the quarantine to a new path of an original.
     func takeBack(_ name: String, as storedPath: String) throws(BlobError) {
         try self.store(name, of: self.quarantine, as: storedPath)
         try self.quarantine.synchronise()
     }
 
-    /// Returns true when the quarantine of a library has a file of this name.
+    /// Returns true if the quarantine of a library has a file of this name.
     static func hasQuarantined(_ name: String, _ library: LibraryFolder) -> Bool {
         (try? OriginalsFolder(library).quarantine.hasFile(named: name)) ?? false
     }
 
     /// Synchronises the names of originals to the disk, so that they survive a loss of power.
     ///
-    /// - Parameter known: The folders that are known to survive it themselves; receives further ones. A folder that
-    ///   exists need not: another process may have created it, and crashed.
+    /// - Parameter known: The folders that are known to survive a loss of power; receives further ones. The existence
+    ///   of a folder is not enough: another process may have created it, and crashed.
     func synchronise(_ storedPaths: some Sequence<String>, known: Locked<Set<String>>) throws(BlobError) {
         let parents = Set(storedPaths.map { $0.split(separator: "/").dropLast().last.map(String.init) ?? "" })
         for parent in parents { try self.originals.folder(named: parent).synchronise() }
@@ -98,7 +98,7 @@ final class OriginalsFolder {
         known.withLock { $0.formUnion(parents) }
     }
 
-    /// Calls `body` with the path of each file that has the name of an original and is in its place.
+    /// Calls `body` with the path of each file that has the name of an original and is in the right folder.
     func forEachOriginal(_ body: (String) throws(BlobError) -> Void) throws(BlobError) {
         for parent in try self.originals.names() where parent.utf8.count == 2 {
             guard let folder = try? self.originals.folder(named: parent) else { continue }

@@ -4,14 +4,14 @@ import Foundation
 
 /// A line of the journal: one change of the assets.
 enum JournalEntry: Equatable {
-    /// The first line: the identity of a journal, which another one that was written anew does not have, and the ends
-    /// of the journals whose lines were taken over, the last one first.
+    /// The first line: the identity of the journal, which changes when it is rewritten, and the ends of the journals
+    /// whose lines were taken over, the last one first.
     case begun(UUID, after: [JournalPlace])
     case added(JournalAsset)
     /// The original with this SHA-256, 64 hexadecimal digits, has a new path in the library.
     case moved(sha256: String, path: String)
     case removed(UUID)
-    /// An asset has these descriptions of its adjustment now.
+    /// An asset now has these descriptions of its adjustment.
     case adjusted(JournalAdjustment)
     case albumMade(JournalAlbum)
     case albumRemoved(JournalAlbum)
@@ -23,31 +23,30 @@ enum JournalEntry: Equatable {
 
 /// The descriptions of the adjustment of an asset.
 struct JournalAdjustment: Codable, Equatable {
-    /// The length of a sidecar in bytes from which on it is kept as empty, which is no description that can be
-    /// rendered.
+    /// The length of a sidecar in bytes from which it is stored empty, so that it cannot be rendered.
     static let sidecarByteLimit = 256 << 10
 
     let id: UUID
     let generation: Int64
-    /// The own recipe as JSON.
+    /// The library's own recipe, as JSON.
     var recipe: String?
     /// The sidecars by their kind.
     var sidecars: [String: Data]
-    /// The asset that another program rendered; nil for none, and in lines of older versions.
+    /// The asset that another program rendered; nil without a render, and in lines of older versions.
     var render: JournalRender?
 }
 
 /// An asset that shows another one with an adjustment.
 struct JournalRender: Codable, Equatable {
     let id: UUID
-    /// The SHA-256 of the descriptions of which it was made, 64 hexadecimal digits.
+    /// The SHA-256 of the descriptions from which it was made, 64 hexadecimal digits.
     let adjustment: String
 }
 
 struct JournalAlbum: Codable, Hashable {
     let name: String
     let isShared: Bool
-    /// Nanoseconds since 1970, which tell albums apart that had the same name.
+    /// Nanoseconds since 1970, which distinguish albums that had the same name.
     let madeAt: Int64
 }
 
@@ -69,10 +68,10 @@ struct JournalAsset: Codable, Equatable {
     var captureOffset: String?
     var latitude: Double?
     var longitude: Double?
-    /// The shared stream of which this is an item; nil for an asset.
+    /// The shared stream to which this item belongs; nil for an asset.
     var album: String?
 
-    /// True when a catalogue may contain these values.
+    /// True if a catalogue may contain these values.
     var isValid: Bool {
         self.byteCount >= 0 && self.generation > 0 && self.sha256.utf8.count == 64
             && self.sha256.allSatisfy(\.isHexDigit) && self.fileExtension.map(LibraryFolder.isFileExtension) ?? true
@@ -81,7 +80,7 @@ struct JournalAsset: Codable, Equatable {
 }
 
 extension JournalEntry {
-    /// The members of a line; those of the other acts are nil.
+    /// The members of a line; members of other acts are nil.
     private struct Line: Codable {
         let act: String
         var after: [JournalPlace]?
@@ -94,11 +93,11 @@ extension JournalEntry {
         var sha256: String?
     }
 
-    /// The length of the text `,"sum":"0123456789abcdef"}`, which ends a line: the first 8 bytes of the SHA-256 of
-    /// what is before it.
+    /// The length of the text `,"sum":"0123456789abcdef"}`, which ends a line: the first 8 bytes of the SHA-256 of the
+    /// preceding bytes.
     private static let sumByteCount = 26
 
-    /// Returns the line of the entry, with its end: one JSON object.
+    /// Returns the line of the entry, with its line ending: one JSON object.
     func line() throws -> [UInt8] {
         let line =
             switch self {
@@ -118,7 +117,7 @@ extension JournalEntry {
         return Array(text) + Self.sum(text) + [UInt8(ascii: "\n")]
     }
 
-    /// Parses a line without its end; nil for any other text, and for a line that is torn or damaged.
+    /// Parses a line without its line ending; nil for any other text, and if the line is torn or damaged.
     init?(line: some BidirectionalCollection<UInt8>) {
         let text = line.dropLast(Self.sumByteCount)
         guard text.count > 0, Self.sum(text).elementsEqual(line.suffix(Self.sumByteCount)),
@@ -161,7 +160,7 @@ extension Asset {
 }
 
 extension JournalAsset {
-    /// - Parameter album: The shared stream of which this is an item.
+    /// - Parameter album: The shared stream to which this item belongs.
     init(_ asset: Asset, album: String? = nil) {
         self.init(
             id: asset.id, name: asset.name, fileExtension: asset.fileExtension, byteCount: asset.byteCount,

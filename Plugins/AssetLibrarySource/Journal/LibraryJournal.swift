@@ -2,21 +2,22 @@
 import BlobCore
 import Foundation
 
-/// The journal of a library: a text file beside the catalogue, from which the catalogue can be made again.
+/// The journal of a library: a text file beside the catalogue, from which the catalogue can be rebuilt.
 ///
 /// A transaction of the catalogue appends its lines and synchronises them before its commit, under SQLite's lock for
 /// writers, and stores the length of the journal in the catalogue. A longer journal therefore ends with lines of a
 /// commit that did not happen, or is newer than the catalogue. Its first line is its identity, which the catalogue
-/// stores too: a length alone does not tell a place in this journal from one in another that was there before.
+/// stores too: a length alone does not distinguish this journal from an earlier one.
 ///
-/// A journal that is written anew begins with the removals of the one before, for catalogues that are older than these.
+/// A rewritten journal begins with the removals of its predecessor, for catalogues that are older than these.
 struct LibraryJournal: Sendable {
-    /// The name of a journal that is being written anew.
+    /// The name of a journal while it is being rewritten.
     private static let newName = "journal.jsonl.new"
     /// The largest length of a line in bytes; longer ones are skipped. Names of files have at most some hundred bytes.
     private static let lineLimit = 1 << 20
 
-    /// The number of former journals that a journal names: several may be written anew before a commit is looked for.
+    /// The number of former journals that a journal lists: it may be rewritten several times before a commit is looked
+    /// up.
     private static let formerLimit = 8
     /// The largest length of the first line in bytes.
     private static let firstLineLimit = 4096
@@ -26,24 +27,24 @@ struct LibraryJournal: Sendable {
 
     init(_ folder: LibraryFolder) { self.folderPath = folder.path }
 
-    /// The length in bytes; 0 when there is no journal.
+    /// The length in bytes; 0 if the journal does not exist.
     var byteCount: Int64 { FileStatus(at: self.path)?.byteCount ?? 0 }
 
-    /// The identity and the length; nothing and 0 when there is no journal.
+    /// The identity and the length; nil and 0 if the journal does not exist.
     var place: JournalPlace {
         guard let file = try? OriginalFile(self.path) else { return JournalPlace(byteCount: self.byteCount) }
         return JournalPlace(byteCount: file.snapshot.byteCount, id: Self.beginning(file)?.id)
     }
 
-    /// Returns the first line; nil for a journal of an older version, and for a damaged one.
+    /// Returns the first line; nil if the journal is damaged or of an older version.
     private static func beginning(_ file: OriginalFile) -> (id: UUID, after: [JournalPlace])? {
         let line = ((try? file.prefix(self.firstLineLimit)) ?? []).prefix { $0 != UInt8(ascii: "\n") }
         guard case .begun(let id, let places)? = JournalEntry(line: line) else { return nil }
         return (id, places)
     }
 
-    /// Returns true when a catalogue with the commit that ended at `place` may have stored `stored` since: an end of the
-    /// same journal, or of one that was written anew from it.
+    /// Returns true if a catalogue with the commit that ended at `place` may have stored `stored` since: an end of the
+    /// same journal, or of a journal rewritten from it.
     func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
         if stored.id == place.id { return stored.byteCount >= place.byteCount }
         guard let file = try? OriginalFile(self.path), let (id, former) = Self.beginning(file) else {
@@ -54,7 +55,7 @@ struct LibraryJournal: Sendable {
         return former[index...].contains { $0.id == place.id && $0.byteCount >= place.byteCount }
     }
 
-    /// Removes what is behind a length.
+    /// Removes the bytes after a length.
     func truncate(to byteCount: Int64) throws(BlobError) {
         let file = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
         guard uninterrupted({ ftruncate(file.number, off_t(byteCount)) }) == 0 else {
@@ -63,7 +64,7 @@ struct LibraryJournal: Sendable {
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
     }
 
-    /// Appends lines, which survive a loss of power after the return. Ends a torn line before.
+    /// Appends lines, which survive a loss of power after the return. Ends a torn last line first.
     ///
     /// - Returns: The new end.
     func append(_ entries: [JournalEntry]) throws -> JournalPlace {
@@ -81,7 +82,7 @@ struct LibraryJournal: Sendable {
         return JournalPlace(byteCount: end + Int64(lines.count), id: self.place.id)
     }
 
-    /// Writes the journal anew, in place of the one that is there.
+    /// Rewrites the journal, replacing the existing one.
     ///
     /// - Parameters:
     ///   - known: The end that the catalogue has stored.
@@ -109,17 +110,17 @@ struct LibraryJournal: Sendable {
         return JournalPlace(byteCount: byteCount, id: id)
     }
 
-    /// The end of the journal, and those of the journals that it names.
+    /// The end of the journal, and the ends of the journals that it lists.
     private var formerPlaces: [JournalPlace] {
         guard let file = try? OriginalFile(self.path) else { return [] }
         let begun = Self.beginning(file)
         return [JournalPlace(byteCount: file.snapshot.byteCount, id: begun?.id)] + (begun?.after ?? [])
     }
 
-    /// Calls `body` with each entry that begins at or after an offset, and ends before another; skips lines that are
-    /// torn or damaged.
+    /// Calls `body` with each entry that begins at or after an offset, and ends before another; skips torn or damaged
+    /// lines.
     ///
-    /// - Returns: The number of lines that were skipped.
+    /// - Returns: The number of skipped lines.
     @discardableResult
     func forEachEntry(
         from byteOffset: Int64 = 0, upTo end: Int64 = .max, _ body: (JournalEntry) throws -> Void
@@ -154,12 +155,12 @@ struct LibraryJournal: Sendable {
 struct JournalPlace: Codable, Equatable {
     /// The length in bytes, from 0.
     var byteCount: Int64
-    /// The identity of the journal; nil for one of an older version.
+    /// The identity of the journal; nil in older versions.
     var id: UUID?
 }
 
 extension LibraryJournal {
-    /// Returns the facts of an asset as it was added last, also of one that was removed; nil when there are none.
+    /// Returns the facts of an asset from its last addition, even if it was removed since; nil if not found.
     func addition(of id: UUID, sha256: String) throws -> JournalAsset? {
         var found: JournalAsset?
         try self.forEachEntry { entry in
@@ -169,25 +170,25 @@ extension LibraryJournal {
     }
 }
 
-/// The assets, adjustments and albums after all entries of a journal, or of its end.
+/// The assets, adjustments and albums after all entries of a journal, or of the end of a journal.
 struct JournalState {
-    /// True when the entries are those of the whole journal.
+    /// True if the entries are the whole journal.
     private(set) var isWhole: Bool
     /// The assets and items of shared streams, in the order in which they were added.
     private(set) var assets: [JournalAsset] = []
-    /// The assets that were removed, wherever they were added.
+    /// The assets that were removed, regardless of where they were added.
     private(set) var removed: Set<UUID> = []
     /// The new paths of originals, by SHA-256.
     private(set) var paths: [String: String] = [:]
     /// The last descriptions of adjustments, by asset.
     private(set) var adjustments: [UUID: JournalAdjustment] = [:]
-    /// The albums that were removed, wherever they were made.
+    /// The albums that were removed, regardless of where they were made.
     private(set) var removedAlbums: Set<JournalAlbum> = []
     /// The albums, in the order in which they were made.
     private(set) var albums: [JournalAlbum] = []
-    /// The assets that were removed from plain albums, by name; some may have been added again after it.
+    /// The assets that were removed from plain albums, by name; some may have been added again later.
     private(set) var unlisted: [String: Set<UUID>] = [:]
-    /// The number of lines that were skipped.
+    /// The number of skipped lines.
     private(set) var skippedLineCount = 0
 
     private var added = Series<UUID, JournalAsset>()
@@ -205,7 +206,7 @@ struct JournalState {
         self = state
     }
 
-    /// The assets that were added to plain albums, in this order, by name.
+    /// The assets that were added to plain albums, in order, by name.
     var lists: [String: [UUID]] { self.listed.mapValues(\.values) }
 
     private mutating func apply(_ entry: JournalEntry) {
@@ -238,10 +239,10 @@ struct JournalState {
 /// Values in the order in which their keys were added.
 private struct Series<Key: Hashable, Value> {
     private var places: [Key: Int] = [:]
-    /// Nil at the places of those that were removed.
+    /// Nil for removed values.
     private var slots: [Value?] = []
 
-    /// Replaces the value of a key that is there, in its place.
+    /// Replaces the value of an existing key, in its place.
     mutating func set(_ value: Value, for key: Key) {
         if let place = self.places[key] {
             self.slots[place] = value
