@@ -64,7 +64,7 @@ extension AssetCatalogue {
 public struct AssetCollection: Hashable, Sendable, Identifiable {
     /// The kind of a collection.
     public enum Kind: String, Sendable {
-        /// A list that somebody made; in digiKam, a folder.
+        /// A list made by a person; in digiKam, a folder.
         case album
         /// A list whose items are copies; see ``AssetLibrary/Album/isShared``.
         case sharedStream = "shared"

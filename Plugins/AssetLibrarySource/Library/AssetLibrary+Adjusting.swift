@@ -29,15 +29,15 @@ extension AssetLibrary {
             let file = try OriginalFile(path())
             defer { file.close() }
             descriptions.embedded = EmbeddedXMP.find(in: file.headerBytes)
-            // This must not prevent reading: the library may be on a read-only medium.
+            // Failing to store it must not prevent reading: the library may be on a read-only medium.
             if self.access == .writing { try? self.catalogue.setEmbeddedXMP(descriptions.embedded, of: id) }
         }
         return descriptions
     }
 
-    /// Keeps another asset as the picture that shows an asset with its adjustment, as another program rendered it.
+    /// Records another asset as the rendered picture of an asset with its adjustment, as made by another program.
     ///
-    /// It is used for as long as the adjustment stays the same, and both assets exist.
+    /// Used while the adjustment is unchanged and both assets exist.
     ///
     /// - Throws: As ``setAdjustment(_:of:)``.
     package func setRender(_ render: UUID, of id: UUID) throws(BlobError) {
@@ -54,20 +54,20 @@ extension AssetLibrary {
         guard isKept else { throw BlobError(.changed, "An asset was removed while its render was kept.") }
     }
 
-    /// Returns the asset that shows an asset with its present adjustment; nil when there is none.
+    /// Returns the asset that shows an asset with its present adjustment; nil if there is no such asset.
     func renderID(of asset: Asset) throws(BlobError) -> UUID? {
         let digest = try self.descriptions(of: asset).sha256.hexadecimal
         let render = try self.catalogue.read { db in try Catalogue.renders(of: asset.id, db)[asset.id] }
         return render?.adjustment == digest ? render?.id : nil
     }
 
-    /// Sets the recipe of the current version of an asset, or removes it; other descriptions of an adjustment, in the
-    /// original or beside it when it was imported, apply again then.
+    /// Sets the recipe of the current version of an asset, or removes it; then other descriptions of an adjustment, in
+    /// the original or in its sidecars at the import, apply again.
     ///
-    /// - Returns: The asset, whose generation is counted when the recipe is another one.
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` when the recipe cannot be applied to
-    ///   the picture; ``BlobError/Code/unsupported`` when the asset is no picture of a known size;
-    ///   ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the catalogue.
+    /// - Returns: The asset, whose generation is incremented if the recipe changed.
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` if the recipe cannot be applied to the
+    ///   picture; ``BlobError/Code/unsupported`` if the asset is not a picture of known size;
+    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the catalogue.
     @discardableResult
     package func setAdjustment(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset {
         try self.checkCanWrite()
@@ -80,9 +80,9 @@ extension AssetLibrary {
         return try self.adjust(id) { db in try Catalogue.setRecipe(recipe, of: id, db) }
     }
 
-    /// Keeps a file beside a picture, an AAE or XMP sidecar, as a description of the asset's adjustment.
+    /// Stores a sidecar of a picture, AAE or XMP, as a description of the asset's adjustment.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a file that is no sidecar by its name; errors of reading it;
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the file name is not a sidecar's; errors of reading it;
     ///   otherwise as ``setAdjustment(_:of:)``.
     package func setAdjustment(of id: UUID, sidecar path: String) throws(BlobError) {
         try self.checkCanWrite()
@@ -93,7 +93,7 @@ extension AssetLibrary {
         _ = try self.adjust(id) { db in try Catalogue.setSidecars([kind: content], of: id, isNew: false, db) }
     }
 
-    /// - Parameter change: Returns false when the asset has this adjustment already.
+    /// - Parameter change: Returns false if the asset already has this adjustment.
     func adjust(_ id: UUID, _ change: (Database) throws -> Bool) throws(BlobError) -> Asset {
         let asset = try self.commit { db -> (Asset?, [JournalEntry]) in
             let isChanged = try change(db)

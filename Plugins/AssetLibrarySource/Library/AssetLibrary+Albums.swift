@@ -11,8 +11,8 @@ extension AssetLibrary {
 
     /// Makes an empty album.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name and one that an album has;
-    ///   ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the catalogue.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name or the name of an existing album;
+    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the catalogue.
     public func makeAlbum(named name: String, isShared: Bool = false) throws(BlobError) {
         try self.checkCanWrite()
         guard !name.isEmpty, !name.utf8.contains(0) else {
@@ -29,7 +29,7 @@ extension AssetLibrary {
 
     /// Returns the assets of an album, or the items of a shared stream, in the order in which they were added.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such album; errors of the catalogue.
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; errors of the catalogue.
     public func assets(inAlbum name: String) throws(BlobError) -> [Asset] {
         try self.catalogue.read { db in try Catalogue.assets(in: Catalogue.album(name, db), db) }
     }
@@ -38,10 +38,10 @@ extension AssetLibrary {
         try self.catalogue.read { db in try Catalogue.album(name, db).isShared }
     }
 
-    /// Adds an asset to an album, which has it once; or adds a new item for its original to a shared stream.
+    /// Adds an asset to an album, at most once; or adds a new item for its original to a shared stream.
     ///
     /// - Returns: The asset, or the new item: its bytes are read by its own identifier.
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such album or asset; otherwise as
+    /// - Throws: ``BlobError/Code/notFound`` if the album or the asset does not exist; otherwise as
     ///   ``makeAlbum(named:isShared:)``.
     @discardableResult
     public func addAsset(_ id: UUID, toAlbum name: String) throws(BlobError) -> Asset {
@@ -61,10 +61,10 @@ extension AssetLibrary {
         }
     }
 
-    /// Removes an asset from an album, and not from the library; or removes an item of a shared stream, and its
-    /// original if nothing else names it.
+    /// Removes an asset from an album, but not from the library; or removes an item of a shared stream, and its
+    /// original if no other asset or item uses it.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when the album has no such asset or item; otherwise as
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not contain the asset or item; otherwise as
     ///   ``removeAsset(_:context:)``.
     public func removeAsset(
         _ id: UUID, fromAlbum name: String, context: BlobContext = BlobContext()
@@ -80,16 +80,16 @@ extension AssetLibrary {
         try self.removeAsset(id, context: context)
     }
 
-    /// Removes an album, with the items of a shared stream, and keeps all assets.
+    /// Removes an album, including the items of a shared stream, and keeps all assets.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such album; otherwise as ``removeAsset(_:context:)``.
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; otherwise as ``removeAsset(_:context:)``.
     public func removeAlbum(named name: String, context: BlobContext = BlobContext()) throws(BlobError) {
         try self.checkCanWrite()
         if try self.isShared(name) {
             for item in try self.assets(inAlbum: name) { try self.removeAsset(item.id, context: context) }
         }
         try self.commit { db in
-            // An item that was added since keeps its original in use.
+            // An item added since then keeps its original in use.
             let album = try Catalogue.album(name, db)
             guard try !album.isShared || Catalogue.itemCount(in: album, db) == 0 else {
                 throw BlobError(.changed, "An item was added to the stream while its items were removed.")

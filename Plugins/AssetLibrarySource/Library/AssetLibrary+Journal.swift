@@ -6,11 +6,12 @@ import GRDB
 extension AssetLibrary {
     var journal: LibraryJournal { LibraryJournal(self.folder) }
 
-    /// Performs one transaction that changes assets, and writes them to the journal before its commit.
+    /// Performs one transaction that changes assets, and writes the changes to the journal before its commit.
     ///
     /// - Parameter body: Returns a result, and the entries of the changes.
-    /// - Throws: ``BlobError/Code/changed`` when the catalogue in the folder does not have the commit, because it was
-    ///   replaced or written over; errors of `body`, of the journal and of the transaction, which is rolled back then.
+    /// - Throws: ``BlobError/Code/changed`` if the catalogue in the folder does not contain the commit, because it was
+    ///   replaced or overwritten; errors of `body`, of the journal and of the transaction, which is rolled back in that
+    ///   case.
     func commit<Value>(
         _ body: (Database) throws -> (value: Value, entries: [JournalEntry])
     ) throws(BlobError) -> Value {
@@ -26,7 +27,7 @@ extension AssetLibrary {
                 do {
                     end = try self.journal.append(entries)
                 } catch {
-                    // The lines that were written are those of no commit. Without a journal, there is nothing to shorten.
+                    // The written lines belong to no commit. Without a journal, there is nothing to truncate.
                     if start.byteCount > 0 { try? self.journal.truncate(to: start.byteCount) }
                     throw error
                 }
@@ -42,22 +43,22 @@ extension AssetLibrary {
         return value
     }
 
-    /// Removes the last lines of the journal if their commit did not happen, as on a full disk: the next commit would
-    /// make up for it.
+    /// Removes the last lines of the journal if their commit did not happen, as on a full disk: otherwise the next
+    /// commit would replay them.
     private func withdraw(from start: JournalPlace, to end: JournalPlace) {
-        // Under the lock for writers. Lines that cannot be removed are those of a crash.
+        // Under the lock for writers. Lines that cannot be removed are treated as after a crash.
         _ = try? self.catalogue.write { db in
             guard try Catalogue.journalPlace(db) == start, self.journal.place == end else { return }
             try self.journal.truncate(to: start.byteCount)
         }
     }
 
-    /// Makes the catalogue and the journal agree, after a crash between their commits, with a catalogue of an older
-    /// version, one that was restored from a backup, or without a journal.
+    /// Makes the catalogue and the journal agree: after a crash between their commits, or if the catalogue is of an
+    /// older version, was restored from a backup, or has no journal.
     func catchUp() throws(BlobError) {
         let known = try self.catalogue.read(Catalogue.journalPlace)
         guard known.byteCount == 0 || known != self.journal.place else { return }
-        // Looked up again under the lock for writers: a commit of another process may have been on its way.
+        // Looked up again under the lock for writers: another process may have been committing.
         try self.catalogue.write { db in try self.catchUp(db) }
     }
 
@@ -76,17 +77,17 @@ extension AssetLibrary {
         try Catalogue.setJournalPlace(place, db)
     }
 
-    /// Applies the changes that the catalogue does not have.
+    /// Applies the changes that are missing in the catalogue.
     ///
-    /// - Parameter keepsMissing: True to add assets without their files too.
-    /// - Returns: The assets that were not added, because their files are not in their places.
+    /// - Parameter keepsMissing: True to also add assets whose files are missing.
+    /// - Returns: The assets that were not added because their files are missing.
     @discardableResult
     func replay(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
         for id in state.removed where try Catalogue.names(id, db) { _ = try Catalogue.remove(id, db) }
         for album in state.removedAlbums { try Catalogue.deleteAlbum(album, db) }
         for album in state.albums { try Catalogue.insertAlbum(album, db) }
         let undone = try self.replayAssets(state, keepsMissing: keepsMissing, db)
-        // With an album that was added to again, or of which a line is damaged, only the catalogue has the order.
+        // If an asset was added to an album again, or a line is damaged, only the catalogue has the order.
         let hasOrder = state.isWhole && state.skippedLineCount == 0
         for (name, ids) in state.unlisted { for id in ids { try Catalogue.unlist(id, inAlbum: name, db) } }
         for (name, ids) in state.lists {
@@ -96,7 +97,7 @@ extension AssetLibrary {
         return undone
     }
 
-    /// Adds the assets that the catalogue does not have, and sets paths and adjustments.
+    /// Adds the assets that are missing in the catalogue, and sets paths and adjustments.
     ///
     /// - Returns: As ``replay(_:keepsMissing:_:)``.
     @discardableResult
@@ -113,7 +114,7 @@ extension AssetLibrary {
             try Catalogue.setPath(path, ofOriginal: digest, db)
         }
         var undone: [UUID] = []
-        // The line of a removal may be damaged. Identifiers are never used again.
+        // The line of a removal may be damaged. Identifiers are never reused.
         let removed = Set(try Catalogue.removedAssets(db))
         for asset in state.assets where try !removed.contains(asset.id) && !Catalogue.names(asset.id, db) {
             guard let digest = Data(hexadecimal: asset.sha256.utf8) else { continue }
@@ -127,7 +128,7 @@ extension AssetLibrary {
                 try Catalogue.insertOriginal(of: asset, self.description(of: asset), isMissing: !isThere, db)
             }
             if let album = asset.album {
-                // Its own line may be damaged.
+                // The line of the album may be damaged.
                 try Catalogue.insertAlbum(JournalAlbum(name: album, isShared: true, madeAt: asset.importedAt), db)
             }
             try Catalogue.insertAsset(asset, db)
@@ -143,7 +144,7 @@ extension AssetLibrary {
         return MediaDescription(file.headerBytes)
     }
 
-    /// Returns true when a regular file of this length is at a path of the catalogue.
+    /// Returns true if a regular file of this length is at a path of the catalogue.
     func hasFile(at storedPath: String, byteCount: Int64) -> Bool {
         guard let path = try? self.folder.path(ofStored: storedPath), let file = try? OriginalFile(path) else {
             return false
@@ -152,7 +153,7 @@ extension AssetLibrary {
     }
 }
 
-/// The statements by which the catalogue and the journal are kept equal.
+/// The statements that keep the catalogue and the journal in step.
 extension Catalogue {
     /// Returns the end of the journal as of the last commit.
     static func journalPlace(_ db: Database) throws -> JournalPlace {
@@ -180,8 +181,9 @@ extension Catalogue {
         try db.execute(sql: "UPDATE original SET state = 'missing' WHERE sha256 = ?", arguments: [sha256])
     }
 
-    /// Calls `body` with entries that make the catalogue: of albums, assets and their adjustments, and the lists of
-    /// albums. Before them are the removals of a former journal, which an older catalogue may not have.
+    /// Calls `body` with entries from which the catalogue can be rebuilt: albums, assets and their adjustments, and the
+    /// lists of albums. Removals from a former journal come first, for older catalogues that may still contain those
+    /// assets.
     static func forEachJournalEntry(
         after former: JournalState, _ db: Database, _ body: (JournalEntry) throws -> Void
     ) throws {

@@ -7,19 +7,19 @@ import GRDB
 extension AssetLibrary {
     /// The findings of a recovery.
     public struct RecoveryReport: Hashable, Sendable {
-        /// The number of files that were set aside because no row names them.
+        /// The number of files that were quarantined because no row names them.
         public var quarantinedCount = 0
-        /// The number of originals that are not in their place.
+        /// The number of missing originals.
         public var missingCount = 0
     }
 
     /// Compares the files with the catalogue, and cleans up after a crash.
     ///
-    /// Removes partly written files, sets files that no row names aside in `originals/.quarantine`, and marks originals
-    /// as missing or present. Touches only files with the names and places that imports give them; other files stay,
-    /// and no link is followed. Opening a library for writing recovers it when there is a trace of a crash.
+    /// Removes partly written files, moves files that no row names to `originals/.quarantine`, and marks originals as
+    /// missing or present. Touches only files with the names and paths that imports give them; other files stay, and
+    /// links are not followed. Opening a library for writing recovers it if there are traces of a crash.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` during an import or a removal, ``BlobError/Code/permissionDenied`` when
+    /// - Throws: ``BlobError/Code/unavailable`` during an import or a removal, ``BlobError/Code/permissionDenied`` if
     ///   the library was opened for reading; otherwise the errors of ``init(at:for:)``.
     /// - Complexity: O(assets).
     @discardableResult
@@ -36,7 +36,7 @@ extension AssetLibrary {
         let folders = try OriginalsFolder(self.folder)
         let traces = try folders.incoming.names().filter(LibraryFolder.isIncoming)
         var report = RecoveryReport()
-        // First, because it throws at an invalid row, whose file must not be set aside.
+        // First, because it throws at an invalid row, whose file must not be quarantined.
         report.missingCount = try self.markMissing()
         try folders.forEachOriginal { path throws(BlobError) in
             guard try self.catalogue.isOrphan(path), try folders.setAside(path) else { return }
@@ -48,7 +48,7 @@ extension AssetLibrary {
         return report
     }
 
-    /// Recovers the library if there is a trace of a crash, unless an import or a removal is running.
+    /// Recovers the library if there are traces of a crash, unless an import or a removal is running.
     ///
     /// An invalid row does not prevent imports: the trace stays, and ``recover()`` throws the error.
     func recoverIfNeeded() throws(BlobError) {
@@ -75,12 +75,12 @@ extension AssetLibrary {
 }
 
 extension AssetLibrary {
-    /// Writes a copy of the catalogue, which appears under its name when it is complete and synchronised.
+    /// Writes a copy of the catalogue, which appears under its name once it is complete and synchronised.
     ///
-    /// In the place of a lost catalogue, it catches up with the journal when the library is opened for writing.
+    /// A copy that replaces a lost catalogue catches up with the journal when the library is opened for writing.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when something has the name already; errors of the catalogue, of
-    ///   writing and of the context.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the name already exists; errors of the catalogue, of writing and
+    ///   of the context.
     package func backUp(to path: String, context: BlobContext = BlobContext()) throws(BlobError) {
         let temporaryPath = "\(path).\(UUID().uuidString)"
         defer { unlink(temporaryPath) }
@@ -94,10 +94,11 @@ extension AssetLibrary {
         try Folder(URL(fileURLWithPath: path).deletingLastPathComponent().path).synchronise()
     }
 
-    /// Writes the journal anew from the catalogue, after adding the assets to it that the journal alone has.
+    /// Rewrites the journal from the catalogue, after adding to the catalogue the assets that only the journal
+    /// contains.
     ///
     /// The journal is read under the lock for writers, with the changes of other processes. Its removals and albums are
-    /// not applied: the catalogue has them, and of damaged lines they may be what is left.
+    /// not applied: the catalogue contains them, and they may be the remains of damaged lines.
     func rewriteJournal() throws {
         try self.catalogue.write { db in
             try self.catchUp(db)

@@ -3,7 +3,7 @@ package import BlobCore
 package import Foundation
 import GRDB
 
-/// A check of a library: the catalogue, the journal and the files against each other.
+/// A check that compares the catalogue, the journal and the files of a library.
 package struct LibraryCheck {
     private let folder: LibraryFolder
     private let url: URL
@@ -14,10 +14,10 @@ package struct LibraryCheck {
 
     /// - Parameters:
     ///   - isDeep: True to read all originals, and compare the digests of all blocks.
-    ///   - repairs: True to repair what can be repaired without removing anything but the rests of interrupted imports:
-    ///     files that no row names and damaged originals are set aside, originals are taken from there or marked as
-    ///     missing, digests are filled in, and a lost catalogue is made again from the journal.
-    ///   - onFinding: Called for each finding, with what became of it.
+    ///   - repairs: True to repair the library without removing anything but the remains of interrupted imports: files
+    ///     that no row names and damaged originals are quarantined, originals are restored from the quarantine or
+    ///     marked as missing, missing digests are computed, and a lost catalogue is rebuilt from the journal.
+    ///   - onFinding: Called for each finding, with the result of its repair.
     package init(
         of url: URL, isDeep: Bool, repairs: Bool, context: BlobContext = BlobContext(),
         onFinding: @escaping (LibraryFinding) throws -> Void
@@ -29,9 +29,9 @@ package struct LibraryCheck {
 
     /// Runs the check.
     ///
-    /// - Returns: False when files without rows were not looked for, because an import or a removal is running.
-    /// - Throws: ``BlobError/Code/notFound`` when there is no library; with repairs, ``BlobError/Code/unavailable``
-    ///   during an import or a removal; errors of reading, and of `onFinding`.
+    /// - Returns: False if files without rows were not looked for, because an import or a removal is running.
+    /// - Throws: ``BlobError/Code/notFound`` if the library does not exist; with repairs,
+    ///   ``BlobError/Code/unavailable`` during an import or a removal; errors of reading, and of `onFinding`.
     package func run() throws -> Bool {
         guard try self.folder.exists() || LibraryJournal(self.folder).byteCount > 0 else {
             _ = try AssetLibrary(at: self.url)
@@ -39,7 +39,7 @@ package struct LibraryCheck {
         }
         guard self.repairs else {
             guard let library = try self.checkContent() else { return true }
-            // Held while names are listed, and not while originals are read: imports wait for it.
+            // Held while names are listed, but not while originals are read: imports wait for it.
             guard let lock = try? LibraryLock.exclusive(self.folder) else { return false }
             try withExtendedLifetime(lock) { try self.checkFiles(library, self.leftovers) }
             return true
@@ -52,13 +52,13 @@ package struct LibraryCheck {
         return true
     }
 
-    /// The names of what interrupted imports and removals left.
+    /// The names of files left by interrupted imports and removals.
     private var leftovers: [String] {
         let names = (try? OriginalsFolder(self.folder).incoming.names()) ?? []
         return names.filter(LibraryFolder.isIncoming)
     }
 
-    /// Checks the catalogue, the originals and the journal; returns nil when the catalogue cannot be used.
+    /// Checks the catalogue, the originals and the journal; returns nil if the catalogue is unusable.
     private func checkContent() throws -> AssetLibrary? {
         guard try self.checkCatalogue() else { return nil }
         let library = try AssetLibrary(at: self.url, for: self.repairs ? .writing : .reading, recovers: false)
@@ -73,7 +73,7 @@ package struct LibraryCheck {
         try self.onFinding(LibraryFinding(kind: kind, subject: subject, detail: detail, isRepaired: isRepaired))
     }
 
-    /// Returns false when the catalogue cannot be used.
+    /// Returns false if the catalogue is unusable.
     private func checkCatalogue() throws -> Bool {
         guard let problem = try self.catalogueProblem() else { return true }
         let canRebuild = self.repairs && LibraryJournal(self.folder).byteCount > 0
@@ -108,7 +108,7 @@ package struct LibraryCheck {
         }
     }
 
-    /// Checks an original whose row was read before.
+    /// Checks an original whose row was already read.
     func check(_ first: StoredOriginal, _ library: AssetLibrary) throws {
         var original = first
         guard let asset = try library.catalogue.holder(of: original) else {
@@ -191,7 +191,7 @@ package struct LibraryCheck {
 
     private func checkJournal(_ library: AssetLibrary) throws {
         let (skippedCount, unequalCount, lostRenderCount, lostCount) = try library.catalogue.read { db in
-            // All of one commit, and of the journal what belongs to it: imports may go on meanwhile.
+            // All from one commit, with the matching part of the journal: imports may continue meanwhile.
             let (known, found) = (try Catalogue.journalPlace(db), library.journal.place)
             let isKnown = known.byteCount > 0 && known.byteCount <= found.byteCount && known.id == found.id
             let state = try JournalState(library.journal, upTo: isKnown ? known.byteCount : .max)
@@ -246,17 +246,17 @@ package struct LibraryFinding: Hashable, Sendable {
         case catalogue
         /// The journal and the catalogue differ.
         case journal
-        /// An original is not in its place, or is marked so and is there.
+        /// An original is missing, or is marked as missing but exists.
         case missing
         /// An original has another length.
         case size
         /// An original has other bytes.
         case content
-        /// An original has no digests of its blocks, which is no damage: its first reader computes them.
+        /// An original without block digests, which is not damage: its first reader computes them.
         case digests
         /// A file that no row names.
         case orphan
-        /// A file or marker of an import or a removal that was interrupted.
+        /// A file or marker of an interrupted import or removal.
         case leftover
     }
 
@@ -264,29 +264,29 @@ package struct LibraryFinding: Hashable, Sendable {
     /// The URL of the asset, or the path of the file in the library.
     package let subject: String
     package var detail: String
-    /// True for an original that was read, and has not the bytes that were imported.
+    /// True if the original was read, and its bytes are not the imported bytes.
     var hasOtherBytes = false
-    /// True when the repair is complete.
+    /// True if the repair is complete.
     package var isRepaired = false
 }
 
-/// The making of a catalogue from the journal, in place of one that is lost or damaged.
+/// The rebuilding of a lost or damaged catalogue from the journal.
 struct CatalogueRebuild {
     private let folder: LibraryFolder
     private let url: URL
 
-    /// The name of the new catalogue until it is complete; begins that of its log too.
+    /// The name of the new catalogue until it is complete, also a prefix of the name of its log.
     private static let newName = "catalog.sqlite.new"
 
     init(_ folder: LibraryFolder, _ url: URL) {
         (self.folder, self.url) = (folder, url)
     }
 
-    /// Writes the new catalogue, sets the old one aside in the quarantine, and puts the new one in its place.
+    /// Writes the new catalogue, quarantines the old one, and replaces it with the new one.
     ///
-    /// Called under the exclusive lock. After a crash, it can be run again.
+    /// Called under the exclusive lock. Can be run again after a crash.
     ///
-    /// - Returns: The number of lines of the journal that were damaged.
+    /// - Returns: The number of damaged lines in the journal.
     func run() throws -> Int {
         let skippedLineCount: Int
         let root = try Folder(self.folder.path)
@@ -295,7 +295,7 @@ struct CatalogueRebuild {
         do {
             let library = try AssetLibrary(rebuilding: self.url, catalogueName: Self.newName)
             let journal = library.journal
-            // A commit that comes in between is in the rest, with which the new catalogue catches up.
+            // A commit made in between is in the rest of the journal, from which the new catalogue catches up.
             let place = journal.place
             let state = try JournalState(journal)
             skippedLineCount = state.skippedLineCount

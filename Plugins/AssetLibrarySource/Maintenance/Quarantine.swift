@@ -8,10 +8,10 @@ package struct QuarantinedFile: Hashable, Sendable {
     package let name: String
     /// The length in bytes.
     package let byteCount: Int64
-    /// The time of the last change of its status, which is that of its arrival unless it was touched there.
+    /// The time of the last status change: the time of its arrival, unless it was touched in the quarantine.
     package let date: Date
 
-    /// Returns true when ``OriginalsFolder`` gives files of the quarantine this name.
+    /// Returns true if ``OriginalsFolder`` gives files in the quarantine such a name.
     static func isName(_ name: String) -> Bool {
         if LibraryFolder.databaseSuffixes.contains(where: { self.isNumbered(name, LibraryFolder.catalogue + $0) }) {
             return true
@@ -34,7 +34,7 @@ package struct QuarantinedFile: Hashable, Sendable {
 }
 
 extension AssetLibrary {
-    /// Returns the files that were set aside, by name. Other files in the folder do not belong to the library.
+    /// Returns the quarantined files, by name. Other files in the folder do not belong to the library.
     package func quarantinedFiles() throws -> [QuarantinedFile] {
         var files: [QuarantinedFile] = []
         for name in try OriginalsFolder(self.folder).quarantine.names().sorted() where QuarantinedFile.isName(name) {
@@ -49,13 +49,13 @@ extension AssetLibrary {
         "\(self.folder.path)/\(LibraryFolder.originals)/\(LibraryFolder.quarantine)/\(name)"
     }
 
-    /// Makes a file of the quarantine an original again: that of the assets whose original it is, when theirs is
-    /// missing or damaged; otherwise of an asset with the identifier and the name that it had, if the journal has them.
+    /// Makes a quarantined file an original again. It becomes the original of the assets with its bytes, if theirs is
+    /// missing or damaged; otherwise of a new asset, with its former identifier and name if the journal has them.
     ///
-    /// A file whose bytes the library has is removed from the quarantine. A damaged original goes back to the place where
-    /// it was as long as nothing else is there: its good blocks can be read.
+    /// If the library already has the bytes, the file is removed from the quarantine. A damaged original returns to its
+    /// former path unless another file is there: its good blocks can be read.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when no such file is there, ``BlobError/Code/unsupported`` for a
+    /// - Throws: ``BlobError/Code/notFound`` if the file does not exist, ``BlobError/Code/unsupported`` for a
     ///   catalogue; otherwise as ``importAsset(from:name:duplicates:context:)``.
     package func restoreQuarantined(_ name: String, context: BlobContext = BlobContext()) throws -> Asset {
         try self.checkCanWrite()
@@ -80,7 +80,7 @@ extension AssetLibrary {
         }
     }
 
-    /// Reads a file of the quarantine, and looks for its former asset in the journal.
+    /// Reads a quarantined file, and looks up its former asset in the journal.
     private func quarantinedFile(_ name: String, _ id: UUID, _ context: BlobContext) throws -> ImportedFile {
         let original = try OriginalFile(self.quarantinePath(name))
         let (sha256, blocks) = try original.digests(byteCount: original.snapshot.byteCount, context)
@@ -92,10 +92,10 @@ extension AssetLibrary {
             modificationTime: former?.modifiedAt ?? original.snapshot.modificationTime)
     }
 
-    /// Moves a damaged original to its place, from which a check set it aside; returns nil when there is no such place,
-    /// or something is there.
+    /// Moves a damaged original back to the path from which a check removed it; returns nil if it has no such path, or
+    /// if the path is taken.
     private func putBack(_ name: String) throws -> Asset? {
-        // The name may end with a number that made it free in the quarantine.
+        // The name may end with a number that made it unique in the quarantine.
         let names = [name, name.lastIndex(of: ".").map { String(name[..<$0]) }].compactMap { $0 }
         let paths = names.map { "\(LibraryFolder.originals)/\($0.prefix(2))/\($0)" }
         for path in paths where LibraryFolder.isStoredPath(path) {
@@ -112,12 +112,12 @@ extension AssetLibrary {
         return nil
     }
 
-    /// Moves a file of the quarantine to a new place, and commits its rows.
+    /// Moves a quarantined file to a new path, and commits its rows.
     private func takeBack(
         _ name: String, _ file: ImportedFile, replacing damagedPath: String?, _ formerID: UUID
     ) throws -> Asset {
         let folders = try OriginalsFolder(self.folder)
-        // Until the commit, a crash brings the file back to the quarantine.
+        // Until the commit, a crash returns the file to the quarantine.
         let marker = try LibraryMarker(folders)
         let path = LibraryFolder.storedPath(for: UUID(), fileExtension: file.fileExtension)
         try folders.takeBack(name, as: path)
@@ -140,7 +140,7 @@ extension AssetLibrary {
         return asset
     }
 
-    /// Takes a good copy of a missing or damaged original from the quarantine; returns false when none is there.
+    /// Restores a good copy of a missing or damaged original from the quarantine; returns false if not found.
     func restoreFromQuarantine(
         _ original: StoredOriginal, _ asset: Asset, _ context: BlobContext
     ) throws -> Bool {
@@ -159,9 +159,9 @@ extension AssetLibrary {
         return false
     }
 
-    /// Removes files from the quarantine for ever.
+    /// Permanently removes files from the quarantine.
     ///
-    /// - Parameter age: The least time since a file was set aside.
+    /// - Parameter age: The minimum time since a file was quarantined.
     /// - Returns: The names of the files.
     package func emptyQuarantine(
         olderThan age: Duration = .zero, context: BlobContext = BlobContext()

@@ -3,12 +3,12 @@ public import BlobCore
 public import Foundation
 
 extension AssetLibrary: AssetCatalogue {
-    /// Opens the catalogue at a path for reading, of the kind that its content shows.
+    /// Opens the catalogue at a path for reading; its content determines its kind.
     ///
-    /// - Parameter url: The folder of an asset library; a folder of photos, as of a camera or of Google Takeout, with
-    ///   the files as they are; `digikam4.db` of digiKam, `photo.db` of Shotwell, or the folder that has one of them,
-    ///   also in its folder `data`.
-    /// - Throws: ``BlobError/Code/notFound`` when there is nothing, ``BlobError/Code/unsupported`` for a file of
+    /// - Parameter url: The folder of an asset library; a folder of photos, as of a camera or of Google Takeout, used
+    ///   as it is; `digikam4.db` of digiKam, `photo.db` of Shotwell, or a folder that contains one of them, also in its
+    ///   folder `data`.
+    /// - Throws: ``BlobError/Code/notFound`` if the path does not exist, ``BlobError/Code/unsupported`` for a file of
     ///   another kind; otherwise as ``init(at:for:)``.
     public static func catalogue(at url: URL) throws(BlobError) -> any AssetCatalogue {
         let path = url.standardizedFileURL.path
@@ -26,12 +26,12 @@ extension AssetLibrary: AssetCatalogue {
         return try self.catalogue(ofDatabase: path)
     }
 
-    /// The paths of databases in the folder that is named.
+    /// The paths of databases, relative to the given folder.
     private static let databases = [
         DigiKamCatalogue.fileName, ShotwellCatalogue.fileName, "data/\(ShotwellCatalogue.fileName)",
     ]
 
-    /// Opens the database of another program, which its tables show, whatever its name is.
+    /// Opens the database of another program, identified by its tables, regardless of its name.
     private static func catalogue(ofDatabase path: String) throws(BlobError) -> any AssetCatalogue {
         let tables = try ManagerDatabase(at: path, tables: []).tables()
         if tables.isSuperset(of: DigiKamCatalogue.tables) { return try DigiKamCatalogue(at: path) }
@@ -41,7 +41,7 @@ extension AssetLibrary: AssetCatalogue {
             operation: "open")
     }
 
-    /// Returns the asset with an identifier, the text of its UUID; nil when there is none.
+    /// Returns the asset with an identifier, its UUID as text; nil if not found.
     ///
     /// - Throws: Errors of the catalogue.
     public func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset? {
@@ -53,7 +53,7 @@ extension AssetLibrary: AssetCatalogue {
         return found
     }
 
-    /// Calls `body` with every asset in the order of their import, or with those of an album in its order.
+    /// Calls `body` with every asset in the order of their import, or with the assets of an album in its order.
     public func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
         guard let collection else { return try self.forEachAsset { try body(self.catalogued($0)) } }
         for asset in try self.assets(inAlbum: collection) { try body(self.catalogued(asset)) }
@@ -68,12 +68,12 @@ extension AssetLibrary: AssetCatalogue {
         }
     }
 
-    /// Returns the number of the last change; nil when the catalogue cannot tell.
+    /// Returns the number of the last change; nil if the catalogue cannot report it.
     public func revision() throws(BlobError) -> Int64? { try self.lastCommit().number }
 
-    /// Returns an asset in the form of all catalogues.
+    /// Returns an asset in the form common to all catalogues.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the catalogue names a file outside of the library.
+    /// - Throws: ``BlobError/Code/corrupted`` if the catalogue names a file outside the library.
     package func catalogued(_ asset: Asset) throws(BlobError) -> CataloguedAsset {
         let path = try self.folder.path(ofStored: asset.storedPath)
         var found = CataloguedAsset(id: asset.id.uuidString, path: path, byteCount: asset.byteCount)
@@ -84,20 +84,20 @@ extension AssetLibrary: AssetCatalogue {
 }
 
 extension CataloguedAsset {
-    /// The path of the folder of the file.
+    /// The path of the folder that contains the file.
     private var folder: String {
         self.path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(self.path[..<$0]) } ?? ""
     }
 
-    /// Returns true when a file is beside this one.
+    /// Returns true if the file's folder contains a file with this name.
     private func isBeside(_ name: String) -> Bool {
         FileStatus(at: "\(self.folder)/\(name)")?.isRegular == true
     }
 
-    /// The name of the other half of a live photo, when it is beside the file.
+    /// The name of the other half of a live photo, if it is in the same folder.
     var pairName: String? { self.name.flatMap { LivePhotoNames.pair(of: $0, where: self.isBeside) } }
 
-    /// Sets what the file itself and its neighbours tell.
+    /// Sets the facts that come from the file itself and its neighbours.
     mutating func look() {
         guard let status = FileStatus(at: self.path) else {
             self.isMissing = true
@@ -112,7 +112,7 @@ extension CataloguedAsset {
 }
 
 extension String {
-    /// The path with one slash for several.
+    /// The path, with repeated slashes replaced by one.
     var singleSlashes: String {
         guard self.contains("//") else { return self }
         return "/" + self.split(separator: "/").joined(separator: "/")
@@ -122,14 +122,15 @@ extension String {
 extension AssetCatalogue {
     /// Returns a source of the bytes of an asset.
     ///
-    /// A file of another program's catalogue, or of a folder, is read once for its digests, which are kept in the
-    /// user's cache folder until it is touched; after that, an ``AssetSource`` treats it like an original of ours.
+    /// A file of another program's catalogue, or of a folder, is read once for its digests, which are cached in the
+    /// user's cache folder until the file is touched. After that, an ``AssetSource`` treats it like an original of an
+    /// ``AssetLibrary``.
     ///
     /// - Parameters:
     ///   - id: The identifier of the asset, which need not exist yet.
     ///   - version: The version of an adjusted picture.
     ///   - unrenderable: The treatment of a picture whose adjustment cannot be rendered.
-    ///   - removal: The effect on readers when the asset is removed while they are open.
+    ///   - removal: The effect on open readers when the asset is removed.
     public func source(
         for id: String, version: AssetSource.Version = .current, unrenderable: AssetSource.UnrenderablePolicy = .fail,
         removal: AssetSource.RemovalPolicy = .finish
@@ -138,7 +139,7 @@ extension AssetCatalogue {
         return AssetSource(id, fileExtension: nil, options) { self.store }
     }
 
-    /// The queries of readers.
+    /// The queries for readers.
     var store: any AssetStore { (self as? AssetLibrary) ?? FileStore(self) }
 }
 #endif

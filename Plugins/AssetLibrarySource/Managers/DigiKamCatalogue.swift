@@ -5,14 +5,14 @@ import GRDB
 
 /// The catalogue of digiKam, `digikam4.db`, of schema 10 and later: visible items, albums and tags.
 ///
-/// The identifier of an asset is the number of its row. Edits are files of their own in digiKam, and assets here; what
-/// sidecars describe is an adjustment as in any folder.
+/// The identifier of an asset is its row number. digiKam stores edits as separate files, which are assets here;
+/// adjustments come from sidecars, as in any folder.
 struct DigiKamCatalogue: AssetCatalogue {
     static let fileName = "digikam4.db"
     static let tables = ["AlbumRoots", "Albums", "Images", "ImageInformation", "Tags", "ImageTags"]
-    /// The status of items that digiKam shows; others are hidden, in the trash, or gone.
+    /// The status of items that digiKam shows; others are hidden, in the trash, or deleted.
     private static let visible = 1
-    /// The name of the tag above those that digiKam has for itself.
+    /// The name of the parent of digiKam's internal tags.
     private static let internalTag = "_Digikam_Internal_Tags_"
 
     private let database: ManagerDatabase
@@ -61,7 +61,7 @@ struct DigiKamCatalogue: AssetCatalogue {
             Self.selection + condition, key: "Images.id", of: "Images", { try row.asset($0) }, body)
     }
 
-    /// Returns the albums, and the tags by their paths, but not those that digiKam has for itself.
+    /// Returns the albums, and the tags by their paths, without digiKam's internal tags.
     func collections() throws(BlobError) -> [AssetCollection] {
         try self.database.read { db in
             let albums = try Row.fetchAll(
@@ -92,8 +92,8 @@ struct DigiKamCatalogue: AssetCatalogue {
         }
     }
 
-    /// The beginning of a statement whose rows are assets. The order of the joins is fixed, so that rows come in the
-    /// order of their numbers without being sorted.
+    /// The beginning of a statement whose rows are assets. The order of the joins is fixed, so that rows come in
+    /// row-number order without being sorted.
     private static let selection = """
         SELECT Images.id, Images.album, Images.name, fileSize, Images.modificationDate, relativePath,
             AlbumRoots.id AS root, identifier, specificPath, AlbumRoots.status AS rootStatus, width, height, orientation,
@@ -108,10 +108,10 @@ struct DigiKamCatalogue: AssetCatalogue {
 /// The tags of digiKam with their paths.
 private struct TagTree {
     private(set) var paths: [(id: Int64, path: String)] = []
-    /// The length of a path in bytes at which it ends, as those of a forged catalogue.
+    /// The length in bytes at which a path is cut off, as in a forged catalogue.
     private static let pathByteLimit = 4096
 
-    /// - Parameter name: The name of a tag that is left out with all below it.
+    /// - Parameter name: The name of a tag to omit, with all its descendants.
     init(_ db: Database, besides name: String) throws {
         var tags: [Int64: (parent: Int64, name: String)] = [:]
         for row in try Row.fetchAll(db, sql: "SELECT id, pid, name FROM Tags ORDER BY id") {
@@ -121,7 +121,7 @@ private struct TagTree {
         for id in tags.keys.sorted() {
             var (path, next): ([String], Int64) = ([], id)
             var (seen, byteCount): (Set<Int64>, Int) = ([], 0)
-            // Tags may be in a circle.
+            // Tags may form a cycle.
             while let tag = tags[next], seen.insert(next).inserted {
                 byteCount += tag.name.utf8.count
                 guard byteCount <= Self.pathByteLimit else { break }
@@ -134,7 +134,7 @@ private struct TagTree {
     }
 }
 
-/// The decoder of rows of ``DigiKamCatalogue``, which keeps the roots of albums that it has met.
+/// The decoder of rows of ``DigiKamCatalogue``, which caches the album roots that it has decoded.
 struct DigiKamRow {
     private var roots: [Int64: AlbumRoot] = [:]
 
@@ -170,14 +170,14 @@ struct DigiKamRow {
 
 /// A root of digiKam's albums: a folder on a volume.
 struct AlbumRoot {
-    /// The path; one that cannot be, below the folder of mounted volumes, when the volume is not there.
+    /// The path; if the volume is not mounted, an impossible path below the folder of mounted volumes.
     let path: String
-    /// False when the volume is not mounted.
+    /// False if the volume is not mounted.
     let isThere: Bool
 
     /// - Parameters:
-    ///   - identifier: The volume: `volumeid:?path=…`, `volumeid:?uuid=…` or `networkshareid:?mountpath=…`. With any
-    ///     other, such as the label of a disc, the volume is not there.
+    ///   - identifier: The volume: `volumeid:?path=…`, `volumeid:?uuid=…` or `networkshareid:?mountpath=…`. Any other
+    ///     identifier, such as the label of a disc, counts as not mounted.
     ///   - specificPath: The path of the folder on the volume.
     init(identifier: String, specificPath: String) {
         let query = identifier.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
@@ -195,23 +195,23 @@ struct AlbumRoot {
     }
 }
 
-/// The volumes that are mounted.
+/// The mounted volumes.
 private enum MountedVolumes {
-    /// Returns where the volume with a UUID of its file system is mounted now; nil while it is not there.
+    /// Returns the mount point of the volume with a file system UUID; nil if it is not mounted.
     ///
-    /// Looks the device up, and where it is mounted; see proc(5), `/proc/self/mounts`. Another card may take the place
-    /// of one that was removed, so nothing is kept.
+    /// Looks up the device and its mount point; see proc(5), `/proc/self/mounts`. The result is not cached, because
+    /// another card may replace a removed one.
     static func path(uuid: String) -> String? {
         let link = { (name: String) in resolvedPath(Array("/dev/disk/by-uuid/\(name)".utf8)) }
         guard !uuid.contains("/"), let device = link(uuid) ?? link(uuid.lowercased()) else { return nil }
         let mounts = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
-            // A volume of a mapper has several names.
+            // A mapped volume has several names.
             guard fields.count > 1, fields[0].hasPrefix("/"), resolvedPath(Array(fields[0].utf8)) == device else {
                 continue
             }
-            // Spaces and others are octal.
+            // Spaces and some other characters are octal escapes.
             return String(fields[1]).replacing(/\\(\d{3})/) { match in
                 Int(match.output.1, radix: 8).flatMap(UnicodeScalar.init).map { String(Character($0)) } ?? ""
             }

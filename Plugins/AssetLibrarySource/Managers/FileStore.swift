@@ -4,9 +4,9 @@ import BlobHelper
 import BlobIndex
 import Foundation
 
-/// The queries of readers in a catalogue that is not ours: originals are described by their files.
+/// The queries for readers of other programs' catalogues: originals are described by their files.
 struct FileStore: AssetStore {
-    /// The pictures that were rendered, of all catalogues.
+    /// The rendered pictures of all catalogues.
     private static let renditions = RenditionCache()
     /// The time between two looks while an observer waits for changes.
     private static let interval = Duration.seconds(1)
@@ -28,7 +28,7 @@ struct FileStore: AssetStore {
 
     func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
         guard let found = try self.catalogue.cataloguedAsset(id) else { return nil }
-        // Of a file that was touched, whatever is not the digest makes the reader look at it.
+        // If the file was touched, any value other than the digest makes the reader check the file.
         let sha256 = FileStatus(at: found.path).flatMap { FileDigests.known(found.path, $0)?.sha256 } ?? []
         return AssetRecord(
             sha256: sha256, storedPath: found.path, generation: found.adjustmentNumber, version)
@@ -97,7 +97,7 @@ struct FileStore: AssetStore {
 }
 
 extension MediaDescription {
-    /// Returns what a file tells in place of what a catalogue does, which may know the date of one that has none.
+    /// Returns the file's own description in place of the catalogue's, which may supply a missing date.
     fileprivate func replaced(by own: MediaDescription) -> MediaDescription {
         guard own.mediaType != nil else { return self }
         var media = own
@@ -121,7 +121,7 @@ extension Asset {
 }
 
 extension UUID {
-    /// Creates a UUID of the first 16 bytes, with the version for bytes of one's own (RFC 9562, version 8).
+    /// Creates a UUID from the first 16 bytes, with the version for custom content (RFC 9562, version 8).
     fileprivate init(bytes: [UInt8]) {
         var bytes = Array(bytes.prefix(16))
         (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x80, bytes[8] & 0x3F | 0x80)
@@ -129,7 +129,7 @@ extension UUID {
     }
 }
 
-/// A look from time to time, on a thread of the pool, until this object is released.
+/// A periodic look, on a thread of the pool, until this object is released.
 private final class RepeatedLook: Sendable {
     private let interval: Duration
     private let look: @Sendable () -> Void
@@ -151,8 +151,8 @@ private final class RepeatedLook: Sendable {
     }
 }
 
-/// The digests of files that belong to others, which are kept under the status of the file: in memory, and in the
-/// user's cache folder.
+/// The digests of other programs' files, stored under the status of the file: in memory, and in the user's cache
+/// folder.
 enum FileDigests {
     typealias Digests = (sha256: [UInt8], blocks: BlockDigests)
 
@@ -160,12 +160,12 @@ enum FileDigests {
     private static let cacheByteCount: Int64 = 64 << 20
     /// The number of bytes at which the digests in memory are discarded.
     private static let memoryByteCount = 16 << 20
-    /// The number of bytes of an entry beside the digests of its blocks, about.
+    /// The approximate number of bytes in an entry besides its block digests.
     private static let entryByteCount = 256
-    /// The least age of a file's last change for digests that other processes may use: a later change could have the
-    /// same time.
+    /// The minimum age of a file's last change before its digests are shared with other processes: a later change could
+    /// have the same time.
     private static let settlingTime: Int64 = 100_000_000
-    /// The same age on a file system whose times are coarse.
+    /// The minimum age on a file system with coarse times.
     private static let coarseSettlingTime: Int64 = 3_000_000_000
 
     private static let memory = Locked<(digests: [String: Digests], byteCount: Int)>(([:], 0))
@@ -174,9 +174,9 @@ enum FileDigests {
         CachedFiles(in: "blob-digests", fileExtension: "sha256", maximumByteCount: self.cacheByteCount)
     }
 
-    /// Returns the digests of an open file; reads it once, whole, unless they are kept.
+    /// Returns the digests of an open file; if they are not cached, reads the whole file once.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when the file was written to during the read, and errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read, and errors of reading.
     static func digests(of file: OriginalFile, _ context: BlobContext) throws(BlobError) -> Digests {
         let status = file.snapshot
         let now = Date().nanoseconds
@@ -186,13 +186,13 @@ enum FileDigests {
         self.remember(found, key)
         if self.isSettled(status, at: now) {
             let bytes = found.sha256 + found.blocks.stored(sha256: found.sha256)
-            // A cache that cannot be written is no reason not to read.
+            // A cache that cannot be written must not prevent reading.
             bytes.withUnsafeBytes { bytes in try? self.cache?.store(bytes, as: "\(key).sha256") }
         }
         return found
     }
 
-    /// Returns the digests that are kept of a file with this status; nil when there are none.
+    /// Returns the cached digests of a file with this status; nil if not found.
     static func known(_ path: String, _ status: FileStatus) -> Digests? {
         let key = self.key(path, status)
         if let known = self.memory.withLock({ $0.digests[key] }) { return known }
@@ -206,7 +206,7 @@ enum FileDigests {
     }
 
     private static func isSettled(_ status: FileStatus, at now: Int64) -> Bool {
-        // Times without fractions are those of file systems such as FAT, whose steps are two seconds.
+        // Times without fractions come from file systems such as FAT, whose steps are two seconds.
         let isCoarse = [status.statusChangeTime, status.modificationTime].contains { $0 % 1_000_000_000 == 0 }
         return status.statusChangeTime < now - (isCoarse ? self.coarseSettlingTime : self.settlingTime)
     }

@@ -3,12 +3,12 @@ import BlobCore
 import Foundation
 
 /// A folder of photos and films as a catalogue: a camera's card (DCIM), the originals of PhotoPrism and Immich, a
-/// folder that darktable uses, an archive of Google Takeout, or any other. Nothing in it is written.
+/// folder that darktable uses, an archive of Google Takeout, or any other. The folder is never modified.
 ///
-/// The identifier of an asset is its path within the folder. Assets are all regular files but sidecars; hidden files
-/// and folders, links, and names that are not UTF-8 are left out.
+/// The identifier of an asset is its path within the folder. Assets are all regular files except sidecars; hidden files
+/// and folders, links, and names that are not UTF-8 are omitted.
 struct FolderCatalogue: AssetCatalogue {
-    /// The number of folders within each other in which files are looked for.
+    /// The maximum depth of nested folders that are searched.
     private static let depthLimit = 128
 
     let path: String
@@ -45,7 +45,8 @@ struct FolderCatalogue: AssetCatalogue {
         throw BlobError(.notFound, "There is no such folder of photos in '\(self.path)': \(collection).")
     }
 
-    /// Returns the folders with assets in them, by their paths; the assets of the folder itself are in none.
+    /// Returns the folders that contain assets, by path; assets directly in the catalogue's folder are in no
+    /// collection.
     func collections() throws(BlobError) -> [AssetCollection] {
         var found: [AssetCollection] = []
         try BlobError.wrapping {
@@ -73,7 +74,7 @@ struct FolderCatalogue: AssetCatalogue {
                 folder = try self.folder(parts)
                 names = try folder.names()
             } catch {
-                // One that was removed since is no error.
+                // A folder that was removed since is not an error.
                 if parts.isEmpty || error.code != .notFound { failure = failure ?? error }
                 continue
             }
@@ -94,7 +95,7 @@ struct FolderCatalogue: AssetCatalogue {
         return folder
     }
 
-    /// Returns the assets of a folder, without those of folders in it, in the order of the bytes of their names.
+    /// Returns the assets of a folder, without those of its subfolders, in the order of the bytes of their names.
     private func assets(of folder: Folder, _ names: [String], prefix: [String]) -> [CataloguedAsset] {
         let all = Set(names)
         let own = names.filter { !Self.isHidden($0) && !Self.isSidecar($0) }
@@ -136,7 +137,7 @@ struct FolderCatalogue: AssetCatalogue {
         PercentEncoding.encode(parts.joined(separator: "/").utf8, leaving: self.plain)
     }
 
-    /// Returns the names of the path that an identifier stands for; nil when it leads to what is left out, or out of
+    /// Returns the names in the path that an identifier stands for; nil if the path leads to an omitted file, or out of
     /// the folder.
     private static func components(_ id: String) -> [String]? {
         guard let bytes = PercentEncoding.decode(id.utf8), let path = String(validating: bytes, as: UTF8.self),
@@ -150,12 +151,12 @@ struct FolderCatalogue: AssetCatalogue {
     }
 }
 
-/// The names of the halves of a live photo, which Apple's systems and Google Takeout give both the same stem.
+/// The names of the halves of a live photo, to which Apple's systems and Google Takeout give the same stem.
 enum LivePhotoNames {
     private static let pictures = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
     private static let films = ["MOV", "mov", "MP4", "mp4"]
 
-    /// Returns the name of the other half, if it is there; by the name alone, other pictures and films may look so.
+    /// Returns the name of the other half, if it exists. Judged by name alone: unrelated files may match.
     static func pair(of name: String, where isThere: (String) -> Bool) -> String? {
         guard let suffix = LibraryFolder.fileExtension(ofName: name) else { return nil }
         let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []

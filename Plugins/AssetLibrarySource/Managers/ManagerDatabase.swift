@@ -4,34 +4,35 @@ import Foundation
 import GRDB
 import GRDBSQLite
 
-/// The SQLite database of another program, which may be running. Nothing is written, not even a file beside it; only a
-/// program that removes its log between two of our calls can leave an empty one, which the next to open it takes up.
+/// The SQLite database of another program, which may be running. Neither the database nor any file beside it is
+/// written. Only if the program removes its log between two of our calls may an empty log remain, which the next
+/// program to open the database takes over.
 ///
-/// Each read opens the database, holds its lock for one short statement after the other, and closes it: the other
-/// program finds no connection that would keep it from removing its log.
+/// Each read opens the database, runs short statements that each hold its lock only briefly, and closes it, so that no
+/// connection keeps the other program from removing its log.
 struct ManagerDatabase: Sendable {
     /// The time in seconds that a read waits for a writer.
     private static let busyTimeout: TimeInterval = 5
-    /// The length of the longest row in bytes; a list of the photos of a tag is the longest there is.
+    /// The length of the longest row in bytes; the longest rows list the photos of a tag.
     private static let rowByteLimit: CInt = 64 << 20
-    /// The number of attempts to read a database that is changed meanwhile.
+    /// The number of attempts to read a database that changes during the read.
     private static let attemptLimit = 5
-    /// Closing a file anywhere in a process releases the locks that SQLite has on it, so reads take turns.
+    /// Closing a file anywhere in a process releases SQLite's locks on it, so reads take turns.
     private static let turn = Locked<Void>(())
 
     let path: String
 
     /// - Parameter tables: The names of the tables that are read.
-    /// - Throws: ``BlobError/Code/unsupported`` when one is missing, or the file is no database.
+    /// - Throws: ``BlobError/Code/unsupported`` if a table is missing, or the file is not a database.
     init(at path: String, tables: [String]) throws(BlobError) {
-        // SQLite's log is beside the file, and not beside a link to it.
+        // SQLite's log is beside the file, not beside a link to it.
         self.path = resolvedPath(Array(path.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? path
         let found = try self.tables()
         guard let missing = tables.first(where: { !found.contains($0) }) else { return }
         throw BlobError(.unsupported, "The database '\(path)' has no table '\(missing)', and cannot be read.")
     }
 
-    /// Returns the names of the tables; views and virtual tables could contain anything, and are none.
+    /// Returns the names of the tables, without views and virtual tables, which could contain anything.
     func tables() throws(BlobError) -> Set<String> {
         try self.read { db in
             let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
@@ -39,7 +40,7 @@ struct ManagerDatabase: Sendable {
         }
     }
 
-    /// A number that is another one when the file or its log was touched.
+    /// A number that changes when the file or its log is touched.
     func revision() throws(BlobError) -> Int64 {
         var hasher = Hasher()
         for status in [try self.status(), FileStatus(at: "\(self.path)-wal")] {
@@ -55,17 +56,17 @@ struct ManagerDatabase: Sendable {
 
     // MARK: Assets
 
-    /// The number of rows that a statement reads at most.
+    /// The maximum number of rows that a statement reads.
     private static let pageRowLimit = 1000
     /// The time after which a page ends, since the other program cannot write meanwhile.
     private static let pageTimeLimit = Duration.milliseconds(10)
-    /// The number of bytes of paths after which a page ends, so that long ones do not fill the memory.
+    /// The number of bytes of paths after which a page ends, so that long paths do not exhaust memory.
     private static let pageByteLimit = 4 << 20
 
-    /// Calls `body` with the assets of a selection in the order of their rows, without a lock of the database.
+    /// Calls `body` with the assets of a selection in row order, without holding the database's lock.
     ///
     /// - Parameters:
-    ///   - selection: A statement that ends with a condition, and has the number of the row as its column `id`.
+    ///   - selection: A statement that ends with a condition, and returns the row number as its column `id`.
     ///   - key: The name of that column in the condition.
     ///   - table: The table of the columns, for error messages.
     ///   - decode: Returns the asset of a row.
@@ -92,7 +93,7 @@ struct ManagerDatabase: Sendable {
     ) throws -> [(asset: CataloguedAsset, row: Int64)] {
         var page: [(asset: CataloguedAsset, row: Int64)] = []
         var byteCount = 0
-        // From the first row on, because a slow first one must not make pages of one row.
+        // Measured from the first row, so that a slow first row does not make pages of one row.
         var end: ContinuousClock.Instant?
         while byteCount < Self.pageByteLimit, end.map({ ContinuousClock.now < $0 }) ?? true,
             let row = try rows.next()
@@ -106,7 +107,7 @@ struct ManagerDatabase: Sendable {
         return page
     }
 
-    /// Returns true when a table has a row with this number.
+    /// Returns true if a table has a row with this number.
     func hasRow(_ number: Int64, in table: String) throws(BlobError) -> Bool {
         try self.read { db in
             try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE id = ?", arguments: [number]) != nil
@@ -115,10 +116,10 @@ struct ManagerDatabase: Sendable {
 
     // MARK: Reading
 
-    /// Reads by statements, each of which sees one state of the database.
+    /// Reads with statements, each of which sees a consistent state of the database.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` when a change is not complete that the other program was making when it
-    ///   stopped, or when it holds a lock for seconds; ``BlobError/Code/corrupted``, ``BlobError/Code/unsupported``,
+    /// - Throws: ``BlobError/Code/unavailable`` if the other program stopped during a change and left it incomplete, or
+    ///   if it holds a lock for seconds; ``BlobError/Code/corrupted``, ``BlobError/Code/unsupported``,
     ///   ``BlobError/Code/inconsistent`` for other tables; errors of `body`.
     func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         do {
@@ -132,22 +133,22 @@ struct ManagerDatabase: Sendable {
 
     private func readAlone<Value>(_ body: (Database) throws -> Value) throws -> Value {
         for _ in 0..<Self.attemptLimit {
-            // Beside a log that another file of this name left, SQLite would make an index of it.
+            // Beside a log left by another file of this name, SQLite would make an index of it.
             guard try self.isLogged() else { return try self.read("mode=ro&readonly_shm=1", body) }
             let before = try self.status()
             switch self.logState {
-            // The index of the log is taken as it is, or made in memory.
+            // The index of the log is used as it is, or rebuilt in memory.
             case .inUse:
                 do {
                     return try self.read("mode=ro&readonly_shm=1", body)
                 } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN {
-                    // The writer has closed it meanwhile, and has taken its log along.
+                    // Meanwhile the writer has closed the database and removed its log.
                     guard case .inUse = self.logState else { continue }
                     throw error
                 }
             case .notIndexed: throw self.incomplete(nil)
             case .empty:
-                // Opened in the usual way, SQLite would leave a log. Nobody writes into the file itself without one.
+                // Opened normally, SQLite would leave a log. Without a log, no program writes to the file itself.
                 let result = Result { try self.read("immutable=1", body) }
                 if case .empty = self.logState, try self.status() == before { return try result.get() }
             }
@@ -162,7 +163,7 @@ struct ManagerDatabase: Sendable {
         configuration.label = "BlobStreams.ManagerDatabase"
         configuration.prepareDatabase { db in
             sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, Self.rowByteLimit)
-            // The schema is untrusted, and so are its pages.
+            // The schema and the pages are untrusted.
             try db.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
         }
         let name = "\(BlobLocator(filePath: Array(self.path.utf8)).text)?\(options)"
@@ -171,13 +172,13 @@ struct ManagerDatabase: Sendable {
         return try queue.unsafeRead(body)
     }
 
-    /// Returns true when changes go to a write-ahead log.
+    /// Returns true if changes go to a write-ahead log.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when the file is no database.
+    /// - Throws: ``BlobError/Code/unsupported`` if the file is not a database.
     private func isLogged() throws(BlobError) -> Bool {
         let file = try OriginalFile(self.path)
         defer { file.close() }
-        // Section 1.3 of "Database File Format" of SQLite: the magic string, and the version for reading at byte 19.
+        // Section 1.3 of "Database File Format" of SQLite: the magic string, and the read version at byte 19.
         let header = try file.prefix(100)
         guard header.count == 100, header.starts(with: "SQLite format 3\0".utf8) else {
             throw BlobError(.unsupported, "'\(self.path)' is no SQLite database.")
@@ -193,7 +194,7 @@ struct ManagerDatabase: Sendable {
         return log.byteCount == 0 ? .empty : .notIndexed
     }
 
-    /// Returns the error for a database that its program has to repair.
+    /// Returns the error for a database that its program must repair.
     private func incomplete(_ cause: (any Error)?) -> BlobError {
         BlobError(
             .unavailable,
@@ -207,7 +208,7 @@ struct ManagerCollection {
     let kind: AssetCollection.Kind
     let number: Int64
 
-    /// Parses a text as `album/12`; nil for any other.
+    /// Parses a text such as `album/12`; nil for any other text.
     init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let kind = AssetCollection.Kind(rawValue: String(parts[0])),

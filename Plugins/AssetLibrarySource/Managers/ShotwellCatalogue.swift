@@ -6,14 +6,14 @@ import GRDB
 
 /// The catalogue of Shotwell, `photo.db`, of schema 16 and later: photos, films, tags and events, without the trash.
 ///
-/// The identifier of an asset is the one that Shotwell's own lists of tags have: `thumb` or `video-`, and the number of
-/// the row with 16 hexadecimal digits. The file is the one that Shotwell shows: where another program has edited a
-/// photo, the edited one. Its adjustment is what Shotwell has in the catalogue, and nothing beside the file.
+/// The identifier of an asset is the one used in Shotwell's own tag lists: `thumb` or `video-`, and the row number as
+/// 16 hexadecimal digits. The file is the one that Shotwell shows: if another program has edited a photo, the edited
+/// file. Its adjustment comes only from Shotwell's catalogue, not from sidecars.
 struct ShotwellCatalogue: AssetCatalogue {
     static let fileName = "photo.db"
     static let tables = ["PhotoTable", "VideoTable", "TagTable", "EventTable"]
 
-    /// The number of assets in a list that are looked up by one statement.
+    /// The number of assets in a list that one statement looks up.
     private static let listPageCount = 500
 
     private let database: ManagerDatabase
@@ -22,7 +22,7 @@ struct ShotwellCatalogue: AssetCatalogue {
 
     init(at path: String) throws(BlobError) {
         self.database = try ManagerDatabase(at: path, tables: Self.tables)
-        // Made when the first photo is edited by another program.
+        // Created when the first photo is edited by another program.
         self.photos = ShotwellRows.photos(hasEdited: try self.database.tables().contains("BackingPhotoTable"))
     }
 
@@ -40,7 +40,7 @@ struct ShotwellCatalogue: AssetCatalogue {
         guard var asset = found else { return nil }
         asset.look()
         guard let pair = asset.pairName else { return asset }
-        // The slash before the name is a character of its own, whatever the name begins with.
+        // Split at bytes: a name that begins with a combining character would merge with the slash before it.
         let path = String(decoding: asset.path.utf8.dropLast(asset.name?.utf8.count ?? 0), as: UTF8.self) + pair
         for other in [self.photos, self.films] where asset.pairID == nil {
             asset.pairID = try self.database.read { db in
@@ -90,7 +90,7 @@ struct ShotwellCatalogue: AssetCatalogue {
             rows.selection + condition, key: "t.id", of: rows.table, { try rows.asset($0) }, body)
     }
 
-    /// Returns the tags by their paths, and the events, by the dates of their first assets unless they have names.
+    /// Returns the tags by path, and the events by name, or without a name by the date of their first asset.
     func collections() throws(BlobError) -> [AssetCollection] {
         try self.database.read { db in
             var found: [AssetCollection] = []
@@ -136,9 +136,9 @@ struct ShotwellCatalogue: AssetCatalogue {
 /// The rows of a table of Shotwell's assets.
 struct ShotwellRows {
     let table: String
-    /// The beginning of identifiers.
+    /// The prefix of identifiers.
     let prefix: String
-    /// The beginning of a statement whose rows are assets outside of the trash; `t` is the table.
+    /// The beginning of a statement whose rows are assets outside the trash; `t` is the table.
     let selection: String
     /// The flag of an asset whose file was not found.
     private let offline: Int64
@@ -154,7 +154,7 @@ struct ShotwellRows {
 
     /// The photos. The flags are those of `Photo.vala`: 4 in the trash, 8 offline.
     ///
-    /// - Parameter hasEdited: True when there is a table of files that other programs have edited.
+    /// - Parameter hasEdited: True if the database has a table of files that other programs have edited.
     static func photos(hasEdited: Bool) -> ShotwellRows {
         let columns =
             hasEdited
@@ -172,7 +172,7 @@ struct ShotwellRows {
                 """, offline: 8)
     }
 
-    /// Returns the number of the row with an identifier; nil for what is none.
+    /// Returns the number of the row with an identifier; nil if the identifier is invalid.
     func number(ofID id: String) -> Int64? {
         let digits = id.dropFirst(self.prefix.count)
         guard digits.count == 16, let number = Int64(digits, radix: 16), self.id(number) == id else { return nil }
@@ -211,10 +211,11 @@ struct ShotwellRows {
     }
 }
 
-/// Adjustments as Shotwell's catalogue has them: a key file (GLib) with a group for each kind.
+/// Adjustments in Shotwell's catalogue: a key file (GLib) with a group for each kind.
 ///
-/// The picture as stored is straightened, in a larger one that holds all of it, then cropped, then changed in its
-/// colours, and turned at last; see `Photo.vala`. Colours and red eyes are Shotwell's own, and not renderable.
+/// The picture as stored is straightened, within a larger canvas that holds all of it, then cropped, then its colours
+/// are changed, and finally it is turned; see `Photo.vala`. Changes of colours and red eyes are specific to Shotwell,
+/// and not renderable.
 enum ShotwellAdjustment {
     private static let identifier = "org.gnome.shotwell"
     /// The range of brightness that is not expanded.
@@ -244,7 +245,7 @@ enum ShotwellAdjustment {
                 group[$0].flatMap { Int32($0) }.map { Int($0) }
             }
             guard edges.count == 4 else { return .notRenderable(["\(self.identifier).crop"]) }
-            // The last column and the last row belong to it.
+            // The rectangle includes the last column and the last row.
             operations.append(
                 .crop(
                     PictureRectangle(
@@ -256,9 +257,9 @@ enum ShotwellAdjustment {
         return .renderable(AdjustmentRecipe(operations))
     }
 
-    /// Returns the turn about the centre of the picture, into one that is just large enough; nil when it is too large.
+    /// Returns the rotation about the centre of the picture, into a picture just large enough; nil if it is too large.
     ///
-    /// Half sizes are rounded down, as `rotate_arb` of `util/image.vala` has them.
+    /// Half sizes are rounded down, as by `rotate_arb` of `util/image.vala`.
     private static func straightening(degrees: Double, width: Int, height: Int) -> AdjustmentOperation? {
         let angle = abs(degrees) * .pi / 180
         let size = (
@@ -285,7 +286,7 @@ enum ShotwellAdjustment {
         }
     }
 
-    /// Returns the values by group and key; nil for what is no key file.
+    /// Returns the values by group and key; nil if the text is not a key file.
     private static func parse(_ text: String) -> [String: [String: String]]? {
         var groups: [String: [String: String]] = [:]
         var group: String?

@@ -5,27 +5,26 @@ public import Foundation
 
 /// A source of a version of an asset, as the catalogue describes it when a reader is opened.
 ///
-/// The current version of an adjusted picture is rendered, as JPEG, by a helper process with libvips; all others are
-/// read as they are. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes is kept in memory while its
-/// readers are open, and until another one is rendered; a longer one is rendered again for each reader, after it has
-/// been rendered once for its length. Its validator is made from the digest of the rendered bytes.
+/// The current version of an adjusted picture is rendered as JPEG, by a helper process with libvips; all other content
+/// is read as stored. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes stays in memory while its
+/// readers are open, and until another picture is rendered. A longer picture is rendered once to find its length, and
+/// again for each reader. Its validator is made from the digest of the rendered bytes.
 ///
-/// An original has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies
-/// the digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes
+/// An original has random access, and a strong validator made from its digest. From any start offset, a reader verifies
+/// the digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the block's first byte: bytes
 /// damaged on the disk are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads
-/// are served from the block that was read last. An original that an older version imported is read once, from start to
+/// are served from the most recently read block. An original that an older version imported is read once, from start to
 /// end, when it is first opened, to compute the digests of its blocks.
 ///
 /// A reader detects when the original is moved, touched or rewritten, and when the catalogue describes the asset
-/// differently, as after an edit: before each block and at the end, and, if its context has an event sink, also while
-/// nobody reads. It reports ``BlobEvent/Kind/invalidated`` and ``BlobEvent/Kind/recovering``, and queries the catalogue
-/// again. It continues at the byte that it had reached, with ``BlobEvent/Kind/recovered``, only if the content is the
-/// same; otherwise it throws ``BlobError/Code/changed``, whose message names the generation and the validator that the
-/// asset has now.
+/// differently, as after an edit: before each block and at the end, and, if its context has an event sink, also between
+/// reads. It reports ``BlobEvent/Kind/invalidated`` and ``BlobEvent/Kind/recovering``, and queries the catalogue again.
+/// If the content is unchanged, it continues at the next byte, with ``BlobEvent/Kind/recovered``; otherwise it throws
+/// ``BlobError/Code/changed``, whose message names the asset's current generation and validator.
 public struct AssetSource: BlobInputStreamDataSource {
-    /// The effect on a reader when the asset or its file is removed, or replaced by another one of the same name.
+    /// The effect on a reader when the asset or its file is removed, or replaced by another of the same name.
     public enum RemovalPolicy: Sendable {
-        /// The reader continues to the end of the bytes for which it was opened, which its open file still has.
+        /// The reader continues to the end of the bytes for which it was opened, through its open file.
         case finish
         /// The reader throws ``BlobError/Code/changed``.
         case fail
@@ -33,10 +32,10 @@ public struct AssetSource: BlobInputStreamDataSource {
 
     /// A version of an asset.
     public enum Version: Sendable {
-        /// The picture with its adjustment; the original of an asset without one. A reader throws
-        /// ``BlobError/Code/changed`` when the asset is adjusted again.
+        /// The picture with its adjustment, or the original of an asset without an adjustment. A reader throws
+        /// ``BlobError/Code/changed`` if the asset is adjusted again.
         case current
-        /// The bytes that were imported, which adjustments do not change.
+        /// The imported bytes, which adjustments do not change.
         case original
     }
 
@@ -46,7 +45,7 @@ public struct AssetSource: BlobInputStreamDataSource {
         case fail
         /// The original is read.
         case original
-        /// The picture is read that another program rendered, if the library has one for this adjustment; otherwise
+        /// The picture rendered by another program is read, if the library has one for this adjustment; otherwise
         /// opening throws ``BlobError/Code/unsupported``.
         case storedRender
     }
@@ -63,10 +62,10 @@ public struct AssetSource: BlobInputStreamDataSource {
     private let id: String
     private let fileExtension: String?
     private let options: Options
-    /// Returns the store of the catalogue, and opens it at the first call.
+    /// Returns the store of the catalogue, opening it at the first call.
     let store: @Sendable () throws(BlobError) -> any AssetStore
 
-    /// - Parameter id: The identifier in the catalogue; of an ``AssetLibrary``, the text of the UUID.
+    /// - Parameter id: The identifier in the catalogue; for an ``AssetLibrary``, the UUID as text.
     init(
         _ id: String, fileExtension: String?, _ options: Options,
         store: @escaping @Sendable () throws(BlobError) -> any AssetStore
@@ -87,9 +86,9 @@ public struct AssetSource: BlobInputStreamDataSource {
             unrenderable: self.options.unrenderable)
     }
 
-    /// Returns the info in the catalogue, without accessing the file; renders an adjusted picture for its length.
+    /// Returns the info in the catalogue, without accessing the file; renders an adjusted picture to find its length.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library; for an
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist, and errors of opening the library; for an
     ///   adjusted picture as ``makeBody(_:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         switch try self.content(context) {
@@ -98,27 +97,26 @@ public struct AssetSource: BlobInputStreamDataSource {
         }
     }
 
-    /// Opens the original, of which every reader has its own descriptor, or renders the picture.
+    /// Opens the original, with a separate descriptor for each reader, or renders the picture.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for an adjustment that cannot be rendered,
-    ///   ``BlobError/Code/truncated`` or ``BlobError/Code/corrupted`` for a picture of which a part is missing or damaged,
-    ///   ``BlobError/Code/unavailable`` when the helper or libvips is missing,
-    ///   ``BlobError/Code/notFound`` when the asset or its original is missing, ``BlobError/Code/sizeMismatch``
-    ///   when the original has another length, ``BlobError/Code/invalidArgument`` for an offset past the end, and
-    ///   ``BlobError/Code/changed`` when the content does not match `validator`.
+    /// - Throws: ``BlobError/Code/unsupported`` for an adjustment that cannot be rendered, ``BlobError/Code/truncated``
+    ///   or ``BlobError/Code/corrupted`` for an incomplete or damaged picture, ``BlobError/Code/unavailable`` if the
+    ///   helper or libvips is missing, ``BlobError/Code/notFound`` if the asset or its original is missing,
+    ///   ``BlobError/Code/sizeMismatch`` if the original has another length, ``BlobError/Code/invalidArgument`` for an
+    ///   offset past the end, and ``BlobError/Code/changed`` if the content does not match `validator`.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (context, byteOffset, removal) = (opening.context, opening.byteOffset, self.options.removal)
         let (body, asset): (BlobBody, Asset?)
         switch try self.content(context) {
         case .file(let original, let resolver, let shown):
-            // Before the file is opened.
+            // Before opening the file.
             try original.info.check(byteOffset: byteOffset, matching: opening.validator)
             let stream = try AssetStream(
                 original, resolver, at: byteOffset, version: self.options.version, removal: removal, context)
             (body, asset) = (.stream(stream, startingAt: byteOffset), shown)
         case .rendering(let rendering):
             let rendition = try rendering.rendition(context)
-            // Before a long picture is rendered again.
+            // Before rendering a long picture again.
             try rendition.info.check(byteOffset: byteOffset, matching: opening.validator)
             (body, asset) = (try rendition.body(rendering, context), rendering.asset)
         }
@@ -129,7 +127,7 @@ public struct AssetSource: BlobInputStreamDataSource {
 
     /// The bytes of a version.
     enum Content {
-        /// The file of an asset; with the asset that it shows, if that is another one.
+        /// The file of an asset, and the asset for which it is shown, if they differ.
         case file(Asset, AssetResolver, shows: Asset?)
         case rendering(Rendering)
     }
@@ -164,7 +162,7 @@ public struct AssetSource: BlobInputStreamDataSource {
         get throws(BlobError) { AssetResolver(store: try self.store(), id: self.id) }
     }
 
-    /// The choices of a source.
+    /// The options of a source.
     struct Options {
         var version = Version.current
         var unrenderable = UnrenderablePolicy.fail
@@ -174,8 +172,8 @@ public struct AssetSource: BlobInputStreamDataSource {
 }
 
 extension AssetSource: BlobDescribing {
-    /// Returns the facts of the picture or the film in the catalogue, or of a file that is none of ours, if there is a
-    /// helper; of an adjusted picture, also the length and the digest of its original.
+    /// Returns the facts about the picture or the film: from the catalogue, or, for a file of another catalogue, from
+    /// the helper if available. For an adjusted picture, adds the length and the digest of its original.
     ///
     /// - Throws: As ``describe(_:)``. Renders nothing.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
@@ -208,12 +206,12 @@ extension AssetSource: BlobDescribing {
 }
 
 extension BlobProvider {
-    /// Returns a provider of `assets-library` and `ph` locators, for the assets of the library, or of another catalogue, in
+    /// Returns a provider of `assets-library` and `ph` locators, for the assets of the library or other catalogue in
     /// `folder`.
     ///
-    /// See ``AssetLibrary/catalogue(at:)``. It is opened for reading when the first asset is resolved, and stays open. The item `version=original`
-    /// of the query names ``AssetSource/Version/original``; `unrenderable=original` and `unrenderable=render` name the
-    /// cases of ``AssetSource/UnrenderablePolicy``.
+    /// See ``AssetLibrary/catalogue(at:)``. The catalogue is opened for reading when the first asset is resolved, and
+    /// stays open. In the query, `version=original` names ``AssetSource/Version/original``; `unrenderable=original` and
+    /// `unrenderable=render` name the cases of ``AssetSource/UnrenderablePolicy``.
     ///
     ///     var registry = BlobRegistry.standard
     ///     try registry.register(.assetLibrary(at: folder))
@@ -225,8 +223,8 @@ extension BlobProvider {
     /// resolved.
     ///
     /// - Parameters:
-    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names one.
-    ///   - folder: Returns the folder, or throws when it is unknown. Called until it returns.
+    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names a treatment.
+    ///   - folder: Returns the folder, or throws if it is unknown. Called until it returns.
     package static func assetLibrary(
         unrenderable: AssetSource.UnrenderablePolicy = .fail,
         at folder: @escaping @Sendable () throws(BlobError) -> URL

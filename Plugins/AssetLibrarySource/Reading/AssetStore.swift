@@ -4,25 +4,25 @@ import BlobHelper
 import Foundation
 import GRDB
 
-/// The queries by which readers find an asset and its file, in our own catalogue or another one.
+/// The queries by which readers find an asset and its file, in an ``AssetLibrary`` or another catalogue.
 protocol AssetStore: Sendable {
     /// The path of the catalogue, for messages.
     var path: String { get }
-    /// The pictures that were rendered.
+    /// The cache of rendered pictures.
     var renditions: RenditionCache { get }
 
-    /// Returns an asset with the digest of its original; nil when there is none.
+    /// Returns an asset with the digest of its original; nil if not found.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when the digest has to be computed and the original is missing.
+    /// - Throws: ``BlobError/Code/notFound`` if the digest must be computed and the original is missing.
     func asset(named id: String, _ context: BlobContext) throws(BlobError) -> Asset?
 
-    /// Returns the facts on which a reader depends; nil when there is no such asset. Reads no original.
+    /// Returns the facts on which a reader depends; nil if the asset does not exist. Does not read the original.
     func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord?
 
     /// Opens the original of an asset.
     func file(of asset: Asset) throws(BlobError) -> OriginalFile
 
-    /// Returns the digests of an asset's blocks, which are computed if they are not kept.
+    /// Returns the digests of an asset's blocks, computing them if they are not stored.
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
     ) throws(BlobError) -> BlockDigests
@@ -30,19 +30,19 @@ protocol AssetStore: Sendable {
     /// Returns the last change of the catalogue.
     func lastCommit() throws(BlobError) -> CatalogueCommit
 
-    /// Calls `body` after changes of the catalogue, or from time to time, until the returned objects are released.
+    /// Calls `body` after changes of the catalogue, or periodically, until the returned objects are released.
     func observeCommits(_ body: @escaping @Sendable () -> Void) -> [any AnyObject & Sendable]
 
     /// Returns the adjustment of an asset.
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment
 
-    /// Returns the adjustment of an asset, and the picture that it is of, without the digest of the original.
+    /// Returns the adjustment of an asset and the picture to which it applies, without the digest of the original.
     func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture)
 
-    /// Returns the identifier of the asset that shows an asset with its adjustment; nil when there is none.
+    /// Returns the identifier of the asset that shows an asset with its adjustment; nil if there is no such asset.
     func render(of asset: Asset) throws(BlobError) -> String?
 
-    /// Returns all that is known about the original of an asset.
+    /// Returns all known facts about the original of an asset.
     func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription
 }
 
@@ -57,7 +57,7 @@ struct AssetResolver {
 
     /// Returns the asset.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is none.
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist.
     func asset(_ context: BlobContext = BlobContext()) throws(BlobError) -> Asset {
         if let asset = try self.store.asset(named: self.id, context) { return asset }
         throw BlobError(.notFound, "There is no such asset in the library '\(self.store.path)'.")
@@ -71,7 +71,7 @@ struct AssetResolver {
 
     /// Opens the original, and reads it once.
     ///
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when its bytes are not those that were imported.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if its bytes are not the imported bytes.
     func verifiedFile(of asset: Asset, _ context: BlobContext) throws(BlobError) -> OriginalFile {
         let file = try self.file(of: asset)
         let blocks = try self.store.blocks(of: asset) { () throws(BlobError) in
@@ -87,11 +87,11 @@ struct AssetResolver {
 }
 
 extension AssetLibrary: AssetStore {
-    /// Returns the last commit to the catalogue; opens the catalogue again if its file was replaced, unless the library
-    /// was opened for writing.
+    /// Returns the last commit to the catalogue; reopens the catalogue if its file was replaced, unless the library was
+    /// opened for writing.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when the catalogue of a library for writing was replaced; errors of
-    ///   reading.
+    /// - Throws: ``BlobError/Code/changed`` if the library was opened for writing and its catalogue was replaced;
+    ///   errors of reading.
     func lastCommit() throws(BlobError) -> CatalogueCommit {
         try self.catalogues.withLock { catalogues throws(BlobError) in
             try catalogues.lastCommit(mayReopen: self.access == .reading)
@@ -126,22 +126,22 @@ extension AssetLibrary: AssetStore {
     func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription { asset.media }
 }
 
-/// The kind of bytes that an asset's current version has, as far as it is known without rendering.
+/// The kind of bytes in an asset's current version, as far as known without rendering.
 package enum CurrentVersion: Hashable, Sendable {
     /// The original.
     case original
-    /// A JPEG of a size in pixels, whose length in bytes only rendering tells.
+    /// A JPEG of a size in pixels, whose length in bytes is known only after rendering.
     case rendered(width: Int, height: Int)
-    /// None: the identifiers name adjustments that cannot be rendered.
+    /// No bytes: the identifiers name adjustments that cannot be rendered.
     case unrenderable([String])
 }
 
 extension AssetCatalogue {
     /// Returns the kind of an asset's current version.
     ///
-    /// - Throws: Errors of the catalogue, and of reading sidecars and headers. An asset whose file is missing counts as
-    ///   one without an adjustment in it.
-    /// - Complexity: Some queries; for catalogues of others, reads of the headers and the sidecars of one file.
+    /// - Throws: Errors of the catalogue, and of reading sidecars and headers. A missing file counts as a file without
+    ///   an adjustment.
+    /// - Complexity: Some queries; for other programs' catalogues, reads of the headers and the sidecars of one file.
     package func currentVersion(of asset: CataloguedAsset) throws(BlobError) -> CurrentVersion {
         do throws(BlobError) {
             let (adjustment, picture) = try self.store.adjustment(ofCatalogued: asset)
@@ -165,7 +165,7 @@ extension AssetLibrary {
     /// Takes them from the catalogue, or computes them once and stores them, or keeps them in memory if storing fails.
     ///
     /// - Parameter computing: Computes the digests by reading the original.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when the original is not the one that was imported, and errors of
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the original is not the imported file, and errors of
     ///   `computing` and of reading the catalogue.
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
@@ -188,7 +188,7 @@ extension AssetLibrary {
                 try catalogue.setBlocks(blocks, of: asset)
             }
         } catch {
-            // This must not prevent reading: the library may be on a read-only medium.
+            // Failing to store the digests must not prevent reading: the library may be on a read-only medium.
             self.unstoredBlocks.withLock { kept in
                 if kept.values.reduce(0, { $0 + $1.byteCount }) >= Self.unstoredByteLimit { kept = [:] }
                 kept[asset.sha256] = blocks
@@ -197,7 +197,7 @@ extension AssetLibrary {
         return blocks
     }
 
-    /// The number of bytes at which the digests in memory are discarded: those of 128 GiB of originals.
+    /// The number of bytes at which the digests in memory are discarded: enough for 128 GiB of originals.
     private static let unstoredByteLimit = 16 << 20
 }
 #endif

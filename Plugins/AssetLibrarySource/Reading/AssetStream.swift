@@ -3,10 +3,10 @@ import BlobCore
 import CryptoDigest
 import Foundation
 
-/// The bytes of an original, of which the digest of each block is verified, and changes of the file are detected.
+/// The bytes of an original. Verifies the digest of each block, and detects changes of the file.
 ///
-/// The status of the file is checked after each block is read: if the file was touched since it was opened, the bytes
-/// are discarded and the file is looked up again. The catalogue is consulted before each block if there were commits.
+/// The status of the file is checked after each block: if the file was touched since it was opened, the bytes are
+/// discarded and the file is looked up again. If there were commits, the catalogue is queried before each block.
 final class AssetStream: BlobByteStream {
     private let asset: Asset
     private let resolver: AssetResolver
@@ -15,9 +15,9 @@ final class AssetStream: BlobByteStream {
     private let context: BlobContext
     /// Observed, and shared with a watch of the library, if the context has an event sink.
     private let representation: BlobObservable<Representation>
-    /// Kept for as long as changes are observed: until the stream is released.
+    /// Kept while changes are observed: until the stream is released.
     private var registrations: [any AnyObject & Sendable] = []
-    /// The commit after which the asset was last looked up; nil when that is unknown.
+    /// The commit after which the asset was last looked up; nil if unknown.
     private var commit: CatalogueCommit?
     private var file: OriginalFile
     private let blocks: BlockDigests
@@ -46,7 +46,7 @@ final class AssetStream: BlobByteStream {
                 if let old = change.old, let event = change.new?.event(since: old) { sink(event) }
             }
         ]
-        // The owner of the sink learns of changes also while nobody reads. Reading does not depend on it.
+        // The owner of the sink also learns of changes between reads. Reading does not depend on it.
         let follow = { @Sendable [representation] in
             guard let record = try? resolver.record(version) else { return }
             representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
@@ -83,7 +83,7 @@ final class AssetStream: BlobByteStream {
 
     /// Delivers as much of a block as fits, and keeps the rest in the window.
     ///
-    /// Reads directly into the output where it can, which saves a copy; bytes before the offset are only hashed.
+    /// Where possible, reads directly into the output, which saves a copy; bytes before the offset are only hashed.
     private func fetch(_ block: Range<Int64>, skipping skipped: Int, into output: inout OutputRawSpan) throws {
         try output.append(atMost: skipped == 0 ? block.count : 0) { part in
             try part.withUnsafeMutableBytes { buffer, initializedCount in
@@ -102,7 +102,7 @@ final class AssetStream: BlobByteStream {
 
     /// Reads a block of an unchanged file, and verifies its digest.
     ///
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when the bytes are not those that were imported.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the bytes are not the imported bytes.
     private func fetch(
         _ block: Range<Int64>, into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer
     ) throws(BlobError) {
@@ -170,7 +170,7 @@ final class AssetStream: BlobByteStream {
         throw BlobError(.notFound, "The original of the asset is not in its place: \(asset.storedPath).")
     }
 
-    /// Looks the asset up again after a commit, and recovers if the reader depends on what has changed.
+    /// Looks the asset up again after a commit, and recovers if a fact on which the reader depends has changed.
     private func checkRecord() throws(BlobError) {
         if self.version == .current || self.removal == .fail {
             do {
@@ -181,7 +181,7 @@ final class AssetStream: BlobByteStream {
                     self.representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
                 }
             } catch  where self.removal == .finish {
-                // A catalogue that cannot be read does not change the bytes for which the reader was opened.
+                // An unreadable catalogue does not change the bytes for which the reader was opened.
             }
         }
         if case .invalidated(let reason) = self.representation.value.state { try self.recover(reason, nil) }
@@ -198,13 +198,13 @@ final class AssetStream: BlobByteStream {
         throw BlobError(.changed, "The original was moved, removed or written to, and was not found again.")
     }
 
-    /// Looks for the file once; returns false when another attempt may succeed.
+    /// Looks for the file once; returns false if another attempt may succeed.
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
         let asset: Asset?
         do throws(BlobError) {
             asset = try self.resolver.store.asset(named: self.resolver.id, self.context)
         } catch  where error.code == .notFound {
-            // The file that the catalogue names is not there, perhaps for moments.
+            // The file that the catalogue names is missing, perhaps only for a moment.
             guard self.removal == .finish, reason == .moved || reason == .recatalogued else { return false }
             return try self.file.acceptStatus()
         }
@@ -242,9 +242,9 @@ extension Asset {
         return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))
     }
 
-    /// Throws when the content of a version is not that of an earlier look-up.
+    /// Throws if the content of a version differs from an earlier look-up.
     ///
-    /// - Throws: ``BlobError/Code/changed``, which names the content that the asset has now.
+    /// - Throws: ``BlobError/Code/changed``, which names the asset's current content.
     func check(sameContentAs other: Asset, _ version: AssetSource.Version) throws(BlobError) {
         guard !AssetRecord(self, version).hasContent(of: AssetRecord(other, version)) else { return }
         let act = self.sha256 == other.sha256 ? "edited" : "given another original"
@@ -255,22 +255,22 @@ extension Asset {
     }
 }
 
-/// A look at the bytes of something made from an asset, such as a rendered picture, that ends when the asset is edited.
+/// An inspector of bytes made from an asset, such as a rendered picture. Reading fails when the asset is edited.
 ///
-/// Before each read, and at the end, the catalogue is consulted if there were commits. With an event sink, an edit is
-/// also reported while nobody reads.
+/// Before each read, and at the end, the catalogue is queried if there were commits. With an event sink, an edit is
+/// also reported between reads.
 final class FollowedAsset: BlobInspector {
     private let asset: Asset
     private let resolver: AssetResolver
     private let removal: AssetSource.RemovalPolicy
     private let report: @Sendable () -> Void
-    /// Kept for as long as changes are observed: until the inspector is released.
+    /// Kept while changes are observed: until the inspector is released.
     private var registrations: [any AnyObject & Sendable] = []
-    /// The commit after which the asset was last looked up; nil when that is unknown.
+    /// The commit after which the asset was last looked up; nil if unknown.
     private var commit: CatalogueCommit?
 
     /// - Parameters:
-    ///   - asset: The asset from which the bytes are made, as the catalogue described it then.
+    ///   - asset: The asset from which the bytes are made, as the catalogue described it at that time.
     ///   - byteOffset: The offset at which the bytes begin, for events.
     init(
         _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, removal: AssetSource.RemovalPolicy,
@@ -302,14 +302,14 @@ final class FollowedAsset: BlobInspector {
             try Self.check(self.asset, self.resolver, self.removal)
             self.commit = commit
         } catch  where error.code != .changed && self.removal == .finish {
-            // A catalogue that cannot be read does not change the bytes for which the reader was opened.
+            // An unreadable catalogue does not change the bytes for which the reader was opened.
         } catch {
             self.report()
             throw error
         }
     }
 
-    /// Throws when the asset was edited, or removed although that matters.
+    /// Throws if the asset was edited, or if it was removed and the policy is to fail.
     private static func check(
         _ asset: Asset, _ resolver: AssetResolver, _ removal: AssetSource.RemovalPolicy
     ) throws(BlobError) {

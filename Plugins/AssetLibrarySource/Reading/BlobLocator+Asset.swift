@@ -10,8 +10,8 @@ extension BlobLocator {
 
     /// Creates the URL of a version of an asset.
     ///
-    /// - Parameter id: An identifier; what a query cannot hold is percent-encoded, and a '%' stays, as identifiers are
-    ///   encoded already.
+    /// - Parameter id: An identifier; characters that a query cannot contain are percent-encoded, except '%', as
+    ///   identifiers are already encoded.
     init(
         asset id: String, fileExtension: String?, version: AssetSource.Version = .current,
         unrenderable: AssetSource.UnrenderablePolicy = .fail
@@ -22,7 +22,7 @@ extension BlobLocator {
             (fileExtension.map { "&ext=\($0.uppercased())" } ?? "")
             + (version == .original ? "&version=original" : "") + (policy.map { "&unrenderable=\($0)" } ?? "")
         let make = { (id: String) in try? BlobLocator("\(Self.assetScheme)://asset/asset\(name)?id=\(id)\(suffix)") }
-        // A '%' may also be a mere character of an identifier that is not encoded.
+        // A '%' may also be a literal character of an identifier that is not encoded.
         let text = PercentEncoding.encode(id.utf8, leaving: Self.idCharacters)
         guard let locator = make(text) ?? make(text.replacing("%", with: "%25")) else {
             preconditionFailure("An encoded identifier and an extension of letters and digits give a locator.")
@@ -33,15 +33,14 @@ extension BlobLocator {
     private static let idCharacters = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/%".utf8)
 
-    /// Creates the URL of an asset of our own catalogue.
+    /// Creates the URL of an asset of an ``AssetLibrary``.
     init(asset id: UUID, fileExtension: String?) { self.init(asset: id.uuidString, fileExtension: fileExtension) }
 
-    /// Returns the identifier of the asset that this URL names; ignores the extension, which is for people.
+    /// Returns the identifier of the asset that this URL names; ignores the extension, which is only for display.
     ///
-    /// Besides the URLs of the assets library, those of PhotoKit are accepted: `ph://UUID`, and `ph://UUID/L0/001` with
-    /// the local identifier of an asset.
+    /// Also accepts the URLs of PhotoKit: `ph://UUID`, and `ph://UUID/L0/001` with the local identifier of an asset.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` when this is not the URL of an asset.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if this is not the URL of an asset.
     public func assetID() throws(BlobError) -> UUID {
         let prefix = "//asset/asset"
         let rest = self.schemeSpecificPart
@@ -58,7 +57,7 @@ extension BlobLocator {
         throw self.isNoAsset
     }
 
-    /// Returns the identifier in whatever catalogue: the text of the item `id`, or the UUID of a URL of PhotoKit.
+    /// Returns the identifier in any catalogue: the value of the query item `id`, or the UUID of a PhotoKit URL.
     ///
     /// - Throws: As ``assetID()``.
     package func catalogueID() throws(BlobError) -> String {
@@ -84,7 +83,7 @@ extension BlobLocator {
         "fail": .fail, "original": .original, "render": .storedRender,
     ]
 
-    /// Returns the version that this URL names; the current one when it names none.
+    /// Returns the version that this URL names; the current version by default.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown version.
     func assetVersion() throws(BlobError) -> AssetSource.Version {
@@ -93,8 +92,8 @@ extension BlobLocator {
         } ?? .current
     }
 
-    /// Returns the treatment of a picture whose adjustment cannot be rendered, as this URL names it; nil when it names
-    /// none.
+    /// Returns the treatment of a picture whose adjustment cannot be rendered; nil if the URL does not name a
+    /// treatment.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown treatment.
     func unrenderablePolicy() throws(BlobError) -> AssetSource.UnrenderablePolicy? {
@@ -111,7 +110,7 @@ extension BlobLocator {
         throw BlobError(.invalidLocator, message(name), operation: "resolve", locator: self.description)
     }
 
-    /// Returns the value of the first item of the query with this name.
+    /// Returns the value of the first query item with this name.
     private func assetItem(_ name: String) -> String? {
         let rest = self.schemeSpecificPart
         guard let mark = rest.firstIndex(of: "?") else { return nil }
@@ -119,7 +118,7 @@ extension BlobLocator {
         return items.first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
     }
 
-    /// The extension in an asset's URL; nil when there is none.
+    /// The extension in an asset's URL; nil if it has no extension.
     var assetExtension: String? {
         guard let mark = self.schemeSpecificPart.firstIndex(of: "?") else { return nil }
         let name = self.schemeSpecificPart[..<mark]

@@ -6,15 +6,15 @@ import BlobCore
 /// A state machine without I/O: the reader reports events, and follows the resulting actions. A watch of the library
 /// may invalidate it too, on another thread.
 struct Representation: Equatable, Sendable {
-    /// The reason for which the file is no longer known to be right.
+    /// The reason why the file is no longer known to be right.
     enum Reason: Equatable, Sendable {
         /// The file was moved, renamed or removed.
         case moved
-        /// The file was written to.
+        /// The file was modified.
         case edited
         /// The file cannot be read.
         case offline
-        /// The catalogue describes the asset differently, or no longer has it.
+        /// The catalogue describes the asset differently, or no longer contains it.
         case recatalogued
     }
 
@@ -34,7 +34,7 @@ struct Representation: Equatable, Sendable {
     private var attempt = 0
     /// True from an invalidation until the file is found again.
     private var isRecovering = false
-    /// The reason of an invalidation during an attempt, which may have begun before it.
+    /// The reason of an invalidation during an attempt, which may have begun earlier.
     private var lateReason: Reason?
 
     /// The facts in the catalogue on which the reader depends; nil once the asset was removed.
@@ -49,7 +49,7 @@ struct Representation: Equatable, Sendable {
 
     /// Begins an attempt to find the file.
     ///
-    /// - Returns: The time to wait before the attempt; nil when the attempts are exhausted, which fails the reader, or
+    /// - Returns: The time to wait before the attempt; nil if the attempts are exhausted, which fails the reader, or
     ///   after it has failed, ended or been closed.
     mutating func resolve() -> Duration? {
         switch self.state {
@@ -62,13 +62,13 @@ struct Representation: Equatable, Sendable {
         }
         self.attempt += 1
         self.state = .resolving(attempt: self.attempt)
-        // A move between two folders takes moments: attempts at once, after 20 ms and after 100 ms more.
+        // A move between two folders takes moments: try at once, after 20 ms, and after another 100 ms.
         return [.zero, .milliseconds(20), .milliseconds(100)][self.attempt - 1]
     }
 
     /// Ends an attempt that found the file.
     ///
-    /// - Returns: False when the file was invalidated meanwhile, and another attempt must follow.
+    /// - Returns: False if the file was invalidated meanwhile, and another attempt must follow.
     @discardableResult mutating func becomeReady() -> Bool {
         guard case .resolving = self.state else { return self.state == .ready }
         guard self.lateReason.take() == nil else { return false }
@@ -87,7 +87,7 @@ struct Representation: Equatable, Sendable {
         }
     }
 
-    /// Returns the event of the transition from `old`; nil for the others.
+    /// Returns the event of the transition from `old`; nil for transitions without an event.
     func event(since old: Self) -> BlobEvent? {
         switch (old.state, self.state) {
         case (.ready, .invalidated): BlobEvent(.invalidated, self.byteOffset)
@@ -124,7 +124,7 @@ struct AssetRecord: Equatable, Sendable {
         self.generation = version == .current ? generation : nil
     }
 
-    /// Returns true when both are of the same content, wherever it is.
+    /// Returns true if both have the same content, regardless of its path.
     func hasContent(of other: Self) -> Bool { self.sha256 == other.sha256 && self.generation == other.generation }
 }
 #endif

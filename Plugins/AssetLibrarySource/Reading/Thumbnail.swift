@@ -17,35 +17,35 @@ public struct Thumbnail: Sendable {
 
     /// The place where a thumbnail was found.
     public enum Origin: Sendable {
-        /// Made now.
+        /// Made by this call.
         case made
         /// The cache of this library.
         case cache
     }
 
-    /// A JPEG.
+    /// The picture, as JPEG.
     public let bytes: Data
     /// The place where it was found.
     public let origin: Origin
 }
 
 extension AssetLibrary {
-    /// The largest file that is taken for a thumbnail, in bytes.
+    /// The largest file that is accepted as a thumbnail, in bytes.
     static let thumbnailByteLimit = Int64(MediaProcess.thumbnailByteLimit)
 
     /// Returns a small picture of the original of an asset: upright, in sRGB, without metadata.
     ///
-    /// It is looked for in the user's cache folder under the digest of the original; else it is made by a helper, from
-    /// bytes that are verified meanwhile, and kept.
+    /// Looks for the thumbnail in the user's cache folder, under the digest of the original. If it is not found, a
+    /// helper makes it, from bytes that are verified meanwhile, and it is cached.
     ///
     /// - Parameters:
     ///   - id: The identifier of the asset.
     ///   - size: The size.
     ///   - helper: The path of the helper; nil to look for it.
     ///   - context: The context of the job.
-    /// - Throws: ``BlobError/Code/notFound`` when the asset or its original is missing,
-    ///   ``BlobError/Code/unsupported`` when it is no picture, ``BlobError/Code/checksumMismatch`` when it is damaged,
-    ///   ``BlobError/Code/unavailable`` when there is no helper; the errors of making it.
+    /// - Throws: ``BlobError/Code/notFound`` if the asset or its original is missing, ``BlobError/Code/unsupported`` if
+    ///   it is not a picture, ``BlobError/Code/checksumMismatch`` if it is damaged, ``BlobError/Code/unavailable`` if
+    ///   the helper is not found; errors of making the thumbnail.
     public func thumbnail(
         of id: UUID, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {
@@ -63,9 +63,9 @@ extension AssetCatalogue {
 }
 
 extension AssetResolver {
-    /// The limit of all thumbnails in the cache, in bytes: some ten thousand small ones.
+    /// The size limit of the thumbnail cache, in bytes: some ten thousand small ones.
     private static let thumbnailCacheByteCount: Int64 = 512 << 20
-    /// Is a part of the names: thumbnails that are made otherwise have another.
+    /// A part of the names, so that a change in how thumbnails are made invalidates older ones.
     private static let thumbnailVersion = 2
 
     fileprivate func thumbnail(
@@ -88,7 +88,7 @@ extension AssetResolver {
         guard try file.status().hasContent(of: file.snapshot) else {
             throw BlobError(.changed, "The original was written to while it was decoded.", locator: asset.locator.text)
         }
-        // A cache that cannot be written is no reason to withhold the picture.
+        // A cache that cannot be written must not withhold the picture.
         bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
         return Thumbnail(bytes: bytes, origin: .made)
     }
@@ -109,7 +109,7 @@ extension AssetResolver {
                     meanwhile: verify)
                 if let bytes { return Data(bytes) }
             } catch {
-                // libvips may decode the picture all the same, and is tried too when libturbojpeg is missing.
+                // libvips may still decode the picture, and is also tried if libturbojpeg is missing.
                 guard error.code == .unavailable || error.code == .corrupted else { throw error }
             }
         }
@@ -120,7 +120,7 @@ extension AssetResolver {
         return Data(bytes)
     }
 
-    /// Compares the digest of an original with that of its asset.
+    /// Compares the digest of an original with the digest of its asset.
     private func verify(_ file: OriginalFile, _ asset: Asset, _ context: BlobContext) throws(BlobError) {
         let (sha256, _) = try file.digests(byteCount: file.snapshot.byteCount, context)
         guard sha256 != asset.sha256 else { return }

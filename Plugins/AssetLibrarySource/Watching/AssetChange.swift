@@ -9,13 +9,14 @@ public struct AssetChange: Hashable, Sendable {
     public enum Kind: String, Sendable {
         /// The asset was added.
         case inserted
-        /// Its record was changed, as by an adjustment, which also raises its generation.
+        /// The asset's record was changed, for example by an adjustment, which also increments its generation.
         case changed
-        /// Its original was moved, was lost, or was found again.
+        /// The original was moved, was lost, or was found again.
         case moved
         /// The asset was removed.
         case removed
-        /// Any asset may have changed in any way: the journal no longer has the changes, or the catalogue was replaced.
+        /// Any asset may have changed in any way: the journal no longer contains the changes, or the catalogue was
+        /// replaced.
         case everything
     }
 
@@ -30,25 +31,25 @@ public struct AssetChange: Hashable, Sendable {
 }
 
 extension Catalogue {
-    /// The number of changes that the journal keeps at least.
+    /// The minimum number of changes that the journal keeps.
     static let journalLimit = 10_000
 
-    /// Returns the number of the last change; 0 when there was none.
+    /// Returns the number of the last change; 0 if there were no changes.
     func lastChange() throws(BlobError) -> Int64 { try self.read(Self.lastChange) }
 
     private static func lastChange(_ db: Database) throws -> Int64 {
-        // Not from the journal, whose last rows may be gone.
+        // Not from the journal, whose last rows may have been deleted.
         try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'change_seq'") ?? 0
     }
 
-    /// Returns the assets whose removal the journal of changes has.
+    /// Returns the assets whose removal is in the journal of changes.
     static func removedAssets(_ db: Database) throws -> [UUID] {
         let sql = "SELECT DISTINCT asset_uuid FROM change_seq WHERE kind = 'removed'"
         return try String.fetchAll(db, sql: sql).compactMap(UUID.init(uuidString:))
     }
 
-    /// Returns the changes after `number` in their order, at most `count`, or a change of everything when some of them
-    /// are missing; and the number of the last change of all.
+    /// Returns the changes after `number` in order, at most `count`, or a change of everything if some of them are
+    /// missing; and the number of the very last change.
     func changes(
         behind number: Int64, atMost count: Int
     ) throws(BlobError) -> (changes: [AssetChange], lastChange: Int64) {
@@ -77,13 +78,13 @@ extension AssetChange {
     }
 }
 
-/// The changes of a library in their order, as they happen; an iteration ends only when its task is cancelled.
+/// The changes of a library in order, as they happen; an iteration ends only when its task is cancelled.
 ///
-/// The journal keeps the last ``journalLimit`` changes at least. An iteration that falls behind them, or begins before
-/// them, gets one change of the kind ``AssetChange/Kind/everything`` for all that it missed, and goes on after it. So
-/// does one whose catalogue is replaced. Changes wait in the catalogue and not in memory.
+/// The journal keeps at least the last ``journalLimit`` changes. An iteration that falls behind them, or begins before
+/// them, gets one change of the kind ``AssetChange/Kind/everything`` for all that it missed, and continues after it.
+/// The same happens if the catalogue is replaced. Changes wait in the catalogue, not in memory.
 public struct AssetChanges: AsyncSequence, Sendable {
-    /// The number of changes that the journal keeps at least.
+    /// The minimum number of changes that the journal keeps.
     public static let journalLimit = Catalogue.journalLimit
 
     let watch: AssetLibraryWatch
@@ -111,7 +112,7 @@ public struct AssetChanges: AsyncSequence, Sendable {
 
         /// Returns the next change; nil after the task was cancelled.
         ///
-        /// - Throws: Errors of the catalogue, after which the next call tries again.
+        /// - Throws: Errors of the catalogue; the next call tries again.
         public mutating func next() async throws(BlobError) -> AssetChange? {
             while true {
                 if let change = self.page.popFirst() {
@@ -137,9 +138,9 @@ public struct AssetChanges: AsyncSequence, Sendable {
 }
 
 extension AssetLibraryWatch {
-    /// Returns the changes after one, which may be of an earlier process.
+    /// Returns the changes after a given change, which may be from an earlier process.
     ///
-    /// - Parameter number: The number of the last change that is known already; nil for the last one until now.
+    /// - Parameter number: The number of the last known change; nil for the last change so far.
     public func changes(since number: Int64? = nil) -> AssetChanges {
         AssetChanges(watch: self, number: number ?? self.state.value.lastChange)
     }

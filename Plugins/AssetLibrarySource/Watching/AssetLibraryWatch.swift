@@ -2,12 +2,12 @@
 public import BlobCore
 import Foundation
 
-/// A watch of the changes of a library, by this process and all others.
+/// A watch for changes of a library, made by any process.
 ///
-/// A change is noticed within 100 ms of its commit where the file system reports events, as local ones of Linux do, and
-/// within 1.5 s elsewhere. The watch uses the process's thread for timers and descriptors, a descriptor, and a
-/// connection to the catalogue; all of that ends with this object. Nothing else depends on it: readers verify what they
-/// read.
+/// A change is noticed within 100 ms of its commit where the file system reports events, as local file systems on Linux
+/// do, and within 1.5 s elsewhere. The watch uses the process's thread for timers and descriptors, a descriptor, and a
+/// connection to the catalogue, and releases all of them when it is released. Nothing else depends on it: readers
+/// verify what they read.
 ///
 /// ```swift
 /// let library = try AssetLibrary(at: url)
@@ -16,15 +16,15 @@ import Foundation
 /// for try await change in watch.changes() { print(change.kind, change.assetID as Any) }
 /// ```
 public final class AssetLibraryWatch: Sendable {
-    /// The state of a library that observers see.
+    /// The state of a library, for observers.
     public struct State: Equatable, Sendable {
-        /// The number of the last change, from 1; 0 before the first one.
+        /// The number of the last change, from 1; 0 before the first change.
         public internal(set) var lastChange: Int64
-        /// The number of times that the catalogue was replaced by another one, after which anything may have changed.
+        /// The number of times that the catalogue was replaced, after which anything may have changed.
         public internal(set) var resetCount = 0
     }
 
-    /// The state, of which observers see the latest; changes in between may be coalesced.
+    /// The current state; changes may be coalesced, so that observers see only the latest.
     public let state: BlobObservable<State>
 
     let library: AssetLibrary
@@ -34,9 +34,9 @@ public final class AssetLibraryWatch: Sendable {
 
     private struct Looking {
         var schedule = WatchSchedule()
-        /// The commit of the last look; nil after one that failed.
+        /// The commit that was last seen; nil after a failure.
         var commit: CatalogueCommit?
-        /// True while a thread looks.
+        /// True while a thread looks for commits.
         var isBusy = false
         var timer: BlobRegistration?
         var parking: BlobRegistration?
@@ -44,7 +44,7 @@ public final class AssetLibraryWatch: Sendable {
 
     init(_ library: AssetLibrary, usesEvents: Bool = true) throws(BlobError) {
         self.library = library
-        // Before the first look, so that no commit is between them.
+        // Before the first look, so that no commit is missed in between.
         self.events = usesEvents ? FolderEvents(library.folder.path) : nil
         self.looking = Locked(Looking(commit: try library.lastCommit()))
         self.state = BlobObservable(State(lastChange: try library.catalogue.lastChange()), coalescing: { _, _ in true })
@@ -58,7 +58,7 @@ public final class AssetLibraryWatch: Sendable {
         parking?.cancel()
     }
 
-    /// Waits for the next event or look.
+    /// Waits for the next event or the next scheduled look.
     private func wait() {
         let delay = self.looking.withLock { $0.schedule.nextDelay() }
         self.look(after: delay)
@@ -67,8 +67,8 @@ public final class AssetLibraryWatch: Sendable {
             self?.looking.withLock { $0.schedule.record() }
             self?.look(after: WatchSchedule.shortDelay)
         }
-        // On a pool, because the last reference to this object may be released there. If it cannot be parked, the timer
-        // alone is left.
+        // On a pool, because the last reference to this object may be released there. If parking fails, only the timer
+        // remains.
         let parking = try? self.context.park(events.descriptor, BlobWaker { BlockingPool.brief.run(record) })
         let old = self.looking.withLock { exchange(&$0.parking, with: parking) }
         withExtendedLifetime(old) {}
@@ -78,7 +78,7 @@ public final class AssetLibraryWatch: Sendable {
         let look: @Sendable () -> Void = { [weak self] in self?.look() }
         let timer = self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(look) })
         let old = self.looking.withLock { exchange(&$0.timer, with: timer) }
-        withExtendedLifetime(old) {}  // Released outside of the lock.
+        withExtendedLifetime(old) {}  // Released outside the lock.
     }
 
     /// Looks for commits, and publishes them.
@@ -89,7 +89,7 @@ public final class AssetLibraryWatch: Sendable {
         let commit = Result { () throws(BlobError) in try self.library.lastCommit() }
         switch commit {
         case .success(let commit) where !commit.isSame(as: old):
-            // A failure leaves the old commit, so that the next look tries again.
+            // After a failure the old commit stays, so that the next look tries again.
             guard let lastChange = try? self.library.catalogue.lastChange() else { break }
             self.looking.withLock { $0.commit = commit }
             self.state.update { state in
@@ -112,7 +112,7 @@ private func exchange<Value>(_ value: inout Value, with new: Value) -> Value {
 }
 
 extension AssetLibrary {
-    /// Returns the watch of this library, which is shared, and begins to watch unless somebody does.
+    /// Returns the shared watch of this library, starting it if needed.
     ///
     /// - Throws: Errors of the catalogue.
     public func watch() throws(BlobError) -> AssetLibraryWatch {
@@ -130,16 +130,16 @@ struct SharedWatch {
     fileprivate weak var watch: AssetLibraryWatch?
 }
 
-/// The times at which a watch looks for commits. A value without a clock.
+/// The schedule by which a watch looks for commits. A value without a clock.
 ///
-/// An event of the folder announces a commit, which others may see only later: SQLite synchronises the log in between.
-/// So the watch looks often for some time after an event.
+/// An event of the folder announces a commit, which may become visible only later: SQLite synchronises the log in
+/// between. The watch therefore looks often for some time after an event.
 struct WatchSchedule {
     /// The delay between looks after an event, which also coalesces the events of one commit.
     static let shortDelay = Duration.milliseconds(25)
     /// The delay between looks at other times, for file systems without events.
     static let longDelay = Duration.seconds(1)
-    /// The time after an event in which looks follow each other at the short delay.
+    /// The time after an event during which looks follow at the short delay.
     static let attentiveness = Duration.seconds(1)
 
     private var attentiveLookCount = 0
