@@ -2,9 +2,9 @@
 import BlobCore
 import BlobHelper
 
-/// A picture as a decoder gives it: HEIF is turned then already, and all others are not.
+/// A picture as a decoder returns it: HEIF is already rotated, other formats are not.
 struct DecodedPicture {
-    /// The size; nil when it is unknown, or of a format that is not rendered.
+    /// The size; nil if it is unknown, or if the format is not rendered.
     var size: PictureSize?
     /// The orientation in the metadata, 1 to 8.
     var orientation: Int
@@ -32,9 +32,9 @@ struct DecodedPicture {
     }
 }
 
-/// The descriptions of the adjustment of an asset that are kept of it.
+/// The stored descriptions of an asset's adjustment.
 struct AdjustmentDescriptions {
-    /// The kinds of files beside a picture that describe its adjustment.
+    /// The kinds of sidecars that describe the adjustment of a picture.
     enum SidecarKind: String, CaseIterable {
         /// `NAME.AAE`, the adjustment data of Apple's systems.
         case aae
@@ -42,11 +42,11 @@ struct AdjustmentDescriptions {
         case xmp
     }
 
-    /// Our own recipe as JSON.
+    /// The library's own recipe, as JSON.
     var recipe: [UInt8]?
-    /// The contents of sidecars; empty for one that is too long to be kept.
+    /// The contents of sidecars; empty for a sidecar that is too long to be stored.
     var sidecars: [SidecarKind: [UInt8]] = [:]
-    /// The XMP packet in the original; empty without one that mentions an adjustment.
+    /// The XMP packet in the original; empty unless it mentions an adjustment.
     var embedded: [UInt8] = []
 
     /// The digest of all descriptions.
@@ -55,10 +55,10 @@ struct AdjustmentDescriptions {
         return parts.flatMap { part in withUnsafeBytes(of: part.count) { Array($0) } + part }.sha256
     }
 
-    /// Returns the adjustment by the first description there is: the own recipe, AAE, the XMP beside the picture and in
-    /// it.
+    /// Returns the adjustment by the first existing description: the own recipe, AAE, the XMP sidecar, the XMP in the
+    /// picture.
     ///
-    /// Adjustments of other programs are known, and not rendered. A description that cannot be understood gives
+    /// Adjustments of other programs are recognized, but not rendered. A description that cannot be interpreted gives
     /// ``Adjustment/notRenderable(_:)``, and never ``Adjustment/none``.
     func adjustment(of picture: DecodedPicture) -> Adjustment {
         if let recipe {

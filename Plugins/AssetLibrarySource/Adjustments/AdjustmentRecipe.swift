@@ -5,13 +5,13 @@ import Foundation
 
 /// The operations that make the current version of a picture from its original.
 ///
-/// They apply in their order to the pixels as stored, without the orientation in the metadata: a recipe for a picture
-/// with one begins with it. As JSON, a recipe has the envelope of Apple's `PHAdjustmentData`: an identifier and a
-/// version of its format.
+/// They apply in order to the pixels as stored, without the orientation in the metadata: if the metadata has an
+/// orientation, the recipe begins with it. As JSON, a recipe has the envelope of Apple's `PHAdjustmentData`: an
+/// identifier and a version of its format.
 package struct AdjustmentRecipe: Hashable, Sendable {
     static let formatIdentifier = "org.blobstreams.adjustment"
     static let formatVersion = "1"
-    /// The largest number of operations.
+    /// The maximum number of operations.
     static let operationLimit = 64
     /// The length of the longest recipe as JSON, in bytes.
     static let byteLimit = 256 << 10
@@ -26,7 +26,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let document = Document(
             formatIdentifier: Self.formatIdentifier, formatVersion: Self.formatVersion, operations: self.operations)
-        // Numbers that JSON lacks are outside of the ranges of all values.
+        // Numbers that JSON lacks are outside the ranges of all values.
         return (try? encoder.encode(document)).map(Array.init) ?? []
     }
 
@@ -77,16 +77,16 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 
     // MARK: Edits
 
-    /// The edits of a picture as people see it, upright.
+    /// The edits of a picture as displayed, upright.
     package struct Edits {
-        /// The orientation, 1 to 8, instead of that in the metadata; nil for that.
+        /// The orientation, 1 to 8, which replaces the one in the metadata; nil to keep it.
         package var orientation: Int?
         /// Quarter turns clockwise, after the orientation.
         package var quarterTurns = 0
-        /// The angle clockwise in degrees. Without a crop, the largest rectangle of the same proportions is kept that
-        /// has no corner outside of the picture.
+        /// The angle clockwise in degrees. Without a crop, the largest rectangle of the same proportions is kept whose
+        /// corners all lie in the picture.
         package var straightening = 0.0
-        /// The rectangle of the turned picture that is kept; nil for all of it.
+        /// The rectangle of the turned picture that is kept; nil for the whole picture.
         package var crop: PictureRectangle?
         /// The exposure in steps: powers of two.
         package var exposure = 0.0
@@ -96,8 +96,8 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 
     /// Creates the recipe of edits.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for values outside of their ranges or of the picture,
-    ///   ``BlobError/Code/unsupported`` for a picture without a known size.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for values outside their ranges or outside the picture,
+    ///   ``BlobError/Code/unsupported`` for a picture of unknown size.
     package init(_ edits: Edits, of media: MediaDescription) throws(BlobError) {
         let picture = DecodedPicture(media)
         guard let size = picture.size else {
@@ -122,8 +122,8 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 }
 
 extension PictureSize {
-    /// Returns the largest rectangle of the same proportions and centre that is within the picture after a turn about
-    /// its centre, without the outermost pixels, which the interpolation mixes with the outside.
+    /// Returns the largest rectangle of the same proportions and centre within the picture after a rotation about its
+    /// centre, without the outermost pixels, which the interpolation mixes with the outside.
     fileprivate func inscribed(degrees: Double) -> PictureRectangle {
         let (cosine, sine) = (abs(cos(degrees * .pi / 180)), abs(sin(degrees * .pi / 180)))
         let (width, height) = (Double(self.width), Double(self.height))
@@ -137,13 +137,13 @@ extension PictureSize {
     }
 }
 
-/// The adjustment of an asset, by the first of its descriptions that is found.
+/// The adjustment of an asset, from the first description found.
 package enum Adjustment: Hashable, Sendable {
     /// The original is the current version.
     case none
-    /// The recipe gives the current version.
+    /// The recipe produces the current version.
     case renderable(AdjustmentRecipe)
-    /// The picture was adjusted in ways that only the program that did it can render; the identifiers name them.
+    /// The picture was adjusted in ways that only the adjusting program can render; the identifiers name them.
     case notRenderable([String])
 }
 

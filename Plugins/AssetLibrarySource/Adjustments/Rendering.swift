@@ -11,7 +11,7 @@ struct Rendering {
     /// The quality as JPEG, 1 to 100.
     let quality: Int
     private let cache: RenditionCache
-    /// Opens the original, whose bytes are those that were imported.
+    /// Opens the original, whose bytes are the imported bytes.
     let open: (BlobContext) throws(BlobError) -> OriginalFile
 
     /// - Parameters:
@@ -28,12 +28,12 @@ struct Rendering {
         self.open = open
     }
 
-    /// The error for bytes that differ from those of the first rendering.
+    /// The error for bytes that differ from the first rendering.
     static let isAnother = BlobError(.changed, "The picture was rendered again, and is not the same.")
 
     /// The size of the decoded original, and the steps of the rendering.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for an original that is no picture of a known size.
+    /// - Throws: ``BlobError/Code/unsupported`` if the original is not a picture of known size.
     func plan() throws(BlobError) -> (size: PictureSize, plan: RenderPlan) {
         guard let size = DecodedPicture(self.asset.media).size else {
             throw BlobError(.unsupported, "The original is no picture of a known size.")
@@ -45,7 +45,7 @@ struct Rendering {
     ///
     /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors of the original and of decoding it.
     func rendition(_ context: BlobContext) throws(BlobError) -> Rendition {
-        // Started for its version, and then used.
+        // Started to find its version, then used for rendering.
         var process: MediaProcess?
         let key = try self.key(context, &process)
         return try self.cache.rendition(key, context) { () throws(BlobError) in
@@ -53,7 +53,7 @@ struct Rendering {
         }
     }
 
-    /// Everything that the bytes depend on.
+    /// All values on which the bytes depend.
     struct Key: Hashable {
         let rendererVersion: String
         let quality: Int
@@ -84,14 +84,14 @@ struct Rendering {
             if byteCount <= limit { kept += bytes } else { kept = [] }
         }
         let sha256 = hasher.finalize()
-        // Of the bytes: another version of a library that decodes may give others.
+        // Of the bytes: another version of a decoding library may produce different ones.
         let info = BlobInfo(
             byteCount: byteCount, mediaType: "image/jpeg", name: self.name,
             validator: .strong("sha256:\(sha256.hexadecimal)"))
         return Rendition(info, sha256: sha256, bytes: byteCount <= limit ? kept : nil)
     }
 
-    /// The name of the asset, with the extension of JPEG.
+    /// The name of the asset, with a JPEG extension.
     private var name: String? {
         guard let name = self.asset.name, self.asset.media.mediaType != "image/jpeg" else { return self.asset.name }
         let stem = LibraryFolder.fileExtension(ofName: name).map { name.dropLast($0.count + 1) } ?? name[...]
@@ -128,7 +128,7 @@ final class RenderingPass {
 
     deinit { self.buffer.deallocate() }
 
-    /// Returns the next bytes; none at the end, when the original is still what it was.
+    /// Returns the next bytes; an empty array at the end, if the original is unchanged.
     func next() throws(BlobError) -> [UInt8] {
         while true {
             let count = try self.output.read(into: self.buffer)
@@ -145,7 +145,7 @@ final class RenderingPass {
     }
 }
 
-/// A rendered picture, or the facts about one that is too long to be kept.
+/// A rendered picture, or only its info and digest if it is too long to keep.
 final class Rendition: Sendable {
     let info: BlobInfo
     /// The SHA-256 of the bytes.
@@ -167,7 +167,7 @@ final class Rendition: Sendable {
     }
 }
 
-/// The bytes of a picture that is rendered once more, and checked to be the same.
+/// The bytes of a picture that is rendered again, and checked to be the same.
 private final class RenditionStream: BlobByteStream {
     let info: BlobInfo?
     private let sha256: [UInt8]

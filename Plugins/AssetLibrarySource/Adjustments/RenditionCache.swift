@@ -1,12 +1,12 @@
 #if Photos
 import BlobCore
 
-/// The picture that was rendered last, and the pictures that are being rendered, each once.
+/// The last rendered picture, and the pictures being rendered, each only once.
 final class RenditionCache: Sendable {
     /// The length of the longest picture that is kept by default, in bytes.
     static let defaultByteLimit = 32 << 20
 
-    /// The time between two looks at the deadline of a job that waits for another one.
+    /// The time between checks of the deadline of a job that waits for another job.
     private static let interval = Duration.seconds(1)
 
     private struct State {
@@ -30,13 +30,13 @@ final class RenditionCache: Sendable {
         set { self.state.withLock { $0.rendererVersion = newValue } }
     }
 
-    /// The length of the longest picture that is kept, in bytes; a variable for tests.
+    /// The length of the longest picture that is kept, in bytes; variable for tests.
     var byteLimit: Int {
         get { self.state.withLock { $0.byteLimit } }
         set { self.state.withLock { $0.byteLimit = newValue } }
     }
 
-    /// Returns the picture with a key; renders it unless it is there, or another job does.
+    /// Returns the picture with a key; renders it unless it is cached, or another job is rendering it.
     ///
     /// - Throws: Errors of `render`, and of the context of a job that waits.
     func rendition(

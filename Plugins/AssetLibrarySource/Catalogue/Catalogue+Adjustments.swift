@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 
 extension Catalogue {
-    /// Returns the descriptions of an asset's adjustment, and whether the XMP packet in the original is among them.
+    /// Returns the descriptions of an asset's adjustment, and whether they include the XMP packet in the original.
     func adjustment(of id: UUID) throws(BlobError) -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool) {
         try self.read { db in
             let found = try Self.descriptions(of: id, db)
@@ -42,7 +42,8 @@ extension Catalogue {
         return (descriptions, isCurrent && embedded != nil, try asset.value("generation"))
     }
 
-    /// Sets or removes the own recipe of an asset, and counts its generation; returns false when it has this one.
+    /// Sets or removes the own recipe of an asset, and increments its generation; returns false if the recipe is
+    /// unchanged.
     static func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID, _ db: Database) throws -> Bool {
         let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
         try db.execute(
@@ -53,7 +54,7 @@ extension Catalogue {
         return db.changesCount > 0
     }
 
-    /// Returns the descriptions for the journal; nil when there is no such asset.
+    /// Returns the descriptions for the journal; nil if the asset does not exist.
     static func journalAdjustment(of id: UUID, _ db: Database) throws -> JournalAdjustment? {
         guard let (descriptions, _, generation) = try self.descriptions(of: id, db) else { return nil }
         let sidecars = descriptions.sidecars.map { kind, content in
@@ -65,7 +66,7 @@ extension Catalogue {
             sidecars: Dictionary(uniqueKeysWithValues: sidecars), render: try self.renders(of: id, db)[id])
     }
 
-    /// Returns the assets that show others with an adjustment, by the asset that they show.
+    /// Returns the assets that show others with an adjustment, keyed by the asset that they show.
     ///
     /// - Parameter id: The asset that is shown; nil for all.
     static func renders(of id: UUID? = nil, _ db: Database) throws -> [UUID: JournalRender] {
@@ -89,7 +90,7 @@ extension Catalogue {
         return renders
     }
 
-    /// Sets the descriptions of an adjustment as the journal has them, if the asset exists and is not newer.
+    /// Sets the descriptions of an adjustment from the journal, if the asset exists and is not newer.
     static func setAdjustment(_ adjustment: JournalAdjustment, _ db: Database) throws {
         let sql = "UPDATE asset SET adjustment = ?, generation = ? WHERE uuid = ? AND generation <= ?"
         try db.execute(
@@ -110,9 +111,10 @@ extension Catalogue {
         }
     }
 
-    /// Sets sidecars of an asset, and counts its generation when it is not new and one of them is or differs.
+    /// Sets sidecars of an asset, and increments its generation if the asset is not new and a sidecar is new or
+    /// differs.
     ///
-    /// - Returns: False when nothing changed.
+    /// - Returns: False if nothing changed.
     static func setSidecars(
         _ sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]], of id: UUID, isNew: Bool, _ db: Database
     ) throws -> Bool {
@@ -132,8 +134,8 @@ extension Catalogue {
         return isChanged
     }
 
-    /// Sets the asset that shows an asset with an adjustment; returns false when nothing changed, also because one of
-    /// them does not exist.
+    /// Sets the asset that shows an asset with an adjustment; returns false if nothing changed, or if one of them does
+    /// not exist.
     static func setRender(
         _ render: UUID, of id: UUID, adjustment sha256: [UInt8], _ db: Database
     ) throws -> Bool {
@@ -148,7 +150,7 @@ extension Catalogue {
         return db.changesCount > 0
     }
 
-    /// Keeps the XMP packet of the original of an asset.
+    /// Stores the XMP packet of the original of an asset.
     func setEmbeddedXMP(_ packet: [UInt8], of id: UUID) throws(BlobError) {
         try self.write { db in
             try db.execute(

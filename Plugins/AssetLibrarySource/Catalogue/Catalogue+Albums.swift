@@ -3,10 +3,10 @@ import BlobCore
 public import Foundation
 import GRDB
 
-/// The rows of albums: an item of a plain album names an asset; one of a shared stream has an identifier of its own and
+/// The rows of albums. An item of a plain album names an asset; an item of a shared stream has its own identifier and
 /// names an original, as a copy without the history of the asset.
 extension Catalogue {
-    /// The items of shared streams in the form of assets, which this replaces in a statement.
+    /// The items of shared streams in the form of assets, to replace the assets in a statement.
     static let itemsAsAssets = """
         WITH asset AS (
             SELECT id, uuid, original_id, 1 AS generation, original_filename, file_extension, NULL AS modified_at,
@@ -15,12 +15,12 @@ extension Catalogue {
         )
         """
 
-    /// Returns the item of a shared stream with this identifier; nil when there is none.
+    /// Returns the item of a shared stream with this identifier; nil if not found.
     static func item(_ id: UUID, _ db: Database) throws -> Asset? {
         try self.item("asset.uuid = ?", id.uuidString, db)
     }
 
-    /// Returns the first item of the original with this digest; nil when there is none.
+    /// Returns the first item of the original with this digest; nil if not found.
     static func item(sha256: [UInt8], _ db: Database) throws -> Asset? {
         try self.item("original.sha256 = ? ORDER BY asset.id LIMIT 1", Data(sha256), db)
     }
@@ -57,13 +57,13 @@ extension Catalogue {
         }
     }
 
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such album.
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist.
     static func album(_ name: String, _ db: Database) throws -> JournalAlbum {
         if let album = try self.albums(db).first(where: { $0.name == name }) { return album }
         throw BlobError(.notFound, "There is no album '\(name)' in the library.")
     }
 
-    /// Makes an album; returns false when there is one with its name.
+    /// Makes an album; returns false if the name is taken.
     @discardableResult static func insertAlbum(_ album: JournalAlbum, _ db: Database) throws -> Bool {
         try db.execute(
             sql: "INSERT OR IGNORE INTO album (name, is_shared, created_at) VALUES (?, ?, ?)",
@@ -89,7 +89,7 @@ extension Catalogue {
         return try Row.fetchAll(db, sql: sql, arguments: [album.name]).map(Asset.init)
     }
 
-    /// Adds an asset to a plain album, unless it has it already or one of them does not exist.
+    /// Adds an asset to a plain album; does nothing if the album already contains it, or if one of them does not exist.
     static func list(_ id: UUID, inAlbum name: String, _ db: Database) throws {
         try db.execute(
             sql: """
@@ -99,7 +99,7 @@ extension Catalogue {
                 """, arguments: [Date().nanoseconds, name, id.uuidString])
     }
 
-    /// Removes an asset from a plain album; returns false when it is not there.
+    /// Removes an asset from a plain album; returns false if the album does not contain it.
     @discardableResult static func unlist(_ id: UUID, inAlbum name: String, _ db: Database) throws -> Bool {
         try db.execute(
             sql: """
@@ -137,10 +137,10 @@ extension Catalogue {
 extension AssetLibrary {
     /// An album: a named list of assets, or a shared stream, whose items have identifiers of their own.
     public struct Album: Hashable, Sendable {
-        /// The name, which no other album of the library has.
+        /// The name, unique in the library.
         public let name: String
-        /// True for a shared stream. Its items name originals: neither an adjustment nor the removal of the asset that
-        /// was added concerns them.
+        /// True for a shared stream. Its items name originals: adjusting or removing the asset that was added does not
+        /// affect them.
         public let isShared: Bool
         /// The number of its assets or items, from 0.
         public let itemCount: Int

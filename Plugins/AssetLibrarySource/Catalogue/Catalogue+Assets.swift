@@ -20,7 +20,7 @@ extension Catalogue {
             """
     }
 
-    /// Returns the asset with an identifier, or else the item of a shared stream; nil when there is none.
+    /// Returns the asset with an identifier, or else the item of a shared stream; nil if not found.
     func asset(_ id: UUID) throws(BlobError) -> Asset? {
         try self.read { db in try Self.asset(id, db) ?? Self.item(id, db) }
     }
@@ -30,19 +30,19 @@ extension Catalogue {
         return try Row.fetchOne(statement, arguments: [id.uuidString]).map(Asset.init)
     }
 
-    /// Returns the first asset of the original with this digest; nil when there is none.
+    /// Returns the first asset of the original with this digest; nil if not found.
     static func asset(sha256: [UInt8], _ db: Database) throws -> Asset? {
         let sql = "\(try self.selection(db)) WHERE original.sha256 = ? ORDER BY asset.id LIMIT 1"
         return try Row.fetchOne(db, sql: sql, arguments: [Data(sha256)]).map(Asset.init)
     }
 
-    /// Returns the first asset of an original, or else its first item in a shared stream; nil when there is none.
+    /// Returns the first asset of an original, or else its first item in a shared stream; nil if not found.
     static func holder(sha256: [UInt8], _ db: Database) throws -> Asset? {
         try self.asset(sha256: sha256, db) ?? self.item(sha256: sha256, db)
     }
 
     /// Returns the assets after the row `row` in the order of their import, at most `count`, and the row of the last
-    /// one.
+    /// asset.
     func assets(behind row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
         try self.read { db in
             let sql = "\(try Self.selection(db)) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
@@ -69,14 +69,14 @@ extension Catalogue {
         }
     }
 
-    /// Returns true when an asset or an item has this identifier, whatever else its row contains.
+    /// Returns true if an asset or an item has this identifier, regardless of the other columns of its row.
     static func names(_ id: UUID, _ db: Database) throws -> Bool {
         let sql = "SELECT 1 FROM asset WHERE uuid = ?1 UNION SELECT 1 FROM album_item WHERE uuid = ?1"
         return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) != nil
     }
 
-    /// Adds an asset of an original, or the item of a shared stream that exists; does nothing when there is no such
-    /// original.
+    /// Adds an asset of an original, or an item of an existing shared stream; does nothing if the original does not
+    /// exist.
     static func insertAsset(_ asset: JournalAsset, _ db: Database) throws {
         if let album = asset.album { return try self.insertItem(asset, inAlbum: album, db) }
         let sha256 = Data(hexadecimal: asset.sha256.utf8) ?? Data()
@@ -95,7 +95,7 @@ extension Catalogue {
             longitude: asset.longitude, ofOriginal: sha256, db)
     }
 
-    /// Removes an asset or an item of a shared stream, and its original unless another one shares it.
+    /// Removes an asset or an item of a shared stream, and its original unless another row shares it.
     ///
     /// - Returns: The path of the original, if it was removed.
     static func remove(_ id: UUID, _ db: Database) throws -> String? {
@@ -123,7 +123,7 @@ extension Catalogue {
 
     // MARK: Originals
 
-    /// Returns true when an original has this length.
+    /// Returns true if an original has this length.
     static func hasOriginal(byteCount: Int64, _ db: Database) throws -> Bool {
         try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE byte_size = ?", arguments: [byteCount]) != nil
     }
@@ -132,7 +132,7 @@ extension Catalogue {
         try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE sha256 = ?", arguments: [sha256]) != nil
     }
 
-    /// Returns true when no original has this path.
+    /// Returns true if no original has this path.
     func isOrphan(_ path: String) throws(BlobError) -> Bool {
         try self.originals(where: "path = ?", [path]).isEmpty
     }
@@ -152,7 +152,7 @@ extension Catalogue {
         }
     }
 
-    /// Calls `body` with the originals in the order of their rows, some hundred of which are read at a time.
+    /// Calls `body` with the originals in the order of their rows, reading some hundred at a time.
     func forEachOriginal(where condition: String = "TRUE", _ body: (StoredOriginal) throws -> Void) throws {
         var last: Int64 = 0
         let page = "id > ? AND \(condition) ORDER BY id LIMIT 200"
@@ -188,11 +188,11 @@ extension Catalogue {
             sql: "UPDATE original SET path = ?, state = 'present' WHERE sha256 = ?", arguments: [path, sha256])
     }
 
-    /// Takes a path from another original that had it, whose bytes are no longer there.
+    /// Takes a path from another original whose bytes are no longer there.
     ///
     /// - Returns: The entry of the journal.
     static func releasePath(_ path: String, except sha256: [UInt8], _ db: Database) throws -> [JournalEntry] {
-        // A path where nothing is.
+        // An unused path.
         let nowhere = LibraryFolder.storedPath(for: UUID(), fileExtension: nil)
         let row = try Row.fetchOne(
             db,
@@ -212,7 +212,7 @@ extension Catalogue {
 
     // MARK: Blocks
 
-    /// Returns the stored digests; nil when there are none, or none that belong to the original.
+    /// Returns the stored digests; nil if they are missing, or belong to another original.
     func blocks(of asset: Asset) throws(BlobError) -> BlockDigests? {
         let stored = try self.read { db in
             // A catalogue of the first version lacks this column.
@@ -236,7 +236,7 @@ extension Catalogue {
 
     // MARK: Facts
 
-    /// The version of the facts that are stored: those of an older one are read again.
+    /// The version of the stored facts; older ones are read again.
     private static let factsVersion = 3
 
     /// The condition for originals whose facts were not read yet.
@@ -244,9 +244,9 @@ extension Catalogue {
 
     /// Stores the facts of an original unless they were read before.
     ///
-    /// Dates and places that a document beside the file gave stay when the file has none.
+    /// Dates and places from a document beside the file stay if the file has none.
     ///
-    /// - Parameter isWhole: False when a helper may add to them later.
+    /// - Parameter isWhole: False if a helper may add to them later.
     static func setFacts(_ media: MediaDescription, isWhole: Bool, sha256: [UInt8], _ db: Database) throws {
         let given = ["capture_date", "capture_offset", "gps_latitude", "gps_longitude"]
         let columns = MediaColumn.all.map(\.name).map { "\($0) = \(given.contains($0) ? "coalesce(?, \($0))" : "?")" }
@@ -259,7 +259,7 @@ extension Catalogue {
                 MediaColumn.all.map { $0.value(media) } + [isWhole ? self.factsVersion : nil, Data(sha256)]))
     }
 
-    /// Stores what is known about an original where its file says nothing, or in place of what is known.
+    /// Stores facts about an original that its file does not contain; they fill gaps, or replace the known facts.
     static func setGiven(
         captureDate: String?, offset: String?, latitude: Double?, longitude: Double?, ofOriginal sha256: Data,
         replaces: Bool = false, _ db: Database
@@ -318,19 +318,19 @@ struct ImportedFile {
     var fileExtension: String?
     var byteCount: Int64
     var sha256: [UInt8]
-    /// The digests of its blocks; nil when the file was not read.
+    /// The digests of its blocks; nil if the file was not read.
     var blocks: BlockDigests?
     var media: MediaDescription
-    /// False when a helper may add facts later; nil when the file was not looked at for any.
+    /// False if a helper may add facts later; nil if no facts were looked for.
     var hasAllFacts: Bool?
-    /// The XMP packet in the file, empty unless it mentions adjustments; nil when it was not looked for.
+    /// The XMP packet in the file, empty unless it mentions adjustments; nil if it was not looked for.
     var embeddedXMP: [UInt8]?
-    /// The descriptions of an adjustment beside the file.
+    /// The sidecars with descriptions of an adjustment.
     var sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
-    /// The modification time in nanoseconds since 1970; nil when the source did not provide it.
+    /// The modification time in nanoseconds since 1970; nil if the source did not provide it.
     var modificationTime: Int64?
 
-    /// Returns the asset of this file at a path in the catalogue, as it is imported now.
+    /// Returns the asset of this file at a path in the catalogue, as imported now.
     func asset(_ id: UUID, path: String) -> JournalAsset {
         JournalAsset(
             id: id, name: self.name, fileExtension: self.fileExtension, byteCount: self.byteCount,

@@ -50,9 +50,9 @@ extension Catalogue {
         return migrator
     }()
 
-    /// The length of the journal as of the last commit, 0 without one; an index that finds duplicates by their size;
-    /// and the files that were imported from folders, by the bytes of their paths, with the status by which a changed
-    /// file is detected: nanoseconds since 1970, and the inode.
+    /// The length of the journal as of the last commit, 0 without a journal; an index that finds duplicates by their
+    /// size; and the files that were imported from folders, by the bytes of their paths, with the status by which a
+    /// changed file is detected: nanoseconds since 1970, and the inode.
     private static let maintenanceSchema = """
         ALTER TABLE library ADD COLUMN journal_byte_count INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX original_size ON original(byte_size);
@@ -67,10 +67,11 @@ extension Catalogue {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// The tables of the first version: an original is a file; assets are the items that people see, and may share one.
+    /// The tables of the first version: an original is a file; assets are the items shown to users, and may share a
+    /// file.
     ///
     /// `change_seq` is the ordered journal of changes to assets, written by triggers in the transaction of the change:
-    /// an observer keeps the last number that it has seen. Times are nanoseconds since 1970.
+    /// an observer remembers the last number that it has seen. Times are nanoseconds since 1970.
     private static let firstSchema = """
         CREATE TABLE library (
             id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -138,9 +139,9 @@ extension Catalogue {
 
     /// The descriptions of adjustments; `asset.adjustment` is the own recipe.
     ///
-    /// `embedded_xmp` is what ``EmbeddedXMP`` finds in the original, NULL until it was looked for. A sidecar without
-    /// bytes is one that was too long. A render is an asset that another program made of one with an adjustment; the
-    /// digest is that of the descriptions of which it was made.
+    /// `embedded_xmp` is the packet that ``EmbeddedXMP`` finds in the original, NULL until it was looked for. A sidecar
+    /// without bytes was too long to store. A render is an asset that another program made from an adjusted asset; its
+    /// digest is computed from the descriptions from which it was made.
     private static let adjustmentSchema = """
         ALTER TABLE original ADD COLUMN embedded_xmp BLOB;
 
@@ -164,16 +165,16 @@ extension Catalogue {
         END;
         """
 
-    /// Keeps the journal of changes short: each change whose number is a multiple of 1,000 removes those that are more
-    /// than ``journalLimit`` before it.
+    /// Keeps the journal of changes short: each change whose number is a multiple of 1,000 removes the changes that are
+    /// more than ``journalLimit`` before it.
     private static let pruningSchema = """
         CREATE TRIGGER change_pruned AFTER INSERT ON change_seq WHEN NEW.seq % 1000 = 0 BEGIN
             DELETE FROM change_seq WHERE seq <= NEW.seq - \(Self.journalLimit);
         END;
         """
 
-    /// The tables of albums. The triggers put items of shared streams into the journal of changes, as those of the first
-    /// version do assets.
+    /// The tables of albums. The triggers put items of shared streams into the journal of changes, as the triggers of
+    /// the first version do for assets.
     private static let albumSchema = """
         CREATE TABLE album (
             id INTEGER PRIMARY KEY AUTOINCREMENT,

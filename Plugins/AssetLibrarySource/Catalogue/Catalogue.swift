@@ -6,10 +6,10 @@ import GRDBSQLite
 
 /// The catalogue of a library. Owns the connections to its database.
 ///
-/// Uses SQLite's write-ahead log: readers continue beside a writer, even one in another process. Writers take turns.
+/// Uses SQLite's write-ahead log: readers do not wait for a writer, even in another process. Writers take turns.
 struct Catalogue: Sendable {
 
-    /// The time in seconds that a connection waits for a lock of another one; writers hold it for milliseconds.
+    /// The time in seconds that a connection waits for another connection's lock; writers hold it for milliseconds.
     private static let busyTimeout: TimeInterval = 5
 
     let path: String
@@ -21,7 +21,7 @@ struct Catalogue: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the database in `folder`.
-    ///   - isReadOnly: True when nothing is written; the database must exist then.
+    ///   - isReadOnly: True to write nothing; the database must then exist.
     init(in folder: String, named name: String = LibraryFolder.catalogue, isReadOnly: Bool) throws(BlobError) {
         self.path = "\(folder)/\(name)"
         var configuration = Self.configuration(isReadOnly: isReadOnly)
@@ -54,8 +54,8 @@ struct Catalogue: Sendable {
         return configuration
     }
 
-    /// Returns the name by which SQLite opens the database, also on a medium that cannot be written, where it cannot
-    /// make the index of the log.
+    /// Returns the name by which SQLite opens the database, even on a read-only medium, where it cannot create the
+    /// index of the log.
     private static func pathForReading(_ path: String, in folder: String) throws(BlobError) -> String {
         guard access(folder, W_OK) != 0, access("\(path)-shm", F_OK) != 0 else { return path }
         guard FileStatus(at: "\(path)-wal")?.byteCount ?? 0 == 0 else {
@@ -79,8 +79,8 @@ struct Catalogue: Sendable {
 
     /// Checks that this is a catalogue that this version can read.
     ///
-    /// - Parameter isMade: True when its tables must exist already, in whatever version.
-    /// - Throws: ``BlobError/Code/unsupported`` when it is not, and errors of reading it.
+    /// - Parameter isMade: True if its tables must already exist, in any version.
+    /// - Throws: ``BlobError/Code/unsupported`` if the check fails, and errors of reading the catalogue.
     func check(isMade: Bool) throws(BlobError) {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
@@ -93,7 +93,7 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Returns true when the database has no tables yet, as after an interrupted creation.
+    /// Returns true if the database has no tables yet, as after an interrupted creation.
     func isEmpty() throws(BlobError) -> Bool {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == 0 else { return false }
@@ -115,8 +115,8 @@ struct Catalogue: Sendable {
 
     /// Performs one transaction, which survives a loss of power after the return.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when the catalogue was replaced by another file, so that the changes are
-    ///   lost; errors of `body` and of the transaction, which is rolled back then.
+    /// - Throws: ``BlobError/Code/changed`` if the catalogue was replaced by another file, so that the changes are
+    ///   lost; errors of `body` and of the transaction, which is rolled back in that case.
     func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         let value = try Self.checked { try self.pool.write(body) }
         guard FileStatus(at: self.path)?.identity == self.file else {
@@ -127,7 +127,7 @@ struct Catalogue: Sendable {
 
     /// Checks the structure of the database and every row.
     ///
-    /// - Parameter isDeep: True to compare the indexes with the tables too.
+    /// - Parameter isDeep: True to also compare the indexes with the tables.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/inconsistent`` with the first problem.
     func examine(isDeep: Bool) throws(BlobError) {
         try self.read { db in
@@ -145,7 +145,7 @@ struct Catalogue: Sendable {
         do { try self.forEachOriginal { _ = try self.holder(of: $0) } } catch { throw BlobError(wrapping: error) }
     }
 
-    /// Writes a copy of the database to a path where nothing is.
+    /// Writes a copy of the database to an unused path.
     func copy(to path: String, _ context: BlobContext) throws(BlobError) {
         try context.check()
         let registration = context.cancellation.onCancel { [pool] in pool.interrupt() }
@@ -166,11 +166,11 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Checks that the database at the path has a commit, by a new connection: its file may have been replaced or
-    /// written over, or its log removed, while others keep their connections to what was there before.
+    /// Checks over a new connection that the database at the path contains a commit: its file may have been replaced or
+    /// overwritten, or its log removed, while existing connections still use the old files.
     ///
     /// - Parameter place: The end of the journal that the commit has stored.
-    /// - Throws: ``BlobError/Code/changed`` when it does not.
+    /// - Throws: ``BlobError/Code/changed`` if the commit is missing.
     func confirm(_ place: JournalPlace, of journal: LibraryJournal) throws(BlobError) {
         let found = Result {
             try DatabaseQueue(path: self.path, configuration: Self.configuration(isReadOnly: true)).read(
@@ -206,7 +206,7 @@ extension BlobError {
 }
 
 extension Date {
-    /// The number of nanoseconds since 1970; the nearest one for a time beyond the years 1677 to 2262.
+    /// The number of nanoseconds since 1970, clamped to the years 1677 to 2262.
     var nanoseconds: Int64 {
         let count = (self.timeIntervalSince1970 * 1_000_000_000).rounded()
         return Int64(exactly: count) ?? (count > 0 ? .max : .min)
@@ -215,7 +215,7 @@ extension Date {
     init(nanoseconds: Int64) { self.init(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000) }
 }
 
-/// The catalogue of a library, opened again when its file was replaced, and the connection that detects commits.
+/// The catalogue of a library, reopened when its file is replaced, and the connection that detects commits.
 struct CurrentCatalogue {
     private(set) var catalogue: Catalogue
     private var openingCount = 1
@@ -224,11 +224,10 @@ struct CurrentCatalogue {
 
     init(_ catalogue: Catalogue) { self.catalogue = catalogue }
 
-    /// Returns the last commit to the database in the place of the catalogue.
+    /// Returns the last commit to the database at the catalogue's path.
     ///
-    /// - Parameter mayReopen: True to replace the catalogue when another file is in its place.
-    /// - Throws: ``BlobError/Code/changed`` when another file is in its place and it is not replaced; errors of
-    ///   reading.
+    /// - Parameter mayReopen: True to reopen the catalogue if its file was replaced.
+    /// - Throws: ``BlobError/Code/changed`` if its file was replaced and may not be reopened; errors of reading.
     /// - Complexity: Some 5 µs.
     mutating func lastCommit(mayReopen: Bool) throws(BlobError) -> CatalogueCommit {
         let path = self.catalogue.path
@@ -245,7 +244,7 @@ struct CurrentCatalogue {
         }
         let detector = self.detector ?? (try? Self.makeDetector(path))
         self.detector = detector
-        // Outside of a transaction, in which the number would be that of its beginning.
+        // Outside a transaction, in which the number would be the one at its beginning.
         let number = try? detector?.unsafeRead { db in
             try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
         }
@@ -263,13 +262,13 @@ struct CurrentCatalogue {
 /// A commit to the catalogue.
 struct CatalogueCommit: Sendable {
     fileprivate let openingCount: Int
-    /// Nil when it cannot be told, as on some media that nobody can write to.
+    /// Nil if unknown, as on some read-only media.
     let number: Int64?
 
     /// - Parameter openingCount: The number of times that the file of the catalogue was opened.
     init(openingCount: Int = 0, number: Int64?) { (self.openingCount, self.number) = (openingCount, number) }
 
-    /// Returns true when no connection of any process has committed in between.
+    /// Returns true if no connection of any process has committed in between.
     func isSame(as other: Self?) -> Bool {
         self.number != nil && self.number == other?.number && self.openingCount == other?.openingCount
     }

@@ -2,8 +2,7 @@
 import BlobCore
 import GRDB
 
-/// A row whose columns are checked when they are read, because those of a damaged or forged catalogue may hold
-/// anything.
+/// A row whose columns are checked when they are read, because a damaged or forged catalogue may contain anything.
 struct CheckedRow {
     private let row: Row
     private let table: String
@@ -20,7 +19,7 @@ struct CheckedRow {
 
     /// Returns the value of a column.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the column holds NULL, or a value of another type.
+    /// - Throws: ``BlobError/Code/corrupted`` if the column holds NULL, or a value of another type.
     func value<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value {
@@ -35,7 +34,7 @@ struct CheckedRow {
         self.stored(column).isNull ? nil : try self.value(column)
     }
 
-    /// Returns true when the state of an original is `missing`.
+    /// Returns true if the state of an original is `missing`.
     func isMissing() throws(BlobError) -> Bool {
         switch try self.value("state", as: String.self) {
         case "present": return false

@@ -6,13 +6,13 @@ import GRDB
 
 /// An import of many sources, which are committed in groups.
 ///
-/// A group is committed when it has ``groupLimit`` sources, or when its first source has waited for ``groupDuration``
-/// and bytes of another one are read. Recovery does not run between the first source and ``finish()``. Has one owner;
-/// calls block.
+/// A group is committed when it contains ``groupLimit`` sources, or when its first source has waited for
+/// ``groupDuration`` and another source is being read. Recovery does not run between the first source and ``finish()``.
+/// Has one owner; calls block.
 public final class AssetImport {
-    /// The largest number of sources in one commit.
+    /// The maximum number of sources in one commit.
     public static let groupLimit = 100
-    /// The time that a source waits for others to be committed with it.
+    /// The time that a source waits for others before it is committed.
     public static let groupDuration = Duration.seconds(1)
 
     let library: AssetLibrary
@@ -26,19 +26,20 @@ public final class AssetImport {
     private(set) var group: [Member] = []
     private var groupStart = ContinuousClock.now
 
-    /// A source that was read, and is not committed yet.
+    /// A source that was read, and is not yet committed.
     struct Member {
         let id: UUID
         let file: ImportedFile
-        /// True for an asset of the library, of which only sidecars and documents changed.
+        /// True for an existing asset of which only sidecars and documents changed.
         var isKnown = false
-        /// The copied file; nil when the library has the bytes already, or refers to the file.
+        /// The copied file; nil if the library already contains the bytes, or refers to the file.
         var incoming: IncomingFile?
-        /// The path in the catalogue of a file that stays where it is; nil for any other.
+        /// The path in the catalogue of a file imported by reference; nil for any other.
         var reference: String?
-        /// The path of the original that should have these bytes and is damaged; nil when there is none.
+        /// The path of the damaged original that should have these bytes; nil if there is no damage.
         var damagedPath: String?
-        /// The file that is remembered with the asset; of a known one, the facts that changed; nil for none.
+        /// The file that is recorded with the asset; for a known asset, the changed facts; nil if there are no facts to
+        /// record.
         var origin: ImportOrigin?
 
         var storedPath: String {
@@ -63,33 +64,33 @@ public final class AssetImport {
     ///
     /// - Parameters:
     ///   - source: The source to import.
-    ///   - name: The name of the asset; nil for the name that the source provides.
-    /// - Throws: Errors of reading the source, which do not affect the other sources; errors of committing a group, of
-    ///   which nothing is added then, unless the catalogue rejects only single sources.
+    ///   - name: The name of the asset; nil to use the name of the source.
+    /// - Throws: Errors of reading the source, which do not affect the other sources; errors of committing a group,
+    ///   which then adds nothing, unless the catalogue rejects only single sources.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
         try self.add(source, name: name, from: nil)
     }
 
-    /// Adds a source as ``add(_:name:)`` does, which is a file of a folder that is imported.
+    /// Adds a source as ``add(_:name:)`` does, for a file of an imported folder.
     package func add(
         _ source: any BlobInputStreamDataSource, name: String?, from origin: ImportOrigin?
     ) throws(BlobError) {
         try BlobError.naming("write") { try self.add { try self.member(source, name, origin) } }
     }
 
-    /// Adds a file that was imported before and was not touched since; does nothing for any other.
+    /// Adds a file that was imported before and was not touched since; does nothing for any other file.
     ///
-    /// Sidecars of the file that were changed after the import of the asset are kept in place of others; one that is
-    /// gone stays kept. So are the facts of a document that was changed, unless the file itself tells them. Without
-    /// these, the bytes are not read, and `onCommit` is called at once.
+    /// Sidecars that changed after the import of the asset replace the stored ones; the stored copy of a deleted
+    /// sidecar stays. Facts from a changed document are also stored, unless the file itself contains them. If neither
+    /// changed, the bytes are not read, and `onCommit` is called at once.
     ///
-    /// - Returns: False for a file that has to be imported.
+    /// - Returns: False if the file must be imported.
     /// - Throws: As ``add(_:name:)``.
     /// - Complexity: O(log files).
     package func addImported(_ origin: ImportOrigin) throws(BlobError) -> Bool {
         try BlobError.naming("write") {
             guard let asset = try self.library.importedAsset(origin) else { return false }
-            // Errors of the source do not concern others.
+            // Errors of the source do not affect others.
             let sidecars = try BlobError.naming("open") { try self.library.changedSidecars(of: asset, origin) }
             let news = try self.library.news(for: asset, origin) { try self.ownMedia(of: asset) }
             if sidecars.isEmpty, news == nil {
@@ -104,7 +105,7 @@ public final class AssetImport {
         }
     }
 
-    /// Returns what the original of an asset itself tells.
+    /// Returns the facts contained in the original of an asset.
     private func ownMedia(of asset: Asset) throws(BlobError) -> MediaDescription {
         let file = try self.library.file(of: asset)
         defer { file.close() }
@@ -127,7 +128,7 @@ public final class AssetImport {
         try BlobError.naming("write") { try self.commit() }
     }
 
-    /// The length of the descriptions of adjustments in one commit, in bytes, which are in memory until then.
+    /// The length of the descriptions of adjustments in one commit, in bytes, which stay in memory until then.
     private static let descriptionByteLimit = 16 << 20
 
     // MARK: Committing
@@ -157,7 +158,7 @@ public final class AssetImport {
                 continue
             }
             member.incoming?.keep()
-            // A file that cannot be set aside is left to recovery, with the marker.
+            // Recovery quarantines a file that cannot be moved here; the marker stays for it.
             guard added.result.isRepaired, let path = member.damagedPath else { continue }
             if (try? self.folders.setAside(path)) == nil { needsNoRecovery = false }
         }
@@ -181,8 +182,8 @@ public final class AssetImport {
             try self.library.onImportStep?(.committed)
             return outcomes
         } catch {
-            // A commit that failed may have happened: a file that a row may name is left to recovery, which runs
-            // because of the marker.
+            // A commit that failed may have happened: a file that a row may name is left to recovery, which the marker
+            // triggers.
             var isKnown = true
             for member in group where member.incoming != nil {
                 if (try? self.library.catalogue.isOrphan(member.storedPath)) == true {
@@ -197,16 +198,15 @@ public final class AssetImport {
         }
     }
 
-    /// Reads a source, and copies it unless the library has its bytes or is to refer to its file.
+    /// Reads a source, and copies it unless the library already has its bytes or will refer to its file.
     ///
-    /// A file that can be read again, and has the length of an original, is hashed first: of a duplicate, nothing is
-    /// written.
+    /// A repeatable file with the length of an existing original is hashed first, so that duplicates are not written.
     func member(
         _ source: any BlobInputStreamDataSource, _ name: String?, _ origin: ImportOrigin?
     ) throws -> Member {
         if let path = source.filePath {
             try BlobError.naming("open") {
-                // Reading the catalogue and closing it would release the locks of SQLite.
+                // Reading the catalogue's file and closing it would release SQLite's locks.
                 guard !self.library.contains(path: path) else {
                     throw BlobError(.invalidArgument, "A file of the library cannot be imported into it.")
                 }
@@ -233,7 +233,7 @@ public final class AssetImport {
         let file = try self.read(source, to: incoming, name)
         try self.library.onImportStep?(.copied)
         // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
-        // intact one saves waiting for the disk.
+        // intact original saves a wait for the disk.
         let (isWhole, damagedPath) = try self.existing(file, mayBeReference: false)
         if !isWhole { try incoming.synchronise() }
         return Member(
@@ -241,9 +241,9 @@ public final class AssetImport {
             origin: origin)
     }
 
-    /// Returns true when the original with these bytes is whole, or its path when it is damaged.
+    /// Returns true if the original with these bytes is intact, or its path if it is damaged.
     ///
-    /// - Parameter mayBeReference: False when a file that stays where it is is not enough: its owner may delete it.
+    /// - Parameter mayBeReference: False if a referenced file does not suffice, because its owner may delete it.
     private func existing(_ file: ImportedFile, mayBeReference: Bool) throws -> (isWhole: Bool, damagedPath: String?) {
         let existing = try self.library.catalogue.read { db in
             try Catalogue.holder(sha256: file.sha256, db)
@@ -255,7 +255,7 @@ public final class AssetImport {
         return (isWhole, isWhole ? nil : existing?.storedPath)
     }
 
-    /// Returns true for a file that can be read twice, when an original has its length.
+    /// Returns true if a file can be read twice and an original has its length.
     private func mayBeDuplicate(_ source: any BlobInputStreamDataSource) throws -> Bool {
         guard source.traits.contains(.repeatable), source.filePath != nil,
             let byteCount = try source.info(self.context).byteCount
@@ -266,7 +266,7 @@ public final class AssetImport {
 
     /// Reads a source to its end, and writes its bytes.
     ///
-    /// - Parameter incoming: The file to write to; nil to compute the digests alone.
+    /// - Parameter incoming: The file to write to; nil to only compute the digests.
     private func read(
         _ source: any BlobInputStreamDataSource, to incoming: IncomingFile?, _ name: String?
     ) throws -> ImportedFile {
@@ -302,30 +302,30 @@ public final class AssetImport {
         return file
     }
 
-    /// Adds what the headers and the metadata of a file say.
+    /// Adds the facts in the headers and the metadata of a file.
     private func describe(_ file: inout ImportedFile, _ original: OriginalFile) throws(BlobError) {
         let name = file.name
-        // Each parser gets bytes of its own, since they limit what one reads.
+        // A separate reader for each parser, because each has its own limit.
         try BlobError.naming("open") { try CloudPlaceholder.check(name: name, original.headerBytes) }
         (file.media, file.hasAllFacts) = try self.facts.describe(original)
         file.embeddedXMP = EmbeddedXMP.find(in: original.headerBytes)
     }
 
-    /// The size of the buffer in bytes, with which reads from the page cache and writes to the disk are fastest.
+    /// The buffer size in bytes, at which reads from the page cache and writes to the disk are fastest.
     private static let bufferByteCount = 256 * 1024
 
     /// The rows of one source that were added, or found.
     struct Added {
         let result: AssetLibrary.ImportResult
-        /// True when the library uses the file of the source.
+        /// True if the library uses the file of the source.
         let isUsed: Bool
         let entries: [JournalEntry]
     }
 
-    /// The outcome of one source: its rows, or an error of this source alone.
+    /// The outcome of one source: its rows, or an error that affects only this source.
     typealias Outcome = Result<Added, BlobError>
 
-    /// Adds the rows of a source; adds none of them when the catalogue rejects one.
+    /// Adds the rows of a source, or none of them if the catalogue rejects one.
     func outcome(of member: Member, _ db: Database) throws -> Outcome {
         var added: Added?
         do {
@@ -342,11 +342,11 @@ public final class AssetImport {
         return .success(added)
     }
 
-    /// Adds the rows of a source, except those that exist already, also if they were added in the meantime.
+    /// Adds the rows of a source, except rows that already exist, even if they were added in the meantime.
     private func insert(_ member: Member, _ db: Database) throws -> Added {
         guard !member.isKnown else { return try self.setSidecars(of: member, db) }
         let owner = try Catalogue.asset(sha256: member.file.sha256, db)
-        // An original may be that of items of shared streams alone.
+        // An original may belong only to items of shared streams.
         let existing = try owner ?? Catalogue.item(sha256: member.file.sha256, db)
         var isUsed = member.offersFile
         var entries: [JournalEntry] = []
@@ -413,11 +413,11 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// Files that stand for others, which a cloud keeps.
+/// Placeholders for files whose content is in a cloud.
 enum CloudPlaceholder {
     /// A placeholder of iCloud Drive is a property list of some hundred bytes.
     private static let byteLimit: Int64 = 64 * 1024
-    /// File systems store files of fewer bytes without blocks of their own.
+    /// File systems store files of fewer bytes without separate blocks.
     private static let blockByteCount: Int64 = 4096
 
     /// Throws ``BlobError/Code/unavailable`` for `.NAME.icloud` with a property list: iCloud Drive removed the content.
@@ -430,8 +430,8 @@ enum CloudPlaceholder {
         throw self.isInTheCloud(String(name.dropFirst().dropLast(".icloud".count)))
     }
 
-    /// Throws ``BlobError/Code/unavailable`` for a picture or a film of a known length for which the file system has no
-    /// bytes: those that it would return are zeros.
+    /// Throws ``BlobError/Code/unavailable`` for a picture or a film that has a length but no blocks in the file
+    /// system: reading it would return zeros.
     static func check(file path: [UInt8]) throws(BlobError) {
         let name = String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
         guard let status = try? FileStatus(ofFileAt: path), status.isRegular, status.hasNoBlocks,

@@ -3,36 +3,36 @@ package import BlobCore
 import Foundation
 import GRDB
 
-/// A file of a folder that is imported: where it is, and what is known about it beyond its bytes.
+/// A file of an imported folder: its path, and the facts about it that its bytes do not contain.
 package struct ImportOrigin: Sendable {
     /// The absolute path, as bytes.
     package let path: [UInt8]
-    /// True when the file stays where it is and the catalogue refers to it; false when it is copied.
+    /// True if the file stays in place and the catalogue refers to it; false if it is copied.
     package var isReference: Bool
-    /// The capture date for a file without one: `2024:05:01 12:30:59`.
+    /// The capture date for a file without a date of its own: `2024:05:01 12:30:59`.
     package var captureDate: String?
     /// The time zone of ``captureDate``.
     package var captureOffset: String?
-    /// The place for a file without one: degrees north and east.
+    /// The place for a file without a place of its own: degrees north and east.
     package var place: (latitude: Double, longitude: Double)?
 
-    /// The name for the asset of a file.
+    /// The name for the asset.
     package var title: String?
 
-    /// The path of the document beside the file that tells these facts, as bytes; nil without one.
+    /// The path of the document beside the file that contains these facts, as bytes; nil without a document.
     package var documentPath: [UInt8]?
 
-    /// True when files with its adjustments and metadata are beside it.
+    /// True if the folder contains sidecars with its adjustments and metadata.
     package var hasSidecars = false
 
     private let status: FileStatus
     private let isSettled: Bool
 
-    /// The least age of the last change of a file, with which a later change cannot have the same time: ten ticks of
-    /// the clock of file systems.
+    /// The minimum age of a file's last change, so that a later change cannot have the same time: ten ticks of the file
+    /// system clock.
     fileprivate static let settlingTime: Int64 = 100_000_000
 
-    /// Looks at the file, following links.
+    /// Records the status of the file, following links.
     package init(path: [UInt8], isReference: Bool = false) throws(BlobError) {
         self.path = path
         self.isReference = isReference
@@ -43,15 +43,16 @@ package struct ImportOrigin: Sendable {
     /// The length of the file in bytes.
     package var byteCount: Int64 { self.status.byteCount }
 
-    /// The file if it was not touched since it was looked at, and a later change would be seen; otherwise nil.
+    /// The file, if it was not touched since its status was recorded, and a later change would be detected; otherwise
+    /// nil.
     var ifUnchanged: ImportOrigin? {
         self.isSettled && (try? FileStatus(ofFileAt: self.path)) == self.status ? self : nil
     }
 
-    /// Returns the path for the catalogue of a file that stays where it is, and the open file.
+    /// Returns the path for the catalogue of a file imported by reference, and the open file.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, and ``BlobError/Code/changed`` for a file
-    ///   that was touched since it was looked at.
+    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, and ``BlobError/Code/changed`` if the
+    ///   file was touched since its status was recorded.
     func reference() throws(BlobError) -> (path: String, file: OriginalFile) {
         guard let resolved = resolvedPath(self.path) else {
             throw BlobError(systemError: errno, doing: "Could not resolve the path of the file")
@@ -72,7 +73,7 @@ package struct ImportOrigin: Sendable {
             longitude: self.place?.longitude, ofOriginal: sha256, replaces: replaces, db)
     }
 
-    /// Stores the facts that a document tells in place of those that are known, and the name.
+    /// Stores the facts from a document, replacing the known facts, and the name.
     func replaceGiven(of asset: Asset, _ db: Database) throws {
         try self.setGiven(ofOriginal: Data(asset.sha256), replaces: true, db)
         guard let title else { return }
@@ -101,26 +102,26 @@ extension AssetLibrary {
     func changedSidecars(
         of asset: Asset, _ origin: ImportOrigin
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
-        // As at the first import, those of pictures alone.
+        // As at the first import, only for pictures.
         guard origin.hasSidecars, asset.media.mediaType?.hasPrefix("image/") == true else { return [:] }
         let known = try self.catalogue.adjustment(of: asset.id).descriptions.sidecars
-        // Others do not undo what was set since; of two files with the same bytes, each keeps to its own.
+        // Unchanged sidecars do not undo later settings; of two files with the same bytes, each keeps its own sidecars.
         return try Sidecar.beside(origin.path, changedAfter: Self.importTime(of: asset)).filter {
             known[$0.key] != $0.value
         }
     }
 
-    /// The time before which no change of a file was missed by the import of an asset, in nanoseconds since 1970.
+    /// The time, in nanoseconds since 1970, before which the import of an asset cannot have missed a change of a file.
     private static func importTime(of asset: Asset) -> Int64 {
         max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
     }
 
-    /// Returns what the document beside a file tells that is not known, if it was changed after the import of the asset;
-    /// nil when there is nothing.
+    /// Returns the new facts in the document beside a file, if it was changed after the import of the asset; nil if
+    /// there are no new facts.
     ///
     /// Facts in the file itself are never replaced.
     ///
-    /// - Parameter own: Returns what the file tells; called when its date or place may be those of a document.
+    /// - Parameter own: Returns the facts in the file itself; called if its date or place may come from a document.
     func news(
         for asset: Asset, _ origin: ImportOrigin, own: () throws -> MediaDescription
     ) throws -> ImportOrigin? {
@@ -129,7 +130,7 @@ extension AssetLibrary {
         else { return nil }
         var news = origin
         if news.title == asset.name { news.title = nil }
-        // Documents have dates in UTC, and files seldom; a look at each file for each import would take long.
+        // Documents have dates in UTC, files rarely do; reading every file at each import would be slow.
         let mayBeGiven = asset.media.captureDate == nil || asset.media.captureOffset == "+00:00"
         if !mayBeGiven || news.captureDate == asset.media.captureDate { news.captureDate = nil }
         let isKnown = news.place.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
@@ -142,7 +143,7 @@ extension AssetLibrary {
         return news.title == nil && news.captureDate == nil && news.place == nil ? nil : news
     }
 
-    /// Returns the asset of a file that was imported before and was not touched since; nil for any other.
+    /// Returns the asset of a file that was imported before and was not touched since; nil for any other file.
     ///
     /// - Complexity: O(log files); the bytes of the file are not read.
     func importedAsset(_ origin: ImportOrigin) throws(BlobError) -> Asset? {
@@ -161,7 +162,7 @@ extension AssetLibrary {
         return self.hasFile(of: asset) ? asset : nil
     }
 
-    /// Returns true when a path, links resolved, is that of a file of the library; others may lie in its folder.
+    /// Returns true if a path, with links resolved, is a file of the library; its folder may contain other files.
     package func contains(path: [UInt8]) -> Bool {
         guard let path = resolvedPath(path), let root = resolvedPath(Array(self.folder.path.utf8)),
             path.starts(with: root + [UInt8(ascii: "/")])

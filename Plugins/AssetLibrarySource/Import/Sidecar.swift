@@ -2,7 +2,7 @@
 import BlobCore
 package import Foundation
 
-/// The files beside a picture that describe its adjustment.
+/// The sidecars of a picture that describe its adjustment.
 enum Sidecar {
     /// The extensions of raw pictures.
     private static let rawExtensions: Set = [
@@ -12,7 +12,7 @@ enum Sidecar {
 
     /// Reads the sidecars of the file at a path.
     ///
-    /// - Parameter time: Sidecars whose last change is not after it are left out: nanoseconds since 1970.
+    /// - Parameter time: Sidecars that were not changed after this time are omitted: nanoseconds since 1970.
     /// - Throws: Errors of a sidecar that exists and cannot be read.
     static func beside(
         _ path: [UInt8], changedAfter time: Int64 = .min
@@ -31,12 +31,13 @@ enum Sidecar {
         return found
     }
 
-    /// Returns the names of the sidecars of a picture, of each kind the first that is there.
+    /// Returns the names of the sidecars of a picture, the first existing name of each kind.
     ///
-    /// A longer name tells a picture from others with its name and another extension. `NAME.xmp` beside `NAME.jpg` and a
-    /// raw picture `NAME.EXT`, whose extension is all in lower or all in upper case, is that of the raw picture.
+    /// The longer name `NAME.EXT.xmp` distinguishes pictures that differ only in their extensions. `NAME.xmp` beside
+    /// `NAME.jpg` and a raw picture `NAME.EXT`, whose extension is all in lower or all in upper case, belongs to the
+    /// raw picture.
     ///
-    /// - Parameter isThere: Returns true when a file of the folder has a name.
+    /// - Parameter isThere: Returns true if the folder contains a file with this name.
     static func names(
         beside name: ArraySlice<UInt8>, where isThere: ([UInt8]) -> Bool
     ) -> [(kind: AdjustmentDescriptions.SidecarKind, name: [UInt8])] {
@@ -66,7 +67,7 @@ enum Sidecar {
         AdjustmentDescriptions.SidecarKind.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
     }
 
-    /// Reads a sidecar; returns no bytes for one that is too long, so that it is never taken for none.
+    /// Reads a sidecar; returns no bytes if it is too long, so that it is not mistaken for a missing sidecar.
     static func content(_ path: [UInt8]) throws(BlobError) -> [UInt8] {
         let file = try OriginalFile(path: path)
         defer { file.close() }
@@ -81,9 +82,9 @@ enum Sidecar {
 
 /// The JSON file that Google Takeout writes beside a photo.
 package struct TakeoutDocument {
-    /// The name of the photo, which the name of its file may abbreviate.
+    /// The name of the photo, which its file name may abbreviate.
     package let title: String?
-    /// The date in UTC, as Exif has it: `2024:05:01 12:30:59`.
+    /// The date in UTC, in the form of Exif: `2024:05:01 12:30:59`.
     package let captureDate: String?
     /// Degrees north and east.
     package let place: (latitude: Double, longitude: Double)?
@@ -96,13 +97,13 @@ package struct TakeoutDocument {
         let geoData: Place?
     }
 
-    /// The largest length in bytes; those of photos have one or two thousand.
+    /// The largest length in bytes; documents of photos have one or two thousand.
     package static let byteLimit = 1 << 20
-    /// The length to which Takeout cuts the name before `.json`.
+    /// The length to which Takeout truncates the name before `.json`.
     private static let nameLimit = 46
     private static let suffix = ".supplemental-metadata"
 
-    /// Parses a document; nil when it is none.
+    /// Parses a document; nil if the data is not such a document.
     package init?(_ data: Data) {
         guard let document = try? JSONDecoder().decode(Document.self, from: data) else { return nil }
         let title = document.title.flatMap { $0.isEmpty || $0.utf8.count > 255 ? nil : $0 }
@@ -110,24 +111,24 @@ package struct TakeoutDocument {
         let time = document.photoTakenTime?.timestamp.flatMap { Int64($0) } ?? 0
         self.captureDate = time == 0 ? nil : MediaDescription.text(ofTime: time, inUTC: true)
         let (latitude, longitude) = (document.geoData?.latitude ?? 0, document.geoData?.longitude ?? 0)
-        // Zero, zero stands for no place.
+        // Zero, zero means that the place is unknown.
         let isPlace = (latitude != 0 || longitude != 0) && abs(latitude) <= 90 && abs(longitude) <= 180
         self.place = isPlace ? (latitude, longitude) : nil
     }
 
     /// Returns the name of the document of a photo, among the names of a folder.
     ///
-    /// Knows `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its cut forms, the number of `a(1).jpg` at the end,
-    /// as in `a.jpg(1).json`, and `a-edited.jpg`, whose document is that of `a.jpg`.
+    /// Recognizes `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its truncated forms, the number of `a(1).jpg` at
+    /// the end, as in `a.jpg(1).json`, and `a-edited.jpg`, which shares the document of `a.jpg`.
     ///
-    /// - Complexity: O(length of the name), however many documents there are.
+    /// - Complexity: O(length of the name), regardless of the number of documents.
     package static func name(for photo: String, among documents: Set<String>) -> String? {
         documents.isEmpty ? nil : self.name(for: photo, where: documents.contains)
     }
 
     /// Returns the name of the document as ``name(for:among:)`` does.
     ///
-    /// - Parameter isThere: Returns true when a file of the folder has a name.
+    /// - Parameter isThere: Returns true if the folder contains a file with this name.
     static func name(for photo: String, where isThere: (String) -> Bool) -> String? {
         let (stem, ext) = ((photo as NSString).deletingPathExtension, (photo as NSString).pathExtension)
         var names = [(photo, "")]
@@ -138,7 +139,7 @@ package struct TakeoutDocument {
         for (name, number) in names {
             let longest = name + self.suffix
             let shortest = min(name.count, max(1, self.nameLimit - number.count))
-            // The whole name first, and then the cut ones.
+            // The whole name first, then the truncated names.
             let candidates = ([name.count] + Array(shortest...longest.count)).lazy.flatMap { count in
                 ["json", "JSON"].map { "\(longest.prefix(count))\(number).\($0)" }
             }

@@ -5,7 +5,7 @@ import HelperExchange
 
 /// A reader of the facts of many files, which starts a helper for the first picture. Has one owner.
 final class FactReader {
-    /// The reason why there is no helper; nil as long as none was missed.
+    /// The reason why no helper is available; nil until one was needed and not found.
     private(set) var missing: BlobError?
     private var process: MediaProcess?
     private let path: String?
@@ -14,12 +14,12 @@ final class FactReader {
     /// - Parameter path: The path of the helper; nil to look for it.
     init(path: String? = nil, _ context: BlobContext) { (self.path, self.context) = (path, context) }
 
-    /// Describes a file by its headers, and by its metadata if there is a helper.
+    /// Describes a file by its headers, and also by its metadata if a helper is available.
     ///
     /// - Returns: The description, and true unless a helper may add to it later. A file whose metadata is damaged keeps
     ///   the facts of its headers.
-    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. Any other error leaves the
-    ///   facts of the headers.
+    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. After any other error,
+    ///   the description has the facts of the headers.
     func describe(_ file: OriginalFile) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
         var media = MediaDescription(file.headerBytes)
         let format = MediaFormat(signature: file.headerBytes.prefix(MediaFormat.signatureByteCount))
@@ -30,7 +30,7 @@ final class FactReader {
             return (media, true)
         } catch {
             try self.context.check()
-            // After a crash, the next file gets another helper.
+            // After a crash, the next file gets a new helper.
             if self.process?.failure != nil { self.process = nil }
             if error.code == .unavailable { self.missing = error }
             return (media, error.code == .corrupted || error.code == .limitExceeded)

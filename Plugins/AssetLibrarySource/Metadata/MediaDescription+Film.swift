@@ -4,8 +4,8 @@ import BlobHelper
 extension MediaDescription {
     /// Reads the `moov` box of an MP4 or a QuickTime film: duration, size, codec, place and content identifier.
     ///
-    /// The libraries for films have no interface that holds from one version to the next (libavformat) or decode more
-    /// than is asked for; these boxes have not changed since 2001.
+    /// Film libraries have no interface that is stable across versions (libavformat), or decode more than is needed
+    /// here; these boxes have not changed since 2001.
     mutating func readFilm(_ bytes: HeaderBytes) {
         for box in FileBoxes(bytes, in: bytes.box("moov") ?? 0..<0) {
             switch box.type {
@@ -18,11 +18,11 @@ extension MediaDescription {
         }
     }
 
-    /// The number of bytes of a header that are read: each is far shorter.
+    /// The number of bytes of a header that are read: every header is far shorter.
     private static let headerByteLimit = 256
     /// The longest text that is read, in bytes.
     private static let textByteLimit = 256
-    /// The largest number of keys that are read.
+    /// The maximum number of keys that are read.
     private static let keyLimit = 256
 
     private mutating func readMovieHeader(_ header: ByteCursor?) {
@@ -34,7 +34,7 @@ extension MediaDescription {
         self.duration = Int64((Double(duration) * 1000 / Double(scale)).rounded())
     }
 
-    /// Reads a track; the first one of pictures tells size, orientation and codec.
+    /// Reads a track; the first video track provides size, orientation and codec.
     private mutating func readTrack(_ track: Range<Int64>, _ bytes: HeaderBytes) {
         guard self.codec == nil, let media = bytes.box("mdia", in: track),
             var handler = bytes.cursor(bytes.box("hdlr", in: media), limit: 12), handler.take(8) != nil,
@@ -52,7 +52,7 @@ extension MediaDescription {
             let version = cursor.number(4), cursor.take((version >> 24 == 1 ? 32 : 20) + 16) != nil
         else { return }
         let matrix = (0..<9).compactMap { _ in cursor.number(4) }
-        // Numbers of 16 bits before the point, and 16 behind it.
+        // 16.16 fixed-point numbers.
         guard let width = cursor.number(4), let height = cursor.number(4) else { return }
         self.setSize(width >> 16, height >> 16)
         let (one, minus) = (UInt64(0x1_0000), UInt64(0xFFFF_0000))
@@ -65,7 +65,7 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the metadata of QuickTime (QuickTime File Format, "Metadata"): keys, and items by the numbers of these.
+    /// Reads the metadata of QuickTime (QuickTime File Format, "Metadata"): keys, and items by the numbers of the keys.
     private mutating func readKeys(_ box: Range<Int64>, _ bytes: HeaderBytes) {
         // In an MP4, a version precedes the boxes.
         let isPlain = bytes.bytes(at: box.lowerBound + 4, count: 4) == Array("hdlr".utf8)
@@ -97,8 +97,8 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the place, which a phone without such keys writes as `©xyz`, length and language, and then the text; or as
-    /// `loci` (3GPP TS 26.244, section 8.10).
+    /// Reads the place, which a phone without such keys writes as `©xyz` (length, language, then text) or as `loci`
+    /// (3GPP TS 26.244, section 8.10).
     private mutating func readUserData(_ box: Range<Int64>, _ bytes: HeaderBytes) {
         for part in FileBoxes(bytes, in: box).prefix(Self.keyLimit) {
             if part.type == "meta" { self.readKeys(part.content, bytes) }
@@ -109,8 +109,8 @@ extension MediaDescription {
         }
     }
 
-    /// Reads version and language, a name that ends with zero, a role, and the place in degrees with 16 bits behind the
-    /// point.
+    /// Reads version and language, a name that ends with zero, a role, and the place in degrees, as 16.16 fixed-point
+    /// numbers.
     private mutating func readLocation(_ cursor: inout ByteCursor) {
         guard cursor.take(6) != nil else { return }
         while let letter = cursor.number(1), letter != 0 { continue }

@@ -4,7 +4,7 @@ import BlobHelper
 import Foundation
 import HelperExchange
 
-/// A description of an original, read from its headers; a property that the headers do not provide is nil.
+/// A description of an original, read from its headers; properties that the headers do not provide are nil.
 public struct MediaDescription: Hashable, Sendable {
     /// The media type, by content: `image/jpeg`.
     public var mediaType: String?
@@ -42,7 +42,7 @@ public struct MediaDescription: Hashable, Sendable {
 
     /// The duration of a film in milliseconds, from 1.
     package var duration: Int64?
-    /// The codec of the first track of pictures of a film: `avc1`, `hvc1`.
+    /// The codec of a film's first video track: `avc1`, `hvc1`.
     package var codec: String?
     /// The identifier that the picture and the film of a live photo share.
     package var livePhotoID: String?
@@ -50,7 +50,7 @@ public struct MediaDescription: Hashable, Sendable {
     /// Creates an empty description.
     public init() {}
 
-    /// The date and time of the picture in ISO 8601: `2024-05-01T12:30:59.042+02:00`; without a zone when none is known.
+    /// The date and time of the picture in ISO 8601: `2024-05-01T12:30:59.042+02:00`; without a time zone if unknown.
     public var captureTime: String? {
         guard let captureDate, Self.isDate(captureDate) else { return nil }
         let day = captureDate.prefix(10).replacing(":", with: "-")
@@ -66,7 +66,7 @@ extension MediaDescription {
         uniqueKeysWithValues: MediaFormat.allCases.map { ($0.fileExtension, $0) }
             + [("jpeg", .jpeg), ("tiff", .tiff), ("heif", .heic), ("m4v", .mpeg4)])
 
-    /// Creates a description of the type that the extension of a name stands for, if it is one that is known.
+    /// Creates a description of the type for the extension of a name, if it is a known extension.
     init(fileName: String) {
         self.init()
         let format = LibraryFolder.fileExtension(ofName: fileName).flatMap { Self.formats[$0.lowercased()] }
@@ -82,8 +82,8 @@ extension MediaDescription {
             && zip(text.utf8, form).allSatisfy { $1 == UInt8(ascii: "0") ? digits.contains($0) : $0 == $1 }
     }
 
-    /// Returns a time in seconds since 1970 as Exif has it, in UTC or in the time zone of this machine; nil outside of
-    /// the calendar.
+    /// Formats seconds since 1970 as an Exif date, in UTC or in the time zone of this machine; nil outside the
+    /// calendar.
     static func text(ofTime seconds: Int64, inUTC: Bool) -> String? {
         var (time, parts) = (time_t(seconds), tm())
         let isKnown = (inUTC ? gmtime_r(&time, &parts) : localtime_r(&time, &parts)) != nil
@@ -96,7 +96,7 @@ extension MediaDescription {
     // MARK: Headers
 
     /// Reads the signature, and size and orientation in the headers of JPEG, PNG, GIF, TIFF, WebP, HEIC, AVIF and CR3;
-    /// of MP4 and QuickTime, also what only their boxes tell.
+    /// for MP4 and QuickTime, also the facts in their boxes.
     ///
     /// A broken header leaves properties nil, and is not an error. Reads at most ``HeaderBytes/byteLimit`` bytes.
     init(_ bytes: HeaderBytes) {
@@ -173,7 +173,7 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the first directory of a TIFF, or of what has its structure.
+    /// Reads the first directory of a TIFF, or of a format with its structure.
     private mutating func readTIFF(_ bytes: HeaderBytes, in range: Range<Int64>) {
         guard let tiff = TIFFDirectory(bytes, in: range.clamped(to: 0..<bytes.byteCount)) else { return }
         if let width = tiff.number(0x0100), let height = tiff.number(0x0101) { self.setSize(width, height) }
@@ -205,19 +205,19 @@ extension MediaDescription {
             self.orientation = number
         }
         if let date = text(.captureDate) { self.setCaptureDate(date) }
-        // A date of XMP has them in itself.
+        // A date from XMP already contains both.
         self.captureOffset = text(.captureOffset) ?? self.captureOffset
         self.captureSubsecond = text(.captureSubsecond) ?? self.captureSubsecond
         self.setPlace(
             latitude: text(.latitude).flatMap(Double.init), longitude: text(.longitude).flatMap(Double.init))
-        // The content identifier of a live photo is in the maker note of Apple.
+        // The content identifier of a live photo is in Apple's maker note.
         let note = facts.texts[.appleNote].flatMap { TIFFDirectory(appleNote: HeaderBytes($0)) }
         self.livePhotoID = note?.text(0x0011).flatMap(Self.identifier)
     }
 
     private var isHEIF: Bool { self.mediaType == "image/heic" || self.mediaType == "image/avif" }
 
-    /// Sets the place unless it is none; 0, 0 is written by cameras that have not found theirs.
+    /// Sets the place if it is valid; cameras without a position write 0, 0.
     mutating func setPlace(latitude: Double?, longitude: Double?) {
         guard let latitude, let longitude, (-90...90).contains(latitude), (-180...180).contains(longitude),
             latitude != 0 || longitude != 0
@@ -250,15 +250,15 @@ extension MediaDescription {
         self.captureOffset = "\(Unicode.Scalar(sign))\(zone[0])\(zone[1]):\(zone[2])\(zone[3])"
     }
 
-    /// Returns the content identifier of a live pair; nil when the text is none. It is a UUID in practice.
+    /// Returns the content identifier of a live pair, in practice a UUID; nil if the text is not an identifier.
     static func identifier(_ text: String) -> String? {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
     }
 }
 
 extension MediaDescription {
-    /// Reads the size and the orientation of the primary picture. Readers cut, turn and mirror it in the order of its
-    /// properties.
+    /// Reads the size and the orientation of the primary picture. Readers crop, rotate and mirror it in the order of
+    /// its properties.
     mutating func readHEIF(_ bytes: HeaderBytes) {
         var turn: PictureOrientation?
         for (type, content) in HEIFBoxes(bytes)?.properties ?? [] {
@@ -272,7 +272,7 @@ extension MediaDescription {
                 guard numbers.count == 4, numbers[1] > 0, numbers[3] > 0, let width = self.pixelWidth,
                     let height = self.pixelHeight
                 else { break }
-                // The size before any turn is kept, and this one is of the picture as it is turned so far.
+                // The size is stored as before any rotation; this crop applies to the picture as rotated so far.
                 let turn = turn ?? .identity
                 let size = turn.applied(to: PictureSize(width: width, height: height))
                 let cut = turn.applied(
