@@ -227,7 +227,7 @@ public final class AssetLibrary: Sendable {
         return try AssetImport(self, duplicates, context, onCommit)
     }
 
-    /// Reads the original, and returns true if its bytes equal those of `file`.
+    /// Reads the original, and returns true if its bytes equal the bytes of `file`.
     func hasOriginal(of asset: Asset, _ file: ImportedFile, _ context: BlobContext) throws(BlobError) -> Bool {
         guard file.byteCount == asset.byteCount else { return false }
         do {

@@ -6,22 +6,22 @@ import CHelper
 package struct HelperLocation: Sendable {
     /// The name of the program.
     package let program: String
-    /// The variable of the environment with the path of the program.
+    /// The environment variable with the path of the program.
     package let variable: String
 
     package init(_ program: String, variable: String) { (self.program, self.variable) = (program, variable) }
 
-    /// The folder of the running executable, with a slash; nil when the system does not tell.
+    /// The folder of the running executable, with a trailing slash; nil if unknown.
     private static let folder: String? = {
         guard let executable = blob_executable_path() else { return nil }
         let path = String(cString: executable).split(separator: "/", omittingEmptySubsequences: false)
         return path.dropLast().map { "\($0)/" }.joined()
     }()
 
-    /// Returns the path of the helper: that in ``variable``, else of the program beside the running executable, else of
-    /// the program in a folder of `PATH`; nil when there is none.
+    /// Returns the path of the helper: the value of ``variable``, or the program beside the running executable, or the
+    /// program in a folder of `PATH`; nil if not found.
     ///
-    /// - Parameter path: The path that was set; nil to look for one.
+    /// - Parameter path: The path that was set; nil to look for the helper.
     package func find(_ path: String? = nil) -> String? {
         if let path = path ?? Self.value(of: self.variable) { return Self.isExecutable(path) ? path : nil }
         let folders = (Self.value(of: "PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
@@ -29,9 +29,9 @@ package struct HelperLocation: Sendable {
             .first { Self.isExecutable($0) }
     }
 
-    /// Returns where a helper that was not found was looked for, as the end of a sentence.
+    /// Returns the places where a missing helper was looked for, as the end of a sentence.
     ///
-    /// - Parameter path: The path that was set; nil when it was looked for.
+    /// - Parameter path: The path that was set; nil if the helper was looked for.
     package func searched(_ path: String? = nil) -> String {
         (path ?? Self.value(of: self.variable)).map { "at \($0) there is none" }
             ?? "there is no program \(self.program) beside this one or in a folder of PATH"

@@ -5,7 +5,7 @@ package import HelperExchange
 
 /// The output of one command, which the helper writes to a pipe while it works. Has one owner.
 ///
-/// The helper waits while nobody reads, so that memory does not grow with the output.
+/// The helper waits until its output is read, so that memory does not grow with the output.
 package final class HelperOutput {
     private let process: HelperProcess
     private let kinds: [ExchangeFrame.Kind]
@@ -14,10 +14,10 @@ package final class HelperOutput {
     /// The answer to the command; nil before the end of the output.
     package private(set) var answer: ExchangeFrame?
 
-    /// Sends a command, with the pipe as the last of its descriptors.
+    /// Sends a command, with the pipe as its last descriptor.
     ///
     /// - Parameters:
-    ///   - kinds: The kinds of answers that the command has, besides an error.
+    ///   - kinds: The kinds of answers to the command, besides an error.
     ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end.
     /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``.
     package init(
@@ -35,20 +35,20 @@ package final class HelperOutput {
 
     deinit {
         blob_close(self.pipe)
-        // A helper that was not read to its end is still at work, and cannot be asked anything else.
+        // A helper whose output was not read to its end is still working, and cannot take other commands.
         if self.answer == nil { self.process.abandon() }
     }
 
-    /// Reads the next bytes; returns their number, 0 at the end, when ``answer`` is there.
+    /// Reads the next bytes; returns their number, 0 at the end, when ``answer`` is set.
     ///
-    /// An answer that is an error ends the output too: the bytes before it are worthless.
+    /// An error also ends the output: the bytes before it must not be used.
     ///
-    /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``, each time.
+    /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``, at each call.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         try self.process.step { () throws(BlobError) in
             self.process.resume()
             while true {
-                // A helper that writes on and on must not outlast its job.
+                // A helper that keeps writing must not outlive its job.
                 try self.process.checkContext()
                 let ready = Int(blob_await_output(self.pipe, self.answer == nil ? self.process.socket : -1))
                 if ready & blob_pipe_ready != 0 {

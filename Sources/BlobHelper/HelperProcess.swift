@@ -5,16 +5,16 @@ package import HelperExchange
 
 /// A helper process, which ends with this object. Has one owner.
 package final class HelperProcess {
-    /// The process, which its owner and a cancelled job end.
+    /// The process, which can be ended by its owner and by a cancelled job.
     private final class Life: Sendable {
         private let process: Locked<pid_t?>
 
         init(_ process: pid_t) { self.process = Locked(process) }
 
-        /// Ends the process without waiting; under the lock, so that its number is not given to another meanwhile.
+        /// Ends the process without waiting; under the lock, so that its process ID is not reused meanwhile.
         func kill() { self.process.withLock { if let process = $0 { blob_kill_helper(process) } } }
 
-        /// Ends the process and waits for its end; nil when that was done before.
+        /// Ends the process and waits for its end; nil if it was already ended.
         func end() -> (signal: CInt, status: CInt)? {
             guard let process = self.process.take() else { return nil }
             var status: CInt = 0
@@ -22,14 +22,14 @@ package final class HelperProcess {
             return (signal, status)
         }
 
-        /// The processor time that the process took, in milliseconds; nil when it is not known.
+        /// The processor time that the process used, in milliseconds; nil if unknown.
         var processorTime: Int64? {
             let time = self.process.withLock { $0.map { blob_processor_time($0) } ?? -1 }
             return time < 0 ? nil : time
         }
     }
 
-    /// The variables of the environment that any helper gets: where libraries are, and the local time.
+    /// The environment variables that every helper gets: library paths, and the local time.
     private static let variables = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ", "ASAN_OPTIONS", "TSAN_OPTIONS"]
     /// The longest time between two checks of limits, in milliseconds.
     private static let checkInterval: CInt = 100
@@ -42,17 +42,17 @@ package final class HelperProcess {
     private let context: BlobContext
     private let cancelling: BlobRegistration
     private var progress: HelperProgress
-    /// The error after which the helper is gone; nil before it.
+    /// The error after which the helper is gone; nil while it runs.
     package private(set) var failure: BlobError?
 
     /// Starts a helper.
     ///
     /// - Parameters:
     ///   - path: The path of the program.
-    ///   - variables: Variables of its environment, before the others: `NAME=value`.
+    ///   - variables: Environment variables that precede the others: `NAME=value`.
     ///   - limits: The limits of each command.
     ///   - context: The context of all commands: a cancellation ends the helper.
-    /// - Throws: The errors of the context, and of the system.
+    /// - Throws: Errors of the context, and of the system.
     package init(
         _ path: String, _ arguments: [String], variables: [String] = [], limits: HelperLimits = HelperLimits(),
         _ context: BlobContext
@@ -106,16 +106,16 @@ package final class HelperProcess {
         }
     }
 
-    /// Sends a command and returns the answer to it; answers the questions before that with `needed`.
+    /// Sends a command and returns the answer to it; answers the questions before it with `needed`.
     ///
     /// - Parameters:
-    ///   - descriptors: Open files that the helper gets copies of.
-    ///   - kinds: The kinds of answers that the command has, besides an error.
-    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end. By default, a
-    ///     helper must not ask for any.
-    /// - Throws: ``BlobError/Code/corrupted`` when the helper crashes or computes without progress,
-    ///   ``BlobError/Code/timedOut`` when it is silent; any error of `needed`; the errors of the context. After an
-    ///   error the helper is gone.
+    ///   - descriptors: Open files, of which the helper receives copies.
+    ///   - kinds: The kinds of answers to the command, besides an error.
+    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end. By default, the
+    ///     helper must not ask for bytes.
+    /// - Throws: ``BlobError/Code/corrupted`` if the helper crashes or computes without progress,
+    ///   ``BlobError/Code/timedOut`` if it is silent; any error of `needed`; errors of the context. After an error the
+    ///   helper is gone.
     package func answer(
         to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
         _ needed: (Int64, Int) throws(BlobError) -> Int = refuse
@@ -130,7 +130,7 @@ package final class HelperProcess {
 
     /// Asks the helper how the system confines it, before it is given any input, and reports that to the event sink.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` when the program is no helper of this version; the errors of
+    /// - Throws: ``BlobError/Code/unavailable`` if the program is not a helper of this version; errors of
     ///   ``answer(to:descriptors:_:_:)``.
     package func confinement() throws(BlobError) -> HelperConfinement {
         let answer: ExchangeFrame
@@ -182,10 +182,10 @@ package final class HelperProcess {
         try self.send(command, descriptors)
     }
 
-    /// Takes note that the helper had to wait until now.
+    /// Restarts the measurement of silence, as the helper had to wait until now.
     func resume() { self.progress.resume() }
 
-    /// Receives a frame, and answers it if it is a question; returns the answer to the command, nil before that.
+    /// Receives a frame. Answers a question and returns nil, or returns the answer to the command.
     func receive(
         _ kinds: [ExchangeFrame.Kind], _ needed: (Int64, Int) throws(BlobError) -> Int
     ) throws(BlobError) -> ExchangeFrame? {
@@ -222,16 +222,16 @@ package final class HelperProcess {
         }
     }
 
-    /// Throws when the job was cancelled or is late.
+    /// Throws if the job was cancelled or is past its deadline.
     func checkContext() throws(BlobError) { try self.context.check() }
 
-    /// Throws when the job was cancelled or is late, or the helper made no progress for too long.
+    /// Throws if the job was cancelled or is past its deadline, or if the helper made no progress for too long.
     func checkLimits() throws(BlobError) {
         try self.context.check()
         try self.progress.check(self.life.processorTime)
     }
 
-    /// The socket that is readable when the helper answers or asks.
+    /// The socket that becomes readable when the helper answers or asks.
     var socket: CInt { self.channel.socket }
 
     /// Refuses to read bytes of the input.
@@ -247,7 +247,7 @@ package final class HelperProcess {
         case .system(let number): return BlobError(systemError: number, doing: "Could not ask the helper")
         case .closed: break
         }
-        // A job that was cancelled ended the helper.
+        // A cancelled job has ended the helper.
         do throws(BlobError) { try self.context.check() } catch { return error }
         guard let end = self.life.end() else { return BlobError(.closed, "The helper was ended.") }
         let how =
@@ -262,38 +262,38 @@ package final class HelperProcess {
 package struct HelperLimits: Sendable {
     /// The limit of processor time, in milliseconds.
     package var processorTime: Int64 = 3000
-    /// The limit of time in which the helper neither computes nor says anything.
+    /// The limit of time in which the helper neither computes nor sends a frame.
     package var silence = Duration.seconds(60)
-    /// The limit of questions for bytes that were asked for before.
+    /// The limit of questions for bytes that were already requested.
     package var repetitionCount = 10_000
 
     package init() {}
 }
 
-/// The progress of a helper in one command: an answer, or bytes of its input that it had not asked for before.
+/// The progress of a helper in one command: an answer, or a request for input bytes that it had not requested before.
 ///
-/// Skipping a part may take long, and gives no answer meanwhile, but it reads on. All numbers are of one command, or
-/// of the time since the last progress in it. Where the processor time of another process is not known, as on macOS, a
-/// helper that computes counts as silent, and its processor time is not limited.
+/// Skipping a part may take long without an answer, but it requests further bytes. All numbers count from the start of
+/// the command, or from the last progress in it. Where the processor time of another process is unknown, as on macOS, a
+/// computing helper counts as silent, and its processor time is not limited.
 struct HelperProgress {
     private let limits: HelperLimits
-    /// The processor time of the helper at the last progress, and when it was last looked at; nil when it is not known.
+    /// The processor time of the helper at the last progress, and at the last check; nil if unknown.
     private var (start, last): (Int64?, Int64?) = (nil, nil)
     private var silentSince = ContinuousClock.now
     private var repetitionCount = 0
-    /// The greatest offset asked for, in any command.
+    /// The greatest offset requested, in any command.
     private var furthest: Int64 = -1
 
     init(_ limits: HelperLimits) { self.limits = limits }
 
     /// Begins a command.
     ///
-    /// - Parameter processorTime: The processor time of the helper so far, in milliseconds; nil when it is not known.
+    /// - Parameter processorTime: The processor time of the helper so far, in milliseconds; nil if unknown.
     mutating func begin(_ processorTime: Int64?) {
         (self.start, self.last, self.silentSince, self.repetitionCount) = (processorTime, processorTime, .now, 0)
     }
 
-    /// Takes note of a question for bytes at an offset.
+    /// Records a question for bytes at an offset.
     mutating func need(_ byteOffset: Int64, _ processorTime: @autoclosure () -> Int64?) throws(BlobError) {
         guard byteOffset <= self.furthest else {
             self.furthest = byteOffset
@@ -306,15 +306,15 @@ struct HelperProgress {
         try self.check(processorTime())
     }
 
-    /// Takes note of the answer to a question, which the helper had to wait for.
+    /// Records the answer to a question, for which the helper had to wait.
     mutating func resume() { self.silentSince = .now }
 
-    /// Throws when the helper made no progress for too long.
+    /// Throws if the helper made no progress for too long.
     mutating func check(_ processorTime: Int64?) throws(BlobError) {
         if let processorTime, let start, processorTime - start >= self.limits.processorTime {
             throw Self.isEndless("computed for \(self.limits.processorTime / 1000) seconds")
         }
-        // One that computes is not silent, however little of the processor it gets.
+        // A computing helper is not silent, even if it gets little processor time.
         if processorTime != self.last { (self.last, self.silentSince) = (processorTime, .now) }
         guard ContinuousClock.now - self.silentSince < self.limits.silence else {
             throw BlobError(.timedOut, "The helper process was silent for \(self.limits.silence).")

@@ -1,11 +1,12 @@
 package import BlobCore
 package import HelperExchange
 
-/// A process of `blob-media-helper`, which decodes pictures of strangers; for any number of files. Has one owner.
+/// A process of `blob-media-helper`, which decodes untrusted pictures, for any number of files. Has one owner.
 ///
-/// It has neither files but those that it is sent, nor network, and on Linux only the system calls that it needs.
+/// It can access only the files that are sent to it, has no network, and on Linux can make only the system calls that
+/// it needs.
 package final class MediaProcess {
-    /// The default limit of the memory that decoding may take, in bytes, beyond that of the program and its libraries.
+    /// The default limit of memory for decoding, in bytes, beyond the memory of the program and its libraries.
     package static let memoryByteCount = 512 << 20
 
     package static let location = HelperLocation("blob-media-helper", variable: "BLOB_MEDIA_HELPER")
@@ -21,17 +22,17 @@ package final class MediaProcess {
     /// The version of the library that it runs.
     package let libraryVersion: String
     fileprivate let process: HelperProcess
-    /// The error after which the helper is gone; nil before it.
+    /// The error after which the helper is gone; nil while it runs.
     package var failure: BlobError? { self.process.failure }
 
     /// Starts a helper.
     ///
     /// - Parameters:
     ///   - path: The path of the program; nil to look for it.
-    ///   - variables: Further variables of its environment.
+    ///   - variables: Further environment variables.
     ///   - fault: A fault for tests.
-    /// - Throws: ``BlobError/Code/unavailable`` when there is no helper, it is of another version, its library is
-    ///   missing, or the system does not confine it and the context does not allow that; the errors of
+    /// - Throws: ``BlobError/Code/unavailable`` if the helper is not found or is of another version, if its library is
+    ///   missing, or if the system does not confine it and the context does not allow that; errors of
     ///   ``HelperProcess``.
     package init(
         for task: MediaTask, at path: String? = nil, memoryByteCount: Int = memoryByteCount,
@@ -54,7 +55,7 @@ package final class MediaProcess {
         self.libraryVersion = String(decoding: answer.payload, as: UTF8.self)
     }
 
-    /// Creates the error for an answer that says one.
+    /// Creates the error for an answer that reports a failure.
     ///
     /// - Parameter act: The beginning of the message: `The thumbnail cannot be made`.
     fileprivate static func error(_ answer: ExchangeFrame, _ act: String) -> BlobError {
@@ -71,13 +72,13 @@ package final class MediaProcess {
     /// The largest file whose facts are read, in bytes: the helper maps it.
     private static let factsByteLimit: Int64 = 256 << 20
 
-    /// Returns the facts that a picture's Exif, XMP and IPTC tell.
+    /// Returns the facts from a picture's Exif, XMP and IPTC.
     ///
     /// - Parameters:
     ///   - file: The open file, for reading.
     ///   - byteCount: Its length.
-    /// - Throws: ``BlobError/Code/corrupted`` when there is no metadata that can be read, or it crashes the helper,
-    ///   ``BlobError/Code/limitExceeded`` for a file of more than ``factsByteLimit`` bytes; the errors of
+    /// - Throws: ``BlobError/Code/corrupted`` if the file has no readable metadata or crashes the helper,
+    ///   ``BlobError/Code/limitExceeded`` for a file of more than ``factsByteLimit`` bytes; errors of
     ///   ``HelperProcess``.
     package func facts(of file: CInt, byteCount: Int64) throws(BlobError) -> MediaFacts {
         guard byteCount <= Self.factsByteLimit else {
@@ -94,20 +95,20 @@ package final class MediaProcess {
         return facts
     }
 
-    /// The largest number of bytes of a thumbnail: far more than a JPEG of 1024 x 1024 pixels has.
+    /// The maximum length of a thumbnail in bytes, far more than a JPEG of 1024 x 1024 pixels needs.
     package static let thumbnailByteLimit = 16 << 20
 
-    /// Returns a small picture as JPEG: upright, in sRGB, without metadata; nil when a process for
+    /// Returns a small picture as JPEG: upright, in sRGB, without metadata; nil if a process for
     /// ``MediaTask/smallJPEGs`` declines.
     ///
     /// - Parameters:
     ///   - file: The open picture, for reading, at any position.
-    ///   - size: The size of the square that it fits, in pixels; smaller pictures keep their size.
+    ///   - size: The side of the square that it fits, in pixels; smaller pictures keep their size.
     ///   - orientation: The orientation of a JPEG, 1 to 8, for ``MediaTask/smallJPEGs``.
     ///   - meanwhile: Performed while the helper works.
-    /// - Throws: ``BlobError/Code/corrupted`` when it is no picture or crashes the helper,
-    ///   ``BlobError/Code/truncated`` when a part of it is missing, ``BlobError/Code/limitExceeded`` when it takes too
-    ///   much memory; the errors of ``HelperProcess`` and of `meanwhile`.
+    /// - Throws: ``BlobError/Code/corrupted`` if the file is not a picture or crashes the helper,
+    ///   ``BlobError/Code/truncated`` if it is incomplete, ``BlobError/Code/limitExceeded`` if decoding takes too much
+    ///   memory; errors of ``HelperProcess`` and of `meanwhile`.
     package func thumbnail(
         of file: CInt, size: Int, orientation: Int = 1, meanwhile: () throws(BlobError) -> Void = {}
     ) throws(BlobError) -> [UInt8]? {
@@ -131,9 +132,9 @@ package final class MediaProcess {
     }
 }
 
-/// The bytes of a picture that a helper renders as JPEG with its metadata. Ends the helper with itself.
+/// The bytes of a picture that a helper renders as JPEG with its metadata. Ends the helper when released.
 package final class RenderingOutput {
-    /// The memory for the coefficients of a JPEG that is turned without loss, in bytes: 24 megapixels in 4:2:0.
+    /// The memory for the coefficients of a JPEG that is turned losslessly, in bytes: 24 megapixels in 4:2:0.
     private static let coefficientByteCount = 144 << 20
 
     private let process: MediaProcess
@@ -141,10 +142,10 @@ package final class RenderingOutput {
     private let rendering: ExchangeFrame
     private var output: HelperOutput
 
-    /// Starts the work. A JPEG that is only turned, and cropped, is not decoded if its blocks allow that.
+    /// Starts the work. A JPEG that is only turned and cropped is not decoded if its blocks allow that.
     ///
     /// - Parameters:
-    ///   - file: The open picture, for reading, at its beginning; stays open as long as this object is read.
+    ///   - file: The open picture, for reading, at its beginning; must stay open while this object is read.
     ///   - size: The size of the decoded picture.
     ///   - quality: The quality as JPEG, 1 to 100.
     package init(
@@ -170,9 +171,9 @@ package final class RenderingOutput {
 
     /// Reads the next bytes; returns their number, 0 at the end.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the picture cannot be decoded, ``BlobError/Code/truncated`` when a part
-    ///   of it is missing, ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of
-    ///   ``HelperProcess``. What was read before an error is worthless.
+    /// - Throws: ``BlobError/Code/corrupted`` if the picture cannot be decoded, ``BlobError/Code/truncated`` if it is
+    ///   incomplete, ``BlobError/Code/limitExceeded`` if decoding takes too much memory; errors of ``HelperProcess``.
+    ///   Bytes read before an error must not be used.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         while true {
             let count = try self.output.read(into: buffer)

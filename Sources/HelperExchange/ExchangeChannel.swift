@@ -25,7 +25,7 @@ package final class ExchangeChannel {
     /// The bytes of the buffer that were received and not taken.
     private var received = 0..<0
 
-    /// - Parameter acceptsDescriptors: True for a helper that is sent open files.
+    /// - Parameter acceptsDescriptors: True for a helper to which open files are sent.
     package init(socket: CInt, acceptsDescriptors: Bool = false) {
         self.socket = socket
         self.acceptsDescriptors = acceptsDescriptors
@@ -38,7 +38,7 @@ package final class ExchangeChannel {
         for descriptor in self.descriptors { blob_close(descriptor) }
     }
 
-    /// Returns the open files that were sent with the last frame, which belong to the caller then.
+    /// Returns the open files that were sent with the last frame; the caller owns them.
     package func takeDescriptors() -> [CInt] {
         defer { self.descriptors = [] }
         return self.descriptors
@@ -46,7 +46,8 @@ package final class ExchangeChannel {
 
     /// Sends a frame; its payload must not be longer than the maximum.
     ///
-    /// - Parameter descriptors: Open files that the other side gets copies of, at most ``maximumDescriptorCount``.
+    /// - Parameter descriptors: Open files, of which the other side receives copies, at most
+    ///   ``maximumDescriptorCount``.
     package func send(_ frame: ExchangeFrame, _ descriptors: [CInt] = []) throws(Failure) {
         precondition(frame.payload.count <= ExchangeFrame.maximumPayloadByteCount, "The payload is too long.")
         let count = ExchangeFrame.byteCount + frame.payload.count
@@ -58,7 +59,7 @@ package final class ExchangeChannel {
 
     /// Receives a frame.
     ///
-    /// - Parameter idle: Called each time that the limit of the socket passes without bytes; throws to give up.
+    /// - Parameter idle: Called each time that the socket's timeout passes without bytes; throws to give up.
     package func receive<Stop: Error>(idle: () throws(Stop) -> Void) throws(Stop) -> Result<ExchangeFrame, Failure> {
         if let failure = try self.fill(ExchangeFrame.byteCount, idle) { return .failure(failure) }
         var payloadByteCount = 0
@@ -82,7 +83,7 @@ package final class ExchangeChannel {
 
     private func take(_ count: Int) {
         self.received.removeFirst(count)
-        // Numbers are read where they are aligned.
+        // Moved to the front, so that numbers are read aligned.
         let rest = UnsafeRawBufferPointer(rebasing: self.buffer[self.received])
         if !rest.isEmpty { self.buffer.copyMemory(from: rest) }
         self.received = 0..<rest.count
@@ -99,7 +100,7 @@ package final class ExchangeChannel {
         }
     }
 
-    /// Receives until the buffer has `count` bytes; returns the reason when it cannot.
+    /// Receives until the buffer has `count` bytes; returns the reason on failure.
     private func fill<Stop: Error>(_ count: Int, _ idle: () throws(Stop) -> Void) throws(Stop) -> Failure? {
         while self.received.count < count {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.received.upperBound...])

@@ -1,12 +1,12 @@
 internal import CHelper
 
-/// A message between a process and its helper, a program that decodes for it what may crash or loop.
+/// A message between a process and its helper, a program that runs code for it that may crash or loop.
 ///
-/// Both are of one machine and one version of this package: numbers have the byte order of the processor, and
-/// ``version`` tells whether the versions fit. A frame is 32 bytes: kind, number of bytes of the payload (32 bits
+/// Both run on one machine with one version of this package: numbers have the byte order of the processor, and
+/// ``version`` checks that the versions match. A frame is 32 bytes: kind, number of bytes of the payload (32 bits
 /// each), and three numbers `a`, `b`, `c` (64 bits each). The payload follows.
 ///
-/// The process sends a command, and the helper answers it with one frame. Commands and answers are those of the helper;
+/// The process sends a command, and the helper answers it with one frame. Each helper has its own commands and answers;
 /// all helpers have these:
 ///
 /// | command | numbers | answers |
@@ -32,8 +32,8 @@ internal import CHelper
 /// | `failed` | the input cannot be read; the helper answers the command with an error |
 ///
 /// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the input,
-/// and after them ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only when it is asked to,
-/// and checks all numbers of the other.
+/// followed by ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only when asked to, and checks
+/// all numbers from the other side.
 package struct ExchangeFrame {
     /// The kind of a frame; each helper adds its own.
     package struct Kind: RawRepresentable, Hashable, Sendable {
@@ -52,13 +52,13 @@ package struct ExchangeFrame {
 
     /// The reason for an error of the helper.
     package enum Failure: Int64 {
-        /// An error of the library; the text tells more, and no text means missing bytes.
+        /// An error of the library, with its message as text; an empty text means missing bytes.
         case library = 1
         /// The library cannot be loaded, or was built without the format.
         case unavailable
         /// The memory of the helper is exhausted, or a header is too long.
         case limit
-        /// The input ends too early; the text tells more.
+        /// The input ends too early; the text has details.
         case truncated
     }
 
@@ -79,7 +79,7 @@ package struct ExchangeFrame {
         (self.kind, self.a, self.b, self.c, self.payload) = (kind, a, b, c, payload)
     }
 
-    /// Reads a frame without its payload; nil when the length of its payload is not allowed.
+    /// Reads a frame without its payload; nil if the length of its payload is not allowed.
     init?(_ bytes: UnsafeRawBufferPointer, payloadByteCount: inout Int) {
         guard bytes.count >= Self.byteCount else { return nil }
         payloadByteCount = Int(bytes.load(fromByteOffset: 4, as: UInt32.self))
@@ -121,8 +121,8 @@ package struct HelperConfinement: OptionSet, Hashable, Sendable {
     /// Confines this process as far as the system grants it.
     ///
     /// - Parameters:
-    ///   - byteCount: The memory that decoding may take beyond what the process has, in bytes.
-    ///   - hasFiles: True for a helper that is sent open files.
+    ///   - byteCount: The memory for decoding beyond the memory that the process already uses, in bytes.
+    ///   - hasFiles: True for a helper to which open files are sent.
     package static func begin(memoryByteCount byteCount: Int, hasFiles: Bool) -> Self {
         Self(rawValue: Int64(blob_confine(byteCount, hasFiles ? blob_needs_files : blob_needs_nothing)))
     }
@@ -130,7 +130,7 @@ package struct HelperConfinement: OptionSet, Hashable, Sendable {
     /// The answer to the command `greet`.
     package var frame: ExchangeFrame { ExchangeFrame(.ready, a: ExchangeFrame.version, b: self.rawValue) }
 
-    /// The parts that are missing, for people; nil when there is none.
+    /// The missing parts, as text for a message; nil if all parts are granted.
     package var missing: String? {
         let parts: [(Self, String)] = [
             (.memory, "limit of memory"), (.files, "limit of files"), (.systemCalls, "filter of system calls"),

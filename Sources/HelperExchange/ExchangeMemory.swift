@@ -2,15 +2,15 @@ internal import CHelper
 
 /// The memory that a process and its helper share.
 package final class ExchangeMemory {
-    /// The size of the part for bytes of the input.
+    /// The size of the part for input bytes.
     package static let inputByteCount = 256 * 1024
-    /// The size of the part for bytes of the output, which is behind the other.
+    /// The size of the part for output bytes, which follows the input.
     package static let outputByteCount = 256 * 1024
     package static let byteCount = inputByteCount + outputByteCount
 
     private let bytes: UnsafeMutableRawBufferPointer
 
-    /// Maps the memory; nil when the system cannot.
+    /// Maps the memory; nil on failure.
     package init?(descriptor: CInt) {
         guard let start = blob_map_memory(descriptor, Self.byteCount) else { return nil }
         self.bytes = UnsafeMutableRawBufferPointer(start: start, count: Self.byteCount)
@@ -26,14 +26,14 @@ package final class ExchangeMemory {
         UnsafeMutableRawBufferPointer(rebasing: self.bytes[Self.inputByteCount...])
     }
 
-    /// Returns the place of bytes in the memory; nil when they are elsewhere.
+    /// Returns the place of bytes in the memory; nil if they are elsewhere.
     package func place(of bytes: UnsafeRawBufferPointer) -> Int64? {
         guard let start = bytes.baseAddress, let base = self.bytes.baseAddress else { return nil }
         let place = Int(bitPattern: start) &- Int(bitPattern: base)
         return self.bytes(at: Int64(place), count: Int64(bytes.count)) == nil ? nil : Int64(place)
     }
 
-    /// Returns bytes by their place; nil when they do not lie in the memory.
+    /// Returns the bytes at a place; nil if they are not in the memory.
     package func bytes(at place: Int64, count: Int64) -> UnsafeRawBufferPointer? {
         let size = Int64(Self.byteCount)
         guard (0...size).contains(place), (0...(size - place)).contains(count) else { return nil }

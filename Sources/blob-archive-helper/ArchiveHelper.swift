@@ -2,9 +2,9 @@ internal import CArchive
 internal import CHelper
 internal import HelperExchange
 
-/// The helper: answers the commands of the process that started it, until that closes the socket.
+/// The helper: answers the commands of the process that started it, until that process closes the socket.
 final class ArchiveHelper {
-    /// The memory that decoding may take, in bytes, beyond that of the program and its libraries: 256 MiB.
+    /// The memory for decoding, in bytes, beyond the memory of the program and its libraries: 256 MiB.
     private static let memoryByteCount = 256 << 20
 
     private let channel: ExchangeChannel
@@ -15,19 +15,19 @@ final class ArchiveHelper {
     private var confinement: HelperConfinement = []
 
     /// - Parameters:
-    ///   - format: The format of the archive that is going to be opened.
+    ///   - format: The format of the archive to open.
     ///   - fault: A fault for tests, such as `crash:block`.
     init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, format: String, fault: String?) {
         (self.channel, self.memory, self.format, self.fault) = (channel, memory, format, fault)
     }
 
     func run() {
-        // Loaded, and the system asked for what it gives only before the confinement.
+        // Libraries are loaded, and system data is read, only before the confinement.
         let reason = blob_archive_load().map { String(cString: $0) }
         blob_use_utf8()
         if self.format == "lha" { HelperArchive.loadConversions() }
         self.confinement = .begin(memoryByteCount: Self.memoryByteCount, hasFiles: false)
-        // The archive is not freed at the end: that is one more call that may crash.
+        // The archive is not freed at the end: that would be one more call that may crash.
         self.channel.serve { self.answer($0, reason) }
     }
 

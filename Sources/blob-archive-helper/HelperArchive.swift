@@ -4,10 +4,10 @@ internal import HelperExchange
 
 /// An archive that libarchive reads.
 final class HelperArchive {
-    /// Blocks shorter than this are collected; longer ones that lie in the archive as they are stay where they are.
+    /// Blocks shorter than this are collected; longer blocks that are stored verbatim in the archive stay in place.
     private static let longByteCount = 64 * 1024
 
-    /// The character sets of names in an LHA whose headers name them, beside UTF-8 and UTF-16: Windows' code pages of
+    /// The character sets that LHA headers may declare for names, besides UTF-8 and UTF-16: Windows' code pages of
     /// Japanese, Chinese and Korean, and of Western European languages.
     private static let characterSets = ["CP932", "CP936", "CP949", "CP950", "CP1252"]
 
@@ -16,14 +16,14 @@ final class HelperArchive {
     private let format: String
     /// The number of members so far.
     private var count = 0
-    /// True when names in no declared character set are taken to be Japanese.
+    /// True if names in no declared character set are taken to be Japanese.
     private var isJapanese = false
     /// The offset in the member after the last byte that libarchive returned.
     private var dataEnd: Int64 = 0
     /// The block after the bytes of the last answer.
     private var pending: Result<Block, HelperFailure>?
 
-    /// A block of a member, or its end, which has no bytes.
+    /// A block of a member; without bytes, its end.
     private struct Block {
         var bytes: UnsafeRawBufferPointer
         var byteOffset: Int64
@@ -50,7 +50,7 @@ final class HelperArchive {
         try self.check(blob_archive_read_open1(self.archive))
     }
 
-    /// Loads the conversions of names, for which there are no files once the helper is confined.
+    /// Loads the conversions of names, whose files are inaccessible once the helper is confined.
     static func loadConversions() {
         for name in Self.characterSets { blob_load_conversion(name) }
     }
@@ -81,8 +81,8 @@ final class HelperArchive {
     /// The number of bytes that libarchive consumed; after the last member, the offset of the data after the archive.
     var consumedByteCount: Int64 { max(0, blob_archive_filter_bytes(self.archive, 0)) }
 
-    /// Opens an LHA again before the next member when its name is not UTF-8: names in no declared character set are
-    /// nearly always in code page 932. Returns false for another error, and without random access.
+    /// Reopens an LHA before the next member if its name is not UTF-8: names in no declared character set are nearly
+    /// always in code page 932. Returns false for another error, and without random access.
     private func startAgainInJapanese() throws(HelperFailure) -> Bool {
         // libarchive has no message for such a name.
         guard self.format == "lha", !self.isJapanese, self.message == nil else { return false }
@@ -116,7 +116,7 @@ final class HelperArchive {
             UnsafeMutableRawBufferPointer(rebasing: memory.output[count...]).copyMemory(from: part)
             count += part.count
             if part.count < next.bytes.count {
-                // The rest stays valid, because libarchive is not called before it is taken.
+                // The rest stays valid, because libarchive is not called before the rest is taken.
                 next.bytes = UnsafeRawBufferPointer(rebasing: next.bytes[part.count...])
                 next.byteOffset &+= Int64(part.count)
                 self.pending = .success(next)
@@ -143,7 +143,7 @@ final class HelperArchive {
             let status = blob_archive_read_data_block(self.archive, &start, &count, &byteOffset)
             try self.check(status)
             if status == ARCHIVE_EOF {
-                // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of
+                // The offset that libarchive returns includes the line ends after a record of a WARC and the bytes of
                 // earlier members of a xar, and in a RAR 5 it is unset.
                 return Block(bytes: UnsafeRawBufferPointer(start: nil, count: 0), byteOffset: self.dataEnd)
             }
@@ -154,9 +154,9 @@ final class HelperArchive {
     }
 }
 
-/// The bytes of the archive, which the helper asks for and libarchive reads through callbacks.
+/// The bytes of the archive, which the helper requests and libarchive reads through callbacks.
 final class HelperInput {
-    /// The number of bytes asked for after a jump: formats that jump read little in each place.
+    /// The number of bytes requested after a jump: formats that jump read little at each place.
     private static let jumpByteCount = 64 * 1024
 
     private let channel: ExchangeChannel
@@ -170,7 +170,7 @@ final class HelperInput {
         self.library = LibraryInput(byteCount: hasRandomAccess ? byteCount : nil)
     }
 
-    /// Returns the next bytes, which stay where they are until the next call; none at the end, nil on failure.
+    /// Returns the next bytes, which stay valid until the next call; an empty buffer at the end, nil on failure.
     private func read() -> UnsafeRawBufferPointer? {
         let byteOffset = self.library.byteOffset
         if let byteCount = self.library.byteCount, byteOffset >= byteCount {

@@ -1,7 +1,7 @@
 internal import CHelper
 internal import HelperExchange
 
-// Started by the module ArchiveSource; see `ExchangeFrame` for what is said, and `HelperProcess` for who says it.
+// Started by the module ArchiveSource; see `ExchangeFrame` for the protocol, and `HelperProcess` for the other side.
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 2, blob_is_helper() != 0, let memory = ExchangeMemory(descriptor: blob_helper_memory) else {

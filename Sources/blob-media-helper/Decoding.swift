@@ -1,10 +1,9 @@
 internal import CVips
 internal import HelperExchange
 
-/// Decodes a picture by `body`, which releases all images.
+/// Decodes a picture with `body`, which must release all images.
 ///
-/// - Throws: Errors of `body`; an error for a picture of which a part is missing or damaged, for which decoders put grey
-///   pixels.
+/// - Throws: Errors of `body`; an error for an incomplete or damaged picture, in which decoders put grey pixels.
 func decoding(
     _ file: CInt, _ body: (OpaquePointer) throws(HelperFailure) -> ExchangeFrame
 ) throws(HelperFailure) -> ExchangeFrame {
@@ -20,18 +19,18 @@ func decoding(
 
 /// Returns true for a warning about missing or damaged pixels.
 ///
-/// libjpeg tells the number of its warnings, and the first one alone. Bytes between segments, and wrong numbers in the
-/// header of a scan, are common and harmless.
+/// libjpeg reports the number of its warnings, and the text of the first one only. Bytes between segments, and wrong
+/// numbers in the header of a scan, are common and harmless.
 private func isDamage(_ line: String) -> Bool {
     if line.hasPrefix("read gave ") { return !line.hasPrefix("read gave 1 ") }
     return line.hasPrefix("VipsJpeg: ") && !line.contains("extraneous bytes before marker")
         && !line.contains("Invalid SOS parameters")
 }
 
-/// The failure that libvips tells of, in one line; clears it.
+/// The failure that libvips reports, in one line; clears it.
 func vipsFailure() -> HelperFailure {
     defer { blob_vips_error_clear() }
-    // Of a PNG that is cut short, only a warning tells the reason.
+    // For a truncated PNG, only a warning has the reason.
     return HelperFailure(describing: lines(of: blob_vips_error_buffer()) + lines(of: blob_vips_warnings()))
 }
 
@@ -40,8 +39,8 @@ private func lines(of text: UnsafePointer<CChar>) -> [String] {
 }
 
 extension HelperFailure {
-    /// The texts of decoders for a file that ends too early: of JPEG twice, of PNG, HEIF, TIFF, and of WebP, which has
-    /// no other for bytes behind a good header.
+    /// The messages of decoders for a truncated file: two for JPEG, and one each for PNG, HEIF, TIFF and WebP, which
+    /// has no other message for bytes after a good header.
     private static let ends = [
         "Premature end", "premature end", "not enough data", "Unexpected end of file", "Read error",
         "unable to parse image",

@@ -13,7 +13,8 @@ func readFacts(of file: CInt, byteCount: Int64) throws(HelperFailure) -> Exchang
     let start = bytes.assumingMemoryBound(to: UInt8.self)
     var facts = MediaFacts()
     var isRead = facts.read(start, count)
-    // A box of an ISO base media file, whose type follows its length. What libgexiv2 has not found there, libheif may.
+    // A box of an ISO base media file, whose type follows its length. libheif may find metadata there that libgexiv2
+    // did not.
     if count > 8, UnsafeBufferPointer(start: start + 4, count: 4).elementsEqual("ftyp".utf8), facts.texts[.make] == nil
     {
         for type in ["Exif", "mime"] {
@@ -33,7 +34,7 @@ func readFacts(of file: CInt, byteCount: Int64) throws(HelperFailure) -> Exchang
 private let blockByteLimit = 16 << 20
 
 extension MediaFacts {
-    /// Adds the facts that are not known yet; returns false when the bytes are not those of a picture, or of metadata.
+    /// Adds the facts that are not known yet; returns false if the bytes are neither a picture nor metadata.
     fileprivate mutating func read(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         guard let metadata = blob_gexiv2_read(bytes, count) else { return false }
         defer { blob_gexiv2_free(metadata) }
@@ -56,7 +57,7 @@ extension MediaFacts {
     }
 }
 
-/// Returns the text of a tag without the blanks around it; nil when it is empty or too long.
+/// Returns the text of a tag, with surrounding blanks removed; nil if it is empty or too long.
 private func text(of tag: String, _ metadata: OpaquePointer) -> [UInt8]? {
     guard let text = blob_gexiv2_text(metadata, tag) else { return nil }
     defer { blob_free(text) }
@@ -68,7 +69,7 @@ private func text(of tag: String, _ metadata: OpaquePointer) -> [UInt8]? {
 }
 
 extension MediaFact {
-    /// The tags that tell the fact, the first that exists first.
+    /// The tags that contain the fact, in order of preference.
     fileprivate var tags: [String] {
         switch self {
         case .make: ["Exif.Image.Make", "Xmp.tiff.Make"]

@@ -4,7 +4,7 @@ internal import CTurboJPEG
 internal import CVips
 internal import HelperExchange
 
-/// The helper: answers the commands of the process that started it, until that closes the socket.
+/// The helper: answers the commands of the process that started it, until that process closes the socket.
 final class MediaHelper {
     private let channel: ExchangeChannel
     private let task: MediaTask
@@ -16,7 +16,7 @@ final class MediaHelper {
     }
 
     func run(memoryByteCount: Int) {
-        // Loaded, and the system asked for what it gives only before the confinement.
+        // Libraries are loaded, and system data is read, only before the confinement.
         let library = MediaLibrary(self.task)
         let confinement = HelperConfinement.begin(memoryByteCount: memoryByteCount, hasFiles: true)
         self.channel.serve { command in
@@ -63,7 +63,7 @@ struct MediaLibrary {
     /// The number of threads that decode one picture.
     private static let threadCount: CInt = 2
 
-    /// The version of the library and of what else it was loaded with, or the reason why it cannot be used.
+    /// The version of the library and its extras, or the reason why it cannot be used.
     let version: Result<String, HelperFailure>
 
     init(_ task: MediaTask) {
@@ -71,14 +71,14 @@ struct MediaLibrary {
         var extras = ""
         switch task {
         case .pictures:
-            // Not needed, but its presence makes other bytes.
+            // Optional, but its presence changes the output.
             if blob_jpeg_load() == nil { extras = " with libturbojpeg" }
             reason = blob_vips_load(Self.threadCount)
         case .smallJPEGs: reason = blob_jpeg_load()
         case .facts: reason = blob_gexiv2_load()
         }
         guard let reason else {
-            // libgexiv2 does not tell its version.
+            // libgexiv2 does not report its version.
             self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) + extras : "")
             return
         }

@@ -5,7 +5,7 @@ internal import HelperExchange
 /// Performs the steps of a recipe, and writes the picture with its metadata as JPEG to a pipe.
 ///
 /// Rows are decoded, changed and encoded one after the other as far as the steps allow; a step that moves pixels
-/// between rows has the picture, as it was cropped before, in memory.
+/// between rows keeps the picture, as cropped so far, in memory.
 func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
         throw HelperFailure(.library, "the steps of rendering make no sense")
@@ -34,7 +34,7 @@ private func opened(_ image: OpaquePointer?) throws(HelperFailure) -> OpaquePoin
     return image
 }
 
-/// A picture of which each step makes another. Owns the image of libvips.
+/// A picture that each step replaces with a new one. Owns the image of libvips.
 private final class RenderedPicture {
     private var image: OpaquePointer
     private var isInMemory = false
@@ -77,7 +77,7 @@ private final class RenderedPicture {
         case .affine(let numbers, let width, let height):
             try self.keepInMemory()
             let (a, b, c, d) = (numbers[0], numbers[1], numbers[2], numbers[3])
-            // To coordinates in which the centre of the first pixel is at (0, 0).
+            // Converted to coordinates in which the centre of the first pixel is at (0, 0).
             let matrix = [a, c, b, d, (a + c - 1) / 2 + numbers[4], (b + d - 1) / 2 + numbers[5]]
             try self.replace { blob_vips_affine($0, matrix, CInt(width), CInt(height)) }
         }
@@ -90,7 +90,7 @@ private final class RenderedPicture {
         try self.replace { blob_vips_map($0, map) }
     }
 
-    /// Decodes the whole picture: rows are needed in another order than that of the decoder.
+    /// Decodes the whole picture, because rows are not needed in the order in which they are decoded.
     private func keepInMemory() throws(HelperFailure) {
         guard !self.isInMemory else { return }
         try self.replace { blob_vips_image_copy_memory($0) }
@@ -102,7 +102,7 @@ private final class RenderedPicture {
     }
 }
 
-/// Turns and crops a JPEG without loss, if its blocks allow that, and writes it with its metadata to a pipe.
+/// Turns and crops a JPEG losslessly, if its blocks allow that, and writes it with its metadata to a pipe.
 func transform(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     var crop = blob_jpeg_crop(left: 0, top: 0, width: 0, height: 0)
     guard (1...8).contains(command.a), command.b > 0, let steps = RenderStep.decoded(command.payload) else {

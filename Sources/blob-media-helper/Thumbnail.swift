@@ -5,9 +5,9 @@ internal import HelperExchange
 /// The quality of thumbnails as JPEG.
 let thumbnailQuality: CInt = 80
 
-/// Decodes a picture to a small one, and writes that as JPEG to a pipe.
+/// Decodes a picture to a thumbnail, and writes it as JPEG to a pipe.
 ///
-/// - Parameter size: The size of the square that it fits, in pixels.
+/// - Parameter size: The side of the square that it fits, in pixels.
 func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let size = CInt(exactly: size), size > 0 else {
         throw HelperFailure(.library, "the size of a thumbnail makes no sense")
@@ -23,7 +23,7 @@ func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(HelperFailu
     }
 }
 
-/// Decodes a JPEG to a small one without libvips, if it can be, and writes that to a pipe.
+/// Decodes a JPEG to a thumbnail without libvips, if possible, and writes it to a pipe.
 ///
 /// - Parameter orientation: 1 to 8, as in TIFF 6.0, tag 274.
 func makeJPEGThumbnail(size: Int64, orientation: Int64, of file: CInt, to pipe: CInt) -> ExchangeFrame {

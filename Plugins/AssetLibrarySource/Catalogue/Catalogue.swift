@@ -198,7 +198,7 @@ extension BlobError {
             case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .unavailable
             case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT: .corrupted
             case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH: .permissionDenied
-            case .SQLITE_ERROR, .SQLITE_SCHEMA: .inconsistent  // The tables are not those of the version.
+            case .SQLITE_ERROR, .SQLITE_SCHEMA: .inconsistent  // The tables do not match the version.
             default: .io
             }
         self = BlobError(code, text, cause: error)

@@ -1,26 +1,26 @@
 package import BlobCore
 import BlobPlatform
 
-/// An operation on a picture. Together, the mathematics below are the specification of all renderers.
+/// An operation on a picture. Together, the formulas below are the specification of all renderers.
 ///
 /// Coordinates are in pixels from the top left corner of the picture before the operation; the centre of the first
-/// pixel is at (0.5, 0.5). Samples are 8 bits, encoded as in sRGB (IEC 61966-2-1), whatever the profile of the picture;
-/// results are rounded to the nearest number, halves up, and limited to 0...255. Transparent pixels are black.
+/// pixel is at (0.5, 0.5). Samples are 8 bits, encoded as in sRGB (IEC 61966-2-1), regardless of the picture's profile;
+/// results are rounded to the nearest number, halves up, and clamped to 0...255. Transparent pixels are black.
 package enum AdjustmentOperation: Hashable, Sendable, Codable {
-    /// Turns and mirrors the picture so that one with this number, 1 to 8 (TIFF 6.0, tag 274), is upright.
+    /// Turns and mirrors the picture so that a picture with this number, 1 to 8 (TIFF 6.0, tag 274), becomes upright.
     case orientation(Int)
-    /// Turns the content clockwise by degrees, -180 to 180, about the centre of the picture, whose size stays. Bicubic
-    /// interpolation; pixels from outside of the picture are black.
+    /// Rotates the content clockwise by degrees, -180 to 180, about the centre of the picture, whose size stays.
+    /// Bicubic interpolation; pixels from outside the picture are black.
     case straighten(degrees: Double)
-    /// Moves the content at (x, y) to (a x + c y + tx, b x + d y + ty), in a new picture of a size. Bicubic
-    /// interpolation; pixels from outside of the picture are black.
+    /// Moves the content at (x, y) to (a x + c y + tx, b x + d y + ty), in a new picture of the given size. Bicubic
+    /// interpolation; pixels from outside the picture are black.
     case affine(AffineMatrix, width: Int, height: Int)
-    /// Keeps a rectangle, which is within the picture.
+    /// Keeps a rectangle, which must be within the picture.
     case crop(PictureRectangle)
     /// Multiplies linear light by 2 to the power of the value, -10 to 10.
     case exposure(Double)
 
-    /// The length of the longest edge in pixels: that of JPEG.
+    /// The length of the longest edge in pixels, as in JPEG.
     package static let edgeLimit = 65_535
     /// The largest number in a matrix.
     private static let numberLimit = 1e6
@@ -46,7 +46,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
         }
     }
 
-    /// The byte for each sample, of an operation on single samples; nil for any other operation.
+    /// The output byte for each sample value, if the operation maps single samples; nil for any other operation.
     package var table: [UInt8]? {
         guard case .exposure(let value) = self else { return nil }
         return (0...255).map { sample in
@@ -127,7 +127,7 @@ package struct AffineMatrix: Hashable, Sendable, Codable {
         (self.a, self.b, self.c, self.d, self.tx, self.ty) = (a, b, c, d, tx, ty)
     }
 
-    /// Creates a clockwise turn by degrees that moves `centre` to `target`.
+    /// Creates a clockwise rotation by degrees that moves `centre` to `target`.
     package init(degrees: Double, about centre: (x: Double, y: Double), to target: (x: Double, y: Double)) {
         let angle = degrees * .pi / 180
         let (cosine, sine) = (cos(angle), sin(angle))

@@ -1,4 +1,4 @@
-/// The boxes of HEIF (ISO/IEC 23008-12) that tell the size of the primary picture, and the place of its XMP.
+/// The boxes of HEIF (ISO/IEC 23008-12) with the size of the primary picture and the location of its XMP.
 package struct HEIFBoxes {
     private static let metaByteLimit = 1 << 20
 
@@ -13,7 +13,7 @@ package struct HEIFBoxes {
         self.meta = HeaderBytes(content)
     }
 
-    /// Returns the content of the first box of a type in the `meta` box, whose version comes before it.
+    /// Returns the content of the first box of a type in the `meta` box, after its version.
     private func content(_ type: String) -> Range<Int64>? { self.meta.box(type, in: 4..<self.meta.byteCount) }
 
     // MARK: Properties
@@ -48,7 +48,7 @@ package struct HEIFBoxes {
 
     // MARK: XMP
 
-    /// The range in the file of the XMP; nil without any, or for one that is not in one piece.
+    /// The range of the XMP in the file; nil if it has no XMP, or if the XMP is not contiguous.
     package var xmpRange: Range<Int64>? {
         guard let information = self.content("iinf"), information.count >= 8,
             let head = self.meta.bytes(at: information.lowerBound, count: 1),
@@ -59,7 +59,7 @@ package struct HEIFBoxes {
             guard var cursor = self.meta.cursor(entry.content), let version = cursor.number(4).map({ $0 >> 24 }),
                 version == 2 || version == 3, let item = cursor.number(version == 2 ? 2 : 4), cursor.take(2) != nil,
                 cursor.take(4)?.elementsEqual("mime".utf8) == true,
-                // A name and the media type follow, each with a zero byte behind it.
+                // A name and the media type follow, each terminated by a zero byte.
                 let name = cursor.rest.firstIndex(of: 0),
                 cursor.rest[(name + 1)...].starts(with: "application/rdf+xml\0".utf8)
             else { continue }

@@ -2,11 +2,11 @@ import BlobCore
 
 /// Random access to the bytes of a file for parsers of headers, with limits that bound the work for any file.
 ///
-/// Offsets come from files and can be anything: bytes outside of the file are nil.
+/// Offsets come from files and may have any value: bytes outside the file are nil.
 package final class HeaderBytes {
-    /// The largest number of bytes that all reads together fetch.
+    /// The maximum number of bytes fetched by all reads together.
     package static let byteLimit = 4 << 20
-    /// The largest number of reads.
+    /// The maximum number of reads.
     package static let readLimit = 10_000
 
     package let byteCount: Int64
@@ -28,7 +28,7 @@ package final class HeaderBytes {
         }
     }
 
-    /// Returns exactly `count` bytes; nil when they are outside of the file, past a limit or unavailable.
+    /// Returns exactly `count` bytes; nil if they are outside the file, past a limit or unavailable.
     package func bytes(at offset: Int64, count: Int) -> [UInt8]? {
         guard offset >= 0, count >= 0, offset <= self.byteCount, Int64(count) <= self.byteCount - offset else {
             return nil
@@ -44,19 +44,19 @@ package final class HeaderBytes {
         return bytes.count == count ? bytes : nil
     }
 
-    /// Returns the first bytes, at most `count`; none when they are unavailable.
+    /// Returns the first bytes, at most `count`; an empty array if they are unavailable.
     package func prefix(_ count: Int) -> [UInt8] {
         self.bytes(at: 0, count: Int(min(Int64(count), self.byteCount))) ?? []
     }
 
-    /// Returns the content of the first box of a type; nil without one.
+    /// Returns the content of the first box of a type; nil if not found.
     ///
-    /// - Parameter range: The content of the box around it; nil for the file.
+    /// - Parameter range: The content of the enclosing box; nil for the file.
     package func box(_ type: String, in range: Range<Int64>? = nil) -> Range<Int64>? {
         FileBoxes(self, in: range ?? 0..<self.byteCount).first { $0.type == type }?.content
     }
 
-    /// Returns a cursor over the first bytes of a range, at most `limit`; nil when they are unavailable.
+    /// Returns a cursor over the first bytes of a range, at most `limit`; nil if they are unavailable.
     package func cursor(_ range: Range<Int64>?, limit: Int = .max) -> ByteCursor? {
         range.flatMap { self.bytes(at: $0.lowerBound, count: Swift.min($0.count, limit)) }.map(ByteCursor.init)
     }
@@ -101,7 +101,7 @@ package struct FileBoxes: Sequence, IteratorProtocol {
         guard self.rest.count >= 8, var head = self.bytes.bytes(at: start, count: 8).map(ByteCursor.init),
             let short = head.number(4)
         else { return nil }
-        // Types have letters beyond ASCII, too.
+        // Types may contain letters beyond ASCII.
         let type = String(String.UnicodeScalarView(head.rest.map { Unicode.Scalar($0) }))
         var headCount: Int64 = 8
         var size = Int64(short)
@@ -119,14 +119,14 @@ package struct FileBoxes: Sequence, IteratorProtocol {
     }
 }
 
-/// The segments of a JPEG before its first scan (ITU-T T.81, annex B); ends at an invalid one.
+/// The segments of a JPEG before its first scan (ITU-T T.81, annex B); ends at an invalid segment.
 package struct JPEGSegments: Sequence, IteratorProtocol {
     private let bytes: HeaderBytes
     private var offset: Int64 = 2
 
     package init(_ bytes: HeaderBytes) { self.bytes = bytes }
 
-    /// Returns the next marker, and the range of what follows the length of its segment.
+    /// Returns the next marker, and the range of the content after the length of its segment.
     package mutating func next() -> (marker: UInt8, content: Range<Int64>)? {
         while let head = self.bytes.bytes(at: self.offset, count: 4), head[0] == 0xFF {
             switch head[1] {

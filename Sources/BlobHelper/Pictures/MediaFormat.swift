@@ -31,7 +31,7 @@ package enum MediaFormat: CaseIterable {
     private init?(brandsOf bytes: [UInt8]) {
         guard bytes.count >= 12, bytes[4..<8].elementsEqual("ftyp".utf8) else { return nil }
         let size = min(Int(bytes[2]) << 8 | Int(bytes[3]), bytes.count)
-        // The minor version lies between the major brand and the compatible ones.
+        // The minor version lies between the major brand and the compatible brands.
         let offsets = [8] + stride(from: 16, to: max(16, size - 3), by: 4)
         for offset in offsets where offset + 4 <= bytes.count {
             switch String(decoding: bytes[offset..<(offset + 4)], as: UTF8.self) {

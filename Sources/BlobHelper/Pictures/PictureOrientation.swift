@@ -1,6 +1,6 @@
 /// An orientation of a picture: the eight symmetries of a rectangle, with the numbers of TIFF 6.0, tag 274.
 package struct PictureOrientation: Hashable {
-    /// True when rows and columns are exchanged, before any mirroring.
+    /// True if rows and columns are exchanged, before any mirroring.
     private let transposes: Bool
     private let mirrorsColumns: Bool
     private let mirrorsRows: Bool
@@ -78,7 +78,7 @@ package struct PictureRectangle: Hashable, Sendable, Codable {
         (self.left, self.top, self.width, self.height) = (left, top, width, height)
     }
 
-    /// Returns true when the rectangle has pixels, and all of them are in a picture of this size.
+    /// Returns true if the rectangle has pixels, and all of them are in a picture of this size.
     package func isWithin(_ size: PictureSize) -> Bool {
         self.left >= 0 && self.top >= 0 && self.width > 0 && self.height > 0 && self.left <= size.width - self.width
             && self.top <= size.height - self.height

@@ -1,23 +1,23 @@
 package import BlobCore
 
-/// The steps of a recipe for a picture of a certain size, reduced to the few that a renderer has.
+/// The steps of a recipe for a picture of a certain size, reduced to the few kinds that a renderer supports.
 package struct RenderPlan: Equatable {
     package enum Step: Equatable {
         case crop(PictureRectangle)
         case orientation(PictureOrientation)
         /// As in ``AdjustmentOperation/affine(_:width:height:)``.
         case affine(AffineMatrix, PictureSize)
-        /// Replaces each sample by the byte at its place.
+        /// Replaces each sample with the byte at its index.
         case table([UInt8])
     }
 
-    /// The steps in their order; none when the original is the result. Crops come as early as possible.
+    /// The steps in order; empty if the result is the original. Crops come as early as possible.
     package private(set) var steps: [Step] = []
     /// The size of the result.
     package private(set) var size: PictureSize
 
     /// - Parameter size: The size of the decoded picture.
-    /// - Throws: ``BlobError/Code/invalidArgument`` when a crop is not within the picture.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if a crop is not within the picture.
     package init(_ operations: [AdjustmentOperation], for size: PictureSize) throws(BlobError) {
         self.size = size
         for operation in operations {
@@ -40,7 +40,7 @@ package struct RenderPlan: Equatable {
         }
     }
 
-    /// The orientation and the crop before it, when the plan has no other steps; nil otherwise.
+    /// The orientation and the crop before it, if the plan has no other steps; nil otherwise.
     package var turnAndCrop: (orientation: PictureOrientation, crop: PictureRectangle?)? {
         var (orientation, crop) = (PictureOrientation.identity, PictureRectangle?.none)
         for step in self.steps {
@@ -62,7 +62,7 @@ package struct RenderPlan: Equatable {
         self.append(.table(both), unless: both.isIdentity)
     }
 
-    /// Behind tables, a turn goes before them: they do not depend on places.
+    /// A turn after tables is moved before them, as tables do not depend on positions.
     private mutating func add(_ orientation: PictureOrientation) {
         self.size = orientation.applied(to: self.size)
         let table = self.popTable()

@@ -1,31 +1,31 @@
 package import BlobCore
 
-/// The header of a rendered JPEG, whose metadata are made to fit the rendered pixels while it passes.
+/// The header of a rendered JPEG, whose metadata is adapted to the rendered pixels as it passes.
 ///
-/// The orientation becomes 1, the size that of the picture; the thumbnail and the properties of adjustments go, so that
-/// no other program applies them again. So does what tells of pictures and films behind the original, which are not
-/// rendered. XMP and Exif that cannot be read go too; all other metadata stay.
+/// The orientation becomes 1, and the size becomes the size of the picture. The thumbnail and the properties of
+/// adjustments are removed, so that no other program applies them again, and so are references to pictures and films
+/// after the original, which are not rendered. Unreadable XMP and Exif are removed too; all other metadata stays.
 package struct RenderedHeader {
-    /// The length of the longest header in bytes; metadata of some megabytes are rare.
+    /// The length of the longest header in bytes; metadata of some megabytes is rare.
     package static let byteLimit = 16 << 20
 
     private let size: PictureSize
-    /// The bytes that were not passed on, which begin with a segment; nil when the header has passed.
+    /// The bytes that were not passed on yet, which begin with a segment; nil once the header has passed.
     private var rest: [UInt8]? = []
-    /// The number of bytes of the header that came.
+    /// The number of header bytes received.
     private var byteCount = 0
     private var hasStart = false
 
     package init(for size: PictureSize) { self.size = size }
 
-    /// True when the header has passed.
+    /// True once the header has passed.
     package var isComplete: Bool { self.rest == nil }
 
     package static let isInvalid = BlobError(.corrupted, "The renderer returned a JPEG whose header is invalid.")
 
     /// Returns the bytes to deliver for the next bytes of the picture.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when they are no JPEG, ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/corrupted`` if the bytes are not a JPEG, ``BlobError/Code/limitExceeded``.
     /// - Complexity: O(bytes).
     package mutating func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> [UInt8] {
         guard var rest = self.rest.take() else { return Array(bytes) }
@@ -46,7 +46,7 @@ package struct RenderedHeader {
                 place += 1
                 continue
             }
-            // Metadata come before tables, frames and scans.
+            // Metadata comes before tables, frames and scans.
             guard rest[place + 1] >= 0xE0 else { return result + rest[place...] }
             let end = max(place + 4, place + 2 + Int(rest[place + 2]) << 8 + Int(rest[place + 3]))
             guard end <= rest.count else { break }
@@ -61,11 +61,11 @@ package struct RenderedHeader {
         return result
     }
 
-    /// Returns the content of a segment; nil for one that goes.
+    /// Returns the content of a segment; nil if it is removed.
     private func edited(_ content: [UInt8], _ marker: UInt8) -> [UInt8]? {
         switch marker {
         case 0xE1: self.metadata(content)
-        // Offsets of pictures behind this one (CIPA DC-007, section 5.2), and the mark of a gain map among these (ISO
+        // Offsets of pictures after this one (CIPA DC-007, section 5.2), and the mark of a gain map among them (ISO
         // 21496-1, annex C), which are not rendered.
         case 0xE2:
             ["MPF\0", "urn:iso:std:iso:ts:21496:-1\0"].contains { content.starts(with: $0.utf8) } ? nil : content
@@ -73,7 +73,7 @@ package struct RenderedHeader {
         }
     }
 
-    /// Returns the content of an APP1 segment; nil for one that goes.
+    /// Returns the content of an APP1 segment; nil if it is removed.
     private func metadata(_ content: [UInt8]) -> [UInt8]? {
         let (exif, xmp) = (Array("Exif\0\0".utf8), Array(EmbeddedXMP.packetName.utf8))
         if content.starts(with: exif) {
@@ -91,20 +91,19 @@ package struct RenderedHeader {
 
 /// An editor of the Exif data of a picture whose pixels were changed.
 ///
-/// Changes values where they are, and so no place that a maker note may point to. Damaged data are left as they are
-/// from the damage on.
+/// Changes values in place, so that offsets used by a maker note stay valid. Data after any damage is left unchanged.
 package struct ExifEditor {
     /// The TIFF structure (TIFF 6.0, section 2).
     package private(set) var bytes: [UInt8]
     private let first: TIFFDirectory
 
-    /// Creates an editor; nil when the bytes are no TIFF.
+    /// Creates an editor; nil if the bytes are not a TIFF.
     package init?(_ bytes: [UInt8]) {
         guard let first = TIFFDirectory(HeaderBytes(bytes), in: 0..<Int64(bytes.count)) else { return nil }
         (self.bytes, self.first) = (bytes, first)
     }
 
-    /// Sets the orientation to 1 and the size to that of the picture, and removes the thumbnail, which shows the
+    /// Sets the orientation to 1 and the size to the size of the picture, and removes the thumbnail, which shows the
     /// original.
     package mutating func reset(for size: PictureSize) {
         self.set(1, at: self.first.place(of: 0x0112))

@@ -7,11 +7,11 @@ package struct TIFFDirectory {
         /// The offset of the value from the start of the TIFF.
         let place: Int
 
-        /// The length of the value of one SHORT or LONG, in bytes; nil for any other.
+        /// The length of the value of one SHORT or LONG, in bytes; nil for any other field.
         var numberByteCount: Int? { self.count == 1 ? [3: 2, 4: 4][self.type] : nil }
     }
 
-    /// The largest number of fields that are read; a directory may claim 65,535, and cameras write some dozens.
+    /// The maximum number of fields that are read; a directory may claim 65,535, and cameras write some dozens.
     private static let fieldLimit = 1024
     private static let textByteLimit = 256
 
@@ -19,7 +19,7 @@ package struct TIFFDirectory {
     private let range: Range<Int64>
     package let isBigEndian: Bool
     private var fields: [UInt64: Field] = [:]
-    /// The offset behind the fields; nil when there is no directory.
+    /// The offset after the fields; nil if there is no directory.
     private var end: UInt64?
 
     /// Reads the first directory.
@@ -37,7 +37,7 @@ package struct TIFFDirectory {
         self.readFields(at: first)
     }
 
-    /// Reads the directory behind the 14 first bytes of a maker note of Apple. Offsets count from the start of the note.
+    /// Reads the directory after the first 14 bytes of Apple's maker note. Offsets count from the start of the note.
     package init?(appleNote bytes: HeaderBytes) {
         guard bytes.bytes(at: 0, count: 10) == Array("Apple iOS\0".utf8), let order = bytes.bytes(at: 12, count: 2)
         else { return nil }
@@ -57,7 +57,7 @@ package struct TIFFDirectory {
     private mutating func readFields(at offset: UInt64) {
         guard let count = self.data(at: offset, count: 2).flatMap(self.number) else { return }
         self.end = offset + 2 + 12 * count
-        // A truncated directory gives the fields that it still has.
+        // A truncated directory gives the fields that it still contains.
         let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
         let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
         guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return }
@@ -84,13 +84,13 @@ package struct TIFFDirectory {
         return field.place..<(field.place + count)
     }
 
-    /// The offset of the next directory, which is 0 behind the last one, and the place of that number.
+    /// The offset of the next directory, 0 after the last directory, and the place of that number.
     package var next: (offset: UInt64, place: Range<Int>)? {
         guard let end, let offset = self.data(at: end, count: 4).flatMap(self.number) else { return nil }
         return (offset, Int(end)..<(Int(end) + 4))
     }
 
-    /// Returns the text of an ASCII field, up to its zero byte and without the blanks around it; nil when it is empty.
+    /// Returns the text of an ASCII field, up to its zero byte and with surrounding blanks removed; nil if it is empty.
     package func text(_ tag: UInt64) -> String? {
         guard let field = self.fields[tag], field.type == 2 else { return nil }
         let count = Int(min(field.count, UInt64(Self.textByteLimit)))
@@ -107,7 +107,7 @@ package struct TIFFDirectory {
     /// The orientation of the picture, 1 to 8.
     package var orientation: Int? { self.number(0x0112).flatMap { (1...8).contains($0) ? Int($0) : nil } }
 
-    /// The range of the XMP packet; nil without one, and for the raw pictures of DNG, which XMP develops.
+    /// The range of the XMP packet; nil if not found, and for DNG raw pictures, whose XMP describes their development.
     package var xmpRange: Range<Int64>? {
         guard self.fields[0xC612] == nil, let packet = self.fields[0x02BC], packet.count > 4 else { return nil }
         return self.number(Array(packet.value)).map {
@@ -116,11 +116,11 @@ package struct TIFFDirectory {
         }
     }
 
-    /// The types of a raw picture, whose first directory describes a thumbnail or samples of a sensor; nil for any other
+    /// The types of a raw picture, whose first directory describes a thumbnail or sensor samples; nil for any other
     /// picture.
     ///
-    /// A raw picture is one with the version of DNG, the mark of Canon's CR2, a reduced first picture and others below
-    /// it (TIFF/EP, ISO 12234-2), a photometric interpretation of sensors, or a compression that TIFF does not have.
+    /// A raw picture has the version of DNG, the mark of Canon's CR2, a reduced first picture with others below it
+    /// (TIFF/EP, ISO 12234-2), a photometric interpretation of sensors, or a compression that TIFF does not define.
     package var rawType: (mediaType: String, typeIdentifier: String)? {
         if self.fields[0xC612] != nil { return ("image/x-adobe-dng", "com.adobe.raw-image") }
         if self.data(at: 8, count: 2) == Array("CR".utf8) { return ("image/x-canon-cr2", "com.canon.cr2-raw-image") }

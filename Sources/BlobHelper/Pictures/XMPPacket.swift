@@ -9,7 +9,7 @@ package struct XMPPacket {
         package var text: String?
         /// The texts of an array; empty for any other.
         package var items: [String] = []
-        /// The range in the packet of the attribute or the element.
+        /// The range of the attribute or the element in the packet.
         package var range: Range<Int>
     }
 
@@ -44,8 +44,8 @@ package struct XMPPacket {
         }
     }
 
-    /// Returns true for an attribute that makes an empty element a structure or a reference (section 7.9.2.5); those
-    /// of the text itself, such as its language, do not.
+    /// Returns true for an attribute that makes an empty element a structure or a reference (section 7.9.2.5);
+    /// attributes of the text itself, such as its language, do not.
     private static func isField(_ attribute: MarkupElement.Attribute) -> Bool {
         attribute.name.namespace != "xml"
             && (attribute.name.namespace != self.rdf || attribute.name.local == "resource")
@@ -59,13 +59,13 @@ package struct XMPPacket {
         "aas": "http://ns.apple.com/adjustment-settings/", "crs": "http://ns.adobe.com/camera-raw-settings/",
     ]
 
-    /// Returns true when a packet may describe an adjustment, also if it is damaged or not in UTF-8.
+    /// Returns true if a packet may describe an adjustment, even if it is damaged or not in UTF-8.
     package static func mentionsAdjustments(_ packet: [UInt8]) -> Bool {
         if packet.starts(with: [0xFE, 0xFF]) || packet.starts(with: [0xFF, 0xFE]) { return true }
         return self.namespaces.values.contains { packet.contains($0) }
     }
 
-    /// The names of the properties that say how a picture was adjusted; none for one that is as it is shown.
+    /// The names of the properties that describe how a picture was adjusted; empty if the picture is shown as stored.
     package var adjustments: [String] {
         let found = Self.namespaces.mapValues { namespace in
             self.properties.filter { $0.name.namespace.hasPrefix(namespace) }
@@ -78,7 +78,7 @@ package struct XMPPacket {
         return Set(names).sorted()
     }
 
-    /// Settings that describe the file or the program, or that have an effect with other settings only.
+    /// Settings that describe the file or the program, or that only have an effect together with other settings.
     private static let neutral: Set<String> = [
         "AlreadyApplied", "CompatibleVersion", "CropAngle", "CropBottom", "CropConstrainToUnitSquare",
         "CropConstrainToWarp", "CropHeight", "CropLeft", "CropRight", "CropTop", "CropUnit", "CropUnits", "CropWidth",
@@ -98,22 +98,22 @@ package struct XMPPacket {
         MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelYDimension"),
     ]
 
-    /// The namespaces of what tells of pictures behind this one: the parts of a file, and a gain map.
+    /// The namespaces that describe further pictures after this one: the parts of a file, and a gain map.
     private static let trailers: Set = [
         "http://ns.google.com/photos/1.0/container/", "http://ns.adobe.com/hdr-gain-map/1.0/",
     ]
     /// The namespace of motion photos, and of other facts.
     private static let camera = "http://ns.google.com/photos/1.0/camera/"
 
-    /// True for a property that does not hold of a rendered picture.
+    /// True for a property that does not apply to a rendered picture.
     private static func isStale(_ name: MarkupElement.Name) -> Bool {
         self.stale.contains(name) || self.namespaces.values.contains { name.namespace.hasPrefix($0) }
             || self.trailers.contains(name.namespace)
             || name.namespace == self.camera && (name.local.hasPrefix("Motion") || name.local.hasPrefix("MicroVideo"))
     }
 
-    /// Returns a packet without the properties of adjustments, orientation, size and what is behind the original; nil
-    /// for one that is invalid.
+    /// Returns a packet without the properties of adjustments, orientation, size and data after the original; nil if
+    /// the packet is invalid.
     package static func withoutAdjustments(_ packet: [UInt8]) -> [UInt8]? {
         guard let properties = try? XMPPacket(packet).properties else { return nil }
         var result = packet
@@ -124,7 +124,7 @@ package struct XMPPacket {
 }
 
 extension XMPPacket.Property {
-    /// True for a setting of Adobe's that is off, zero, as shot, or a straight curve.
+    /// True for an Adobe setting that is off, zero, as shot, or a straight curve.
     fileprivate var hasNoEffect: Bool {
         if let text {
             return ["", "False", "false", "As Shot", "Linear", "None"].contains(text) || Double(text) == 0
@@ -139,10 +139,10 @@ package enum EmbeddedXMP {
     package static let packetName = "http://ns.adobe.com/xap/1.0/\0"
     package static let extensionName = "http://ns.adobe.com/xmp/extension/\0"
 
-    /// Returns the packet if it mentions adjustments; empty otherwise.
+    /// Returns the packet if it mentions adjustments; an empty array otherwise.
     ///
-    /// Several packets, as with an extended one (XMP specification, part 3, section 1.1.3.1), follow each other if they
-    /// mention them: they are no valid packet then, and so nothing in them is rendered.
+    /// Several packets, as with an extended packet (XMP specification, part 3, section 1.1.3.1), are concatenated if
+    /// they mention adjustments: the result is then not a valid packet, so nothing in it is rendered.
     package static func find(in bytes: HeaderBytes) -> [UInt8] {
         let packets: [[UInt8]]
         switch MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) {
@@ -156,7 +156,7 @@ package enum EmbeddedXMP {
         return packets.filter(XMPPacket.mentionsAdjustments).flatMap { $0 }
     }
 
-    /// A packet that describes an adjustment for all that is known, because it cannot be read.
+    /// A placeholder for an unreadable packet, treated as describing an adjustment.
     private static let unreadable: [UInt8] = [0xFE, 0xFF]
 
     private static func packet(_ bytes: HeaderBytes, _ range: Range<Int64>?) -> [[UInt8]] {
@@ -201,7 +201,7 @@ package enum EmbeddedXMP {
         for (type, range) in self.chunks(bytes, isRIFF: false) where type == "iTXt" {
             guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { return [self.unreadable] }
             guard content.starts(with: keyword) else { continue }
-            // The XMP specification, part 3, has it without compression, language and translated keyword.
+            // The XMP specification, part 3, requires no compression, and empty language and translated keyword.
             let flags = content[keyword.count...].prefix(4)
             return [flags.allSatisfy { $0 == 0 } ? Array(content[keyword.count...].dropFirst(4)) : self.unreadable]
         }
@@ -210,7 +210,7 @@ package enum EmbeddedXMP {
 }
 
 extension [UInt8] {
-    /// Returns true when the bytes of `text` are in these.
+    /// Returns true if these bytes contain the bytes of `text`.
     package func contains(_ text: String) -> Bool {
         let text = Array(text.utf8)
         guard let first = text.first else { return true }

@@ -1,8 +1,8 @@
 internal import CArchive
 
-/// The facts that libarchive has about a member.
+/// The facts that libarchive reports about a member.
 package struct ExchangedEntry: Equatable {
-    /// A fact that a member may have or not.
+    /// A fact that a member may or may not have.
     package struct Facts: OptionSet {
         package let rawValue: UInt32
         package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -24,7 +24,7 @@ package struct ExchangedEntry: Equatable {
     package var seconds: Int64 = 0
     package var nanoseconds: Int64 = 0
     package var name: [UInt8] = []
-    /// The target of a link; a hard link goes before a symbolic one.
+    /// The target of a link; a hard link takes precedence over a symbolic one.
     package var target: [UInt8] = []
     package var warning: [UInt8] = []
 
@@ -32,7 +32,7 @@ package struct ExchangedEntry: Equatable {
 
     /// Copies the facts of an entry of libarchive.
     ///
-    /// - Parameter warning: The warning about the header; nil when there is none.
+    /// - Parameter warning: The warning about the header; nil if there was no warning.
     package init(_ entry: OpaquePointer, warning: [UInt8]?) {
         let hardLink = bytes(blob_archive_entry_hardlink(entry))
         let symbolicLink = bytes(blob_archive_entry_symlink(entry))
@@ -61,7 +61,7 @@ private func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
 }
 
 extension ExchangedEntry {
-    /// The entry as the payload of a frame: three numbers of 32 bits, six of 64 bits, of which the last three are the
+    /// The entry as the payload of a frame: three numbers of 32 bits, six of 64 bits, the last three of which are the
     /// lengths of the texts, and the texts.
     package var encoded: [UInt8] {
         var payload: [UInt8] = []
@@ -76,7 +76,7 @@ extension ExchangedEntry {
         return payload
     }
 
-    /// Decodes a payload; nil when it is not one of an entry.
+    /// Decodes a payload; nil if it is not an entry.
     package init?(encoded payload: [UInt8]) {
         let (small, large) = (MemoryLayout<UInt32>.size, MemoryLayout<Int64>.size)
         let start = 3 * small + 6 * large
@@ -115,7 +115,7 @@ extension ExchangedEntry {
 /// | `data` | a: offset in the member; b: place in the shared memory; c: number of bytes |
 /// | `end` | a: after `block`, length of the member; after `next`, offset of the data after the archive |
 ///
-/// The output are bytes of members. Those that libarchive returns as they are in the archive stay where they are.
+/// The output is bytes of members. Bytes that libarchive returns verbatim from the archive stay in place.
 extension ExchangeFrame.Kind {
     package static let next = Self(rawValue: 2)
     package static let block = Self(rawValue: 3)

@@ -1,10 +1,10 @@
 internal import CArchive
 
-/// The bytes that libarchive reads through callbacks, and the place in the archive of the next one.
+/// The bytes that libarchive reads through callbacks, and the current offset in the archive.
 package final class LibraryInput {
     /// The offset in the archive of the next byte for libarchive.
     package var byteOffset: Int64 = 0
-    /// The length of the archive; nil when its bytes come one after the other only.
+    /// The length of the archive; nil if its bytes can only be read in sequence.
     package let byteCount: Int64?
     private var read: () -> UnsafeRawBufferPointer? = { nil }
 
@@ -12,8 +12,8 @@ package final class LibraryInput {
 
     /// Registers the callbacks, which get an unowned reference to this object.
     ///
-    /// - Parameter read: Returns the next bytes, which stay where they are until the next call, and moves behind them;
-    ///   returns none at the end, and nil on failure.
+    /// - Parameter read: Returns the next bytes, which stay valid until the next call, and advances past them; returns
+    ///   an empty buffer at the end, and nil on failure.
     package func connect(to archive: OpaquePointer, _ read: @escaping () -> UnsafeRawBufferPointer?) {
         self.read = read
         blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
@@ -67,7 +67,7 @@ package final class LibraryInput {
 /// verify their checksums.
 ///
 /// - Parameter name: The name of the format, which is its scheme in locators.
-/// - Returns: `ARCHIVE_OK`; `ARCHIVE_WARN` when libarchive would start a program instead.
+/// - Returns: `ARCHIVE_OK`; `ARCHIVE_WARN` if libarchive would start a program instead.
 package func enableFormat(_ name: String, in archive: OpaquePointer) -> CInt {
     switch name {
     case "tar": blob_archive_read_support_format_tar(archive)

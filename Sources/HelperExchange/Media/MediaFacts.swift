@@ -1,15 +1,15 @@
-/// A fact about a picture that libgexiv2 knows.
+/// A fact about a picture that libgexiv2 reports.
 package enum MediaFact: UInt8, CaseIterable, Sendable {
     case make, model, lens, orientation, captureDate, captureOffset, captureSubsecond, city, country
     /// Degrees as a decimal number.
     case latitude, longitude
-    /// The bytes of Apple's maker note, if it is one.
+    /// The bytes of the maker note, if it is Apple's.
     case appleNote
 }
 
 /// The facts about a picture, as texts; untrusted, because they come from a helper.
 package struct MediaFacts: Equatable, Sendable {
-    /// The longest text that is kept, and the longest maker note, in bytes.
+    /// The length of the longest text that is kept, and of the longest maker note, in bytes.
     package static let textByteLimit = 256, noteByteLimit = 64 * 1024
 
     package var texts: [MediaFact: [UInt8]] = [:]
@@ -28,7 +28,7 @@ extension MediaFacts {
         }
     }
 
-    /// Decodes a payload; nil when it is not one of facts.
+    /// Decodes a payload; nil if it does not contain facts.
     package init?(encoded payload: [UInt8]) {
         var rest = payload[...]
         while let number = rest.popFirst() {
@@ -44,7 +44,7 @@ extension MediaFacts {
 
 /// The frames of `blob-media-helper`, which runs libvips and libgexiv2.
 ///
-/// The helper is sent open files with its commands: the one to read first, then the pipe for the output.
+/// The helper is sent open files with its commands: first the file to read, then the pipe for the output.
 ///
 /// | command | numbers | files | answers |
 /// |---|---|---|---|
@@ -53,8 +53,8 @@ extension MediaFacts {
 /// | `render` | a, b: size in pixels; c: quality, 1 to 100; payload: ``RenderStep`` | the picture, the pipe | `done` |
 /// | `transform` | a: orientation; b: memory in bytes; payload: crop | the JPEG, the pipe | `done`, `declined` |
 ///
-/// `transform` turns a JPEG without loss, and then crops it by a ``RenderStep``, if there is one. It is declined when
-/// the blocks of the picture do not allow that, or their coefficients take more memory.
+/// `transform` turns a JPEG losslessly, and then crops it if the payload has a ``RenderStep``. It is declined if the
+/// blocks of the picture do not allow that, or if their coefficients take more memory.
 ///
 /// | answer | numbers |
 /// |---|---|
@@ -71,11 +71,11 @@ extension ExchangeFrame.Kind {
     package static let declined = Self(rawValue: 49)
 }
 
-/// The work of a helper process, for which it loads its libraries before it is confined.
+/// The work of a helper process, which loads its libraries before it is confined.
 package enum MediaTask: String, Sendable {
     /// Pictures, by libvips.
     case pictures
-    /// Thumbnails of JPEG, by libturbojpeg, without the time that loading libvips takes.
+    /// Thumbnails of JPEG, by libturbojpeg, which saves the time to load libvips.
     case smallJPEGs
     /// Facts, by libgexiv2.
     case facts

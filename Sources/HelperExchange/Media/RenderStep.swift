@@ -1,18 +1,18 @@
-/// A step of rendering, as it is sent to the helper.
+/// A step of rendering, as sent to the helper.
 package enum RenderStep: Equatable, Sendable {
     case crop(left: Int, top: Int, width: Int, height: Int)
     /// A number of TIFF 6.0, tag 274: 1 to 8.
     case orientation(Int)
-    /// Moves (x, y) to (a x + c y + tx, b x + d y + ty) in a picture of a size. The numbers are a, b, c, d, tx and ty;
-    /// the centre of the first pixel is at (0.5, 0.5).
+    /// Moves (x, y) to (a x + c y + tx, b x + d y + ty) in a picture of the given size. The numbers are a, b, c, d, tx
+    /// and ty; the centre of the first pixel is at (0.5, 0.5).
     case affine([Double], width: Int, height: Int)
-    /// A table of 256 bytes, which replace the samples of all channels.
+    /// A table of 256 bytes, which replaces the samples of all channels.
     case table([UInt8])
 
-    /// The largest number of steps.
+    /// The maximum number of steps.
     package static let limit = 256
 
-    /// Encodes steps as numbers of 64 bits: for each its kind, the number of its numbers, and those.
+    /// Encodes steps as 64-bit numbers: for each step its kind, the count of its numbers, and the numbers.
     package static func encoded(_ steps: [RenderStep]) -> [UInt8] {
         steps.flatMap { step -> [Int64] in
             let (kind, numbers) = step.numbers
@@ -20,7 +20,7 @@ package enum RenderStep: Equatable, Sendable {
         }.flatMap { number in withUnsafeBytes(of: number) { Array($0) } }
     }
 
-    /// Decodes steps; nil for bytes that are none.
+    /// Decodes steps; nil if the bytes are invalid.
     package static func decoded(_ bytes: [UInt8]) -> [RenderStep]? {
         let size = MemoryLayout<Int64>.size
         guard bytes.count % size == 0 else { return nil }
