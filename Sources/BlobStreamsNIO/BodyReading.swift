@@ -5,8 +5,8 @@ internal import NIOCore
 
 /// The reading of a source for the body of one request.
 ///
-/// If the length is known, a buffer is returned once the read after it has returned, so that the body becomes
-/// complete only when the source has verified its end.
+/// If the length is known, a buffer is returned only after the read that follows it, so that the body becomes complete
+/// only when the source has verified its end.
 final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reader and buffers to one call at a time.
     private struct State {
         var isReading = false
@@ -22,8 +22,8 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
     private let end = Gate()
     private var held: ByteBuffer?  // Read, and not returned yet.
 
-    /// Opens a source and reads its first bytes. Of an empty one this is the end, which must be verified before a
-    /// length of 0 is announced.
+    /// Opens a source and reads its first bytes. For an empty source this reaches the end, which must be verified
+    /// before a length of 0 is announced.
     init(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
     ) async throws(BlobError) {
@@ -33,7 +33,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         self.held = try await buffers.next(endingWith: context.cancellation)
         self.info = buffers.info
         self.buffers = buffers
-        // No byte of an empty body is asked for.
+        // The client requests no bytes of an empty body.
         if self.held == nil { self.finish(.success(())) }
     }
 
@@ -57,7 +57,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         }
     }
 
-    /// Waits until the whole body was returned; throws the error for which it was not.
+    /// Waits until the whole body was returned; throws the error that prevented it.
     func waitForEnd() async throws(BlobError) {
         await withTaskCancellationHandler {
             await withCheckedContinuation { self.end.enter($0) }
@@ -67,19 +67,19 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         try self.state.withLock { $0.outcome }?.get()
     }
 
-    /// The error for which the body is not whole; nil if there is none yet.
+    /// The error because of which the body is incomplete; nil if no error occurred yet.
     var failure: BlobError? {
         guard case .failure(let error) = self.state.withLock({ $0.outcome }) else { return nil }
         return error
     }
 
-    /// Sets the outcome, unless there is one.
+    /// Sets the outcome, unless it is already set.
     func finish(_ outcome: Result<Void, BlobError>) {
         self.state.withLock { $0.outcome = $0.outcome ?? outcome }
         self.end.open()
     }
 
-    /// Ends the reading. A read that is under way closes the reader when it returns.
+    /// Ends the reading. A read in progress closes the reader when it returns.
     func stop() {
         self.finish(.failure(BlobError(.cancelled, "The request has ended.", operation: "read")))
         self.cancellation.cancel()
@@ -114,9 +114,9 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
     }
 }
 
-/// Reads a source into buffers of NIO, and uses each again when the connection has released it.
+/// Reads a source into buffers of NIO, and reuses each one after the connection has released it.
 final class BodyBuffers {
-    /// The maximum size of a buffer in bytes; reading from the page cache is fastest with it.
+    /// The maximum size of a buffer in bytes, at which reading from the page cache is fastest.
     private static let maximumByteCount = 128 * 1024
 
     private static let minimumByteCount = 4 * 1024
@@ -133,7 +133,7 @@ final class BodyBuffers {
     /// The facts about the bytes, which are final once the first bytes or the end were read.
     var info: BlobInfo { self.reader.info }
 
-    /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if there is one.
+    /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if given.
     func next(endingWith cancellation: BlobCancellation? = nil) async throws(BlobError) -> ByteBuffer? {
         while true {
             var buffer = self.used.count < Self.maximumCount ? ByteBuffer() : self.used.removeFirst()
@@ -157,7 +157,7 @@ final class BodyBuffers {
         let byteCount = min(max(wanted, Self.minimumByteCount), Self.maximumByteCount)
         var result = BlobReadResult.end
         do {
-            // Allocates only if the connection still has the buffer.
+            // Allocates only if the connection still uses the buffer.
             buffer.clear(minimumCapacity: byteCount)
             try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: byteCount) { memory in
                 var output = OutputRawSpan(buffer: memory, initializedCount: 0)
@@ -181,13 +181,13 @@ final class BodyBuffers {
     }
 }
 
-/// The bytes of a ``BodyReading`` as async-http-client takes them. Iterated once.
+/// The bytes of a ``BodyReading`` in the form that async-http-client takes. Iterated once.
 struct BodySequence: AsyncSequence, Sendable {
     let reading: BodyReading
 
     func makeAsyncIterator() -> Iterator { Iterator(self.reading) }
 
-    /// An object: its release reveals a request that ended before its body did.
+    /// A class, because its release reveals a request that ended before its body did.
     final class Iterator: AsyncIteratorProtocol {
         private let reading: BodyReading
 
@@ -203,22 +203,22 @@ struct BodySequence: AsyncSequence, Sendable {
 }
 
 extension HTTPClientRequest.Body {
-    /// Returns a body that streams a source, and becomes whole only when the source has verified its end.
+    /// Returns a body that streams a source, and becomes complete only when the source has verified its end.
     ///
-    /// The source is opened and its first bytes are read at once, so that one that cannot be read fails before
-    /// there is a connection. Its length is announced if it is known; otherwise the body is chunked.
+    /// The source is opened and its first bytes are read at once, so that an unreadable source fails before a
+    /// connection is made. Its length is announced if it is known; otherwise the body is chunked.
     ///
     /// The body is for one request, and async-http-client follows no redirection that needs it again:
-    /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does.
-    /// That also ends the reading with the request; here, a request that failed ends it at the next bytes, and one
+    /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does. That
+    /// method also ends the reading with the request; here, a failed request ends it at the next bytes, and a request
     /// that was refused early only when the context is cancelled.
     ///
     /// - Parameters:
     ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
     ///   - validator: The identity that the content must have; nil, the default, accepts any.
     ///   - context: The context of the reading. Its idle limit applies to the source, not to the connection.
-    /// - Throws: The errors of the source, here and, unchanged, as those of the request.
-    /// - Complexity: At most four buffers of 128 KiB beside the memory of the source, used again and again.
+    /// - Throws: Errors of the source, here and, unchanged, as the error of the request.
+    /// - Complexity: At most four buffers of 128 KiB besides the memory of the source, which are reused.
     public static func source(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil,
         context: BlobContext = BlobContext()
@@ -228,7 +228,7 @@ extension HTTPClientRequest.Body {
 }
 
 extension BodyReading {
-    /// The body; only one request may have it.
+    /// The body; only one request may use it.
     var body: HTTPClientRequest.Body {
         .stream(BodySequence(reading: self), length: self.info.byteCount.map { .known($0) } ?? .unknown)
     }

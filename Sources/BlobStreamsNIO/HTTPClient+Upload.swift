@@ -7,15 +7,15 @@ public import NIOHTTP1
 internal import NIOPosix
 
 extension HTTPClient {
-    /// Sends a source as the body of a request, and returns the answer of a server that accepted all of it.
+    /// Sends a source as the body of a request, and returns the response of a server that accepted all of it.
     ///
-    /// Returns when the head of the answer has arrived and the source has ended; the body of the answer may still
-    /// arrive. A status of 307 or 308 is followed with the same request and a fresh body, if the source is
+    /// Returns when the head of the response has arrived and the source has ended; the body of the response may still
+    /// be arriving. A status of 307 or 308 is followed with the same request and a fresh body, if the source is
     /// repeatable and its content has not changed; other redirections are left to the configuration of the client.
-    /// Another origin does not get the fields `Authorization`, `Cookie` and `Proxy-Authorization`, but all others.
+    /// Another origin does not receive the fields `Authorization`, `Cookie` and `Proxy-Authorization`, but all others.
     ///
-    /// The idle limit of the context applies to the source; those of the connection are the timeouts of the
-    /// client's configuration. Cancelling the task or the context ends the request and the reading.
+    /// The idle limit of the context applies to the source; the connection has the timeouts of the client's
+    /// configuration. Cancelling the task or the context ends the request and the reading.
     ///
     /// ```swift
     /// var request = HTTPClientRequest(url: "https://example.com/photos/1")
@@ -25,18 +25,19 @@ extension HTTPClient {
     ///
     /// - Parameters:
     ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
-    ///   - request: The request, whose body is replaced. Without a `Content-Type`, it has the media type of the
+    ///   - request: The request, whose body is replaced. Without a `Content-Type`, it gets the media type of the
     ///     source.
     ///   - maximumRedirectionCount: The maximum number of redirections that are followed, from 0.
-    ///   - followingOtherOrigins: True to follow to other schemes, hosts and ports, but never from HTTPS to HTTP.
+    ///   - followingOtherOrigins: True to follow redirections to other schemes, hosts and ports, but never from HTTPS
+    ///     to HTTP.
     ///   - context: The context of the upload.
-    /// - Returns: An answer with a status of 200 to 299.
+    /// - Returns: A response with a status of 200 to 299.
     /// - Throws: The error of the source before any other; ``BlobError/Code/refused`` for any other status, with an
-    ///   ``HTTPClientRefusal`` as the cause; ``BlobError/Code/changed`` when the content changed before a
-    ///   redirection; ``BlobError/Code/unavailable`` without a connection, ``BlobError/Code/io`` for a broken one;
-    ///   ``BlobError/Code/corrupted`` for a malformed answer; ``BlobError/Code/invalidArgument``,
-    ///   ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``. An error is transient when repeating the
-    ///   request may help and cannot have its effect twice.
+    ///   ``HTTPClientRefusal`` as the cause; ``BlobError/Code/changed`` if the content changed before a redirection;
+    ///   ``BlobError/Code/unavailable`` without a connection, ``BlobError/Code/io`` for a broken one;
+    ///   ``BlobError/Code/corrupted`` for a malformed response; ``BlobError/Code/invalidArgument``,
+    ///   ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``. An error is transient if repeating the request may
+    ///   help and cannot have its effect twice.
     public func upload(
         _ source: any BlobInputStreamDataSource, as request: HTTPClientRequest, maximumRedirectionCount: Int = 5,
         followingOtherOrigins: Bool = false, context: BlobContext = BlobContext()
@@ -54,8 +55,8 @@ struct SourceUpload: Sendable {
     let followsOtherOrigins: Bool
     let context: BlobContext
 
-    /// Makes the request and those of its redirections, in a task that ends with the task of the caller, with the
-    /// cancellation of the context, and at its deadline.
+    /// Makes the request and its redirected requests, in a task that ends with the caller's task, with the cancellation
+    /// of the context, and at its deadline.
     func runEndingInTime(
         _ request: HTTPClientRequest, _ maximumRedirectionCount: Int
     ) async throws(BlobError) -> HTTPClientResponse {
@@ -79,7 +80,7 @@ struct SourceUpload: Sendable {
         } onCancel: {
             task.cancel()
         }
-        // The deadline ends the task in the way of a cancellation.
+        // The deadline ends the task like a cancellation.
         if case .failure(let error) = result, error.code == .cancelled { try self.context.check() }
         return try result.get()
     }
@@ -90,7 +91,7 @@ struct SourceUpload: Sendable {
         var (request, rest, validator) = (request, maximumRedirectionCount, BlobValidator?.none)
         while true {
             let reading = try await BodyReading(self.source, matching: validator, self.context)
-            // The content of the first request is that of all.
+            // All requests must send the content of the first.
             validator = validator ?? reading.info.validator
             defer { reading.stop() }
             let response = try await self.execute(request, reading)
@@ -102,7 +103,7 @@ struct SourceUpload: Sendable {
         }
     }
 
-    /// Makes one request. Of a success, the source has ended; anything else may have come before.
+    /// Makes one request. If it succeeds, the source has ended; any other response may have come earlier.
     private func execute(
         _ request: HTTPClientRequest, _ reading: BodyReading
     ) async throws(BlobError) -> HTTPClientResponse {
@@ -137,12 +138,12 @@ extension HTTPClientRequest {
     /// The fields with credentials, which are for one origin.
     private static let secrets = ["Authorization", "Cookie", "Proxy-Authorization"]
 
-    /// Returns this request for the URL to which an answer redirects; nil when it must not be sent there.
+    /// Returns this request for the URL to which a response redirects; nil if it must not be sent there.
     ///
     /// Only 307 and 308 keep the method and the body (RFC 9110, sections 15.4.8 and 15.4.9).
     func redirected(by response: HTTPClientResponse, toOtherOrigins: Bool) -> HTTPClientRequest? {
         guard response.status == .temporaryRedirect || response.status == .permanentRedirect,
-            // Bytes that are not UTF-8 are lost, and the path would be another one.
+            // Bytes that are not UTF-8 are lost, which would change the path.
             let location = response.headers.first(name: "Location"), !location.contains("\u{FFFD}"),
             let url = URL(string: self.url),
             let target = URL(string: location, relativeTo: url)?.absoluteURL
@@ -162,31 +163,31 @@ extension HTTPClientRequest {
         return [scheme, url.host()?.lowercased(), "\(url.port ?? (scheme == "https" ? 443 : 80))"]
     }
 
-    /// The URL in the form in which it is printed.
+    /// The URL in printable form.
     var printableURL: String { BlobCore.printableURL(self.url) }
 }
 
-/// The cause of ``BlobError/Code/refused``, with the answer of the server.
+/// The cause of ``BlobError/Code/refused``, with the response of the server.
 public struct HTTPClientRefusal: Error, CustomStringConvertible, CustomReflectable {
     /// The maximum number of bytes of the body that are kept, enough for an error message.
     private static let maximumByteCount = 64 * 1024
 
-    /// The time that the body has: a refusal whose body stalls is still a refusal.
+    /// The time limit for the body: a refusal whose body stalls is still a refusal.
     private static let bodyTimeout = Duration.seconds(5)
 
-    /// The status of the answer.
+    /// The status of the response.
     public let status: HTTPResponseStatus
 
-    /// The header fields of the answer.
+    /// The header fields of the response.
     public let headers: HTTPHeaders
 
-    /// The beginning of the body: at most 64 KiB, and what arrived within five seconds.
+    /// The beginning of the body: at most 64 KiB, and only bytes that arrived within five seconds.
     public let body: ByteBuffer
 
-    /// The status. Nothing else that the server sent is in it, such as cookies.
+    /// The status. Contains nothing else that the server sent, such as cookies.
     public var description: String { "The server answered \(self.status.code)." }
 
-    /// The description alone.
+    /// Only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 
     /// Reads the beginning of the body.
@@ -219,10 +220,10 @@ extension ByteBuffer {
 }
 
 extension BlobError {
-    /// The errors of a peer or a network that is not there.
+    /// The errors of an unreachable peer or network.
     private static let unreachable: Set = [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ENETDOWN]
 
-    /// Creates the error of a request from that of async-http-client or NIO, as the cause.
+    /// Creates the error of a request from an error of async-http-client or NIO, which becomes the cause.
     init(_ error: any Error, of request: HTTPClientRequest) {
         if let error = error as? BlobError {
             self = error

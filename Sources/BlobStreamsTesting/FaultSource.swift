@@ -4,7 +4,7 @@ import BlobPlatform
 /// A source that delivers the bytes of another with a fault, or in a legal but difficult way.
 ///
 /// Use it to test code that reads from sources. ``BlobReader`` or the conformance kit catches the faults that break a
-/// contract; the legal difficulties must be invisible to every consumer.
+/// contract; legal difficulties must be invisible to every consumer.
 public struct FaultSource: BlobInputStreamDataSource {
     /// A fault or difficulty. Offsets are in bytes from the start of the blob.
     public enum Fault: Sendable {
@@ -18,7 +18,7 @@ public struct FaultSource: BlobInputStreamDataSource {
         case stall(at: Int64)
         /// The read at this offset takes this long and ignores cancellation: breaks C12.
         case uncancellableStall(at: Int64, for: Duration)
-        /// The read that would pass this offset throws, and so do all later ones.
+        /// The read that would pass this offset throws, as do all later reads.
         case fail(at: Int64, BlobError = BlobError(.io, "This is a fault that a test injected."))
         /// The end comes at this offset, without an error: breaks C8.
         case truncate(at: Int64)
@@ -43,7 +43,7 @@ public struct FaultSource: BlobInputStreamDataSource {
     /// Returns the info of the base, with a wrong byte count for ``Fault/wrongByteCount(by:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.info(context)) }
 
-    /// Hands out a stream over the base that applies the fault.
+    /// Returns a stream over the base that applies the fault.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let reader = try self.base.open(opening)
         let stream = FaultStream(reader, self.fault, info: self.lying(reader.info), opening.context)
@@ -121,8 +121,8 @@ private final class FaultStream: BlobByteStream {
 
 /// An event-driven source whose bytes arrive in pieces, as from a network, for tests of sources that wrap others.
 ///
-/// Its readers know their facts late, return `notYet` before each piece, and fire their slot on several threads: at once,
-/// later, or once in vain first.
+/// Its readers learn their info late, return `notYet` before each piece, and fire their slot on several threads: at
+/// once, later, or spuriously first.
 public struct DripSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let pieceByteCount: Int
@@ -131,7 +131,7 @@ public struct DripSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - base: The source of the bytes. It is read on the calling thread, so its reads should be short.
-    ///   - pieceByteCount: The number of bytes of a piece, from 1.
+    ///   - pieceByteCount: The number of bytes in a piece, from 1.
     public init(_ base: any BlobInputStreamDataSource, pieceByteCount: Int = 1000) {
         precondition(pieceByteCount > 0, "A piece has at least one byte.")
         self.base = base
@@ -141,7 +141,7 @@ public struct DripSource: ForwardingSource {
     /// The traits of the base; never blocks.
     public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
-    /// Makes a stream whose facts are not known yet; an error of opening is thrown by a read.
+    /// Makes a stream whose info is not known yet; errors of opening are thrown by a read.
     public func makeBody(_ opening: BlobOpening) -> BlobBody {
         let base = Result { () throws(BlobError) in
             try self.base.open(at: opening.byteOffset, matching: opening.validator, context: opening.context)
@@ -185,7 +185,7 @@ private final class DripStream: BlobByteStream {
     }
 }
 
-/// The signals of one reader: one drop, which stands for a piece, after each read that asked for it.
+/// The signals of one reader: one drop, which stands for a piece, after each read that requested it.
 private final class Drops: Sendable {
     private struct State {
         var isOpen = false
@@ -203,7 +203,7 @@ private final class Drops: Sendable {
 
     var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
-    /// Takes the drop that has fallen; returns false if there is none, and then causes one.
+    /// Takes the drop that has fallen; if there is none, requests one and returns false.
     func take() -> Bool {
         let isThere = self.state.withLock { state in
             defer { state.isThere = false }
@@ -213,7 +213,7 @@ private final class Drops: Sendable {
         return isThere
     }
 
-    /// Causes a drop to fall, unless there is one, or one is falling.
+    /// Requests a drop, unless one has fallen, or is falling.
     func ask() {
         let round: Int? = self.state.withLock { state in
             guard !state.isAwaited, !state.isThere else { return nil }
@@ -224,7 +224,7 @@ private final class Drops: Sendable {
         if let round { self.send(round) }
     }
 
-    /// Causes a drop to fall, in another way each round.
+    /// Sends a drop, in a different way each round.
     private func send(_ round: Int) {
         switch round % 4 {
         case 0: _ = self.timer.exchange(self.context.wake(after: .zero, BlobWaker { [weak self] in self?.fall() }))

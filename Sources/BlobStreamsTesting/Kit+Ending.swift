@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 
 extension Kit {
-    /// The time within which a cancelled call must return: the second of C12, with a margin for loaded machines.
+    /// The time within which a cancelled call must return: the one second of C12, with a margin for loaded machines.
     private static let limit = Duration.milliseconds(1500)
 
     /// C12: a call that blocks returns within a second of a cancellation, and throws `cancelled`.
@@ -71,7 +71,7 @@ extension Kit {
         return failure.withLock { $0 }.map { .failure($0) } ?? .success(())
     }
 
-    /// C14: a closed and released reader leaves no memory and no descriptor behind.
+    /// C14: a closed and released reader leaks neither memory nor descriptors.
     func checkRelease() throws {
         weak var released: AnyObject?
         do {
@@ -80,7 +80,7 @@ extension Kit {
             released = pass.reader.stream
             pass.reader.close()
         }
-        // A timer or an observer that another thread calls just now may hold it for a moment.
+        // A timer or an observer that another thread is just calling may retain it for a moment.
         let end = ContinuousClock.now + Self.limit
         while released != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
         if released != nil { self.findings.add(14, "What a closed reader read stays in memory.") }
@@ -92,7 +92,7 @@ extension Kit {
                 let pass = try self.open(capacity: 64)
                 _ = try pass.step()
             }
-            // A connection that a reader gave up is closed by the thread that has it.
+            // A connection that a reader gave up is closed by the thread that owns it.
             let end = ContinuousClock.now + Self.limit
             repeat {
                 if Self.openDescriptorCount < before + readerCount { return }

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobPlatform
 
-/// The checks of a layer over bases of the kit.
+/// The checks of a layer over the kit's own bases.
 extension Kit {
     /// Makes the layer that is checked, over sources that it passes through `base`.
     typealias MakeLayer =
@@ -31,9 +31,9 @@ extension Kit {
         }
     }
 
-    /// C16: a layer whose `neverBlocks` is true does not wait for the facts of its base.
+    /// C16: a layer whose `neverBlocks` is true does not wait for the info of its base.
     ///
-    /// - Parameter limit: The time in which a call that waits for nothing returns.
+    /// - Parameter limit: The time within which a call that does not wait must return.
     func checkLateFacts(_ makeLayer: @escaping MakeLayer, within limit: Duration = .seconds(1)) {
         for (byteOffset, isMatching) in self.openings {
             let call = Self.everyTime {
@@ -46,7 +46,7 @@ extension Kit {
         }
     }
 
-    /// Returns the name of a call that does not return while the base has no facts; nil when each does.
+    /// Returns the name of a call that does not return while the base has no info; nil if all return.
     private func waitingCall(
         _ makeLayer: @escaping MakeLayer, at byteOffset: Int64, isMatching: Bool, within limit: Duration
     ) -> String? {
@@ -80,11 +80,11 @@ extension Kit {
     }
 }
 
-/// A source that has neither facts nor bytes while its gate is closed.
+/// A source that has neither info nor bytes while its gate is closed.
 private struct WithheldSource: ForwardingSource {
     struct Gate: Sendable {
         let isClosed = Locked(false)
-        /// Opens the gate for good.
+        /// Opens the gate permanently.
         let opening = BlobCancellation()
     }
 

@@ -20,7 +20,7 @@ extension Kit {
         }
     }
 
-    /// C5, C15: an offset outside of the blob is an invalid argument, for good.
+    /// C5, C15: an offset outside the blob is an invalid argument, and not transient.
     func checkOffsetsOutside() throws {
         for byteOffset in [-1, self.expected.byteCount + 1, self.expected.byteCount + 70_000, .max, .min] {
             do {
@@ -78,7 +78,7 @@ extension Kit {
         }
     }
 
-    /// C10: with `concurrentReaders`, readers are independent on several threads too.
+    /// C10: with `concurrentReaders`, readers are also independent on several threads.
     func checkConcurrency() throws {
         let source = try self.makeSource()
         guard source.traits.isSuperset(of: [.concurrentReaders, .repeatable]) else { return }
@@ -99,7 +99,7 @@ extension Kit {
     }
 }
 
-/// Runs `body` on new threads and waits for all; the source may need the threads of Dispatch.
+/// Runs `body` on new threads and waits for all of them; the source may need the threads of Dispatch.
 private func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let signal = WaitSignal()
     for index in 0..<count {

@@ -2,10 +2,10 @@ import BlobCore
 import BlobPlatform
 
 extension Kit {
-    /// The capacities of reads: the smallest, odd ones, and those of real consumers.
+    /// The capacities of reads: the smallest, odd ones, and capacities of real consumers.
     private static let capacities = [1, 2, 3, 7, 64, 4096, 65536]
 
-    /// The number of reads with a small capacity; the rest of a large source is read with a large one.
+    /// The number of reads with a small capacity; the rest of a large source is read with a large capacity.
     private static let smallReadCount = 2048
 
     private static let largeCapacity = 1 << 20
@@ -19,7 +19,7 @@ extension Kit {
         return Pass(reader, self, capacity: capacity, waiting: context)
     }
 
-    /// C1, C8, C9, C11: reads return all bytes, whatever their capacity.
+    /// C1, C8, C9, C11: reads return all bytes, regardless of their capacity.
     func checkReads() throws {
         var identity: BlobValidator?
         for capacity in Self.capacities {
@@ -50,11 +50,11 @@ extension Kit {
         }
     }
 
-    /// C10: what a user does with the chunks that it gets is not seen by the next one.
+    /// C10: modifying a received chunk does not affect later readers.
     func checkChunks() throws {
         let source = try self.makeSource()
         for isFirst in [true, false] where isFirst || source.traits.contains(.repeatable) {
-            // As chunks are read: memory is given away where a plugin has any.
+            // As chunks are read: a plugin's own memory is handed out.
             let reader = try source.withoutBlocking.open()
             let pass = Pass(reader, self, capacity: 1)
             while reader.byteOffset < Self.largeCapacity {

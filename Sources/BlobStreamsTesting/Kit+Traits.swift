@@ -33,14 +33,14 @@ extension Kit {
             reader.whenReadable(bell.waker)
             let end = ContinuousClock.now + self.patience
             while !reader.isOpen, !bell.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
-            // It may also have opened for an end or an error: the waker must be called in any case.
+            // It may also have opened with an end or an error: the waker must be called in any case.
             return bell.wait(for: Self.callTimeLimit) ? nil : "The slot is not fired when the info is known."
         }
         if let fault { self.findings.add(1, fault) }
     }
 
-    /// C16: the traits and `neverBlocks` are constant, and `neverBlocks` is true only if no call blocks, at any offset and
-    /// with any validator.
+    /// C16: the traits and `neverBlocks` are constant, and `neverBlocks` is true only if no call blocks, at any offset
+    /// and with any validator.
     func checkNeverBlocks() throws {
         for (byteOffset, isMatching) in self.openings {
             guard let call = try Self.everyTime({ try self.slowCall(at: byteOffset, isMatching: isMatching) }) else {
@@ -51,7 +51,7 @@ extension Kit {
         }
     }
 
-    /// Returns the name of a call that takes long although it never blocks; nil when none does.
+    /// Returns the name of a call that takes long although it never blocks; nil if all are quick.
     private func slowCall(at byteOffset: Int64, isMatching: Bool) throws -> String? {
         var slow: String?
         let source = try self.makeSource()

@@ -1,13 +1,14 @@
 import BlobCore
 import BlobPlatform
 
-/// The checks of the waker, each with another order of reads, registrations and signals.
+/// The checks of the waker, each with a different order of reads, registrations and signals.
 extension Kit {
     /// The number of attempts at a race: a call may come late once, but not every time.
     private static let raceCount = 8
     private static let lockLimit = Duration.milliseconds(1500)
 
-    /// C1: after each `notYet`, the slot is fired when a read is worth trying again, however much later the waker comes.
+    /// C1: after each `notYet`, the slot is fired when a read is worth trying again, regardless of how late the waker
+    /// is set.
     func checkCalls() throws {
         var round = 0
         try self.forEachNotYet { pass in
@@ -19,8 +20,8 @@ extension Kit {
         }
     }
 
-    /// Waits in one of five ways: not at all, by yielding, for some instructions, and twice for times within which most
-    /// sources have bytes; the longest only in the first rounds.
+    /// Waits in one of five ways: not at all, by yielding, for some instructions, or for one of two times within which
+    /// most sources have bytes; the longest only in the first rounds.
     private func letTimePass(_ round: Int) {
         switch round % 5 {
         case 0: break
@@ -51,19 +52,20 @@ extension Kit {
             if isHeld.withLock({ $0 }) { heldCount += 1 }
             return callCount < 3
         }
-        // On a busy machine a thread may wait that long for a core: only a read that is late every time is locked.
+        // On a busy machine a thread may wait that long for a core: only a read that is late every time is blocked by a
+        // lock.
         if heldCount == 3 {
             self.findings.add(1, "The slot is fired while a lock is held that a read waits for.")
         }
     }
 
-    /// C1: a reader is not bound to a thread: each call may come from another one.
+    /// C1: a reader is not bound to a thread: each call may come from a different one.
     func checkThreads() throws {
         let stepCount = 32
         let shared = HandedOver(try self.open(capacity: 64))  // Safe: this thread waits while another uses it.
         do {
             for step in 0..<stepCount {
-                // This thread makes every other call: a thread that has ended may pass its identity on to the next one.
+                // This thread makes every other call: a new thread may get the identity of one that has ended.
                 let isOwn = step.isMultiple(of: 2)
                 let result = try isOwn ? shared.value.checkedAttempt() : onThread { try shared.value.checkedAttempt() }
                 guard result != .end else { return }
@@ -73,7 +75,7 @@ extension Kit {
                 guard try self.expectCall(bell, shared.value) else { return }
             }
         } catch {
-            // A reader that also fails on one thread has another fault.
+            // A reader that also fails on one thread has a different fault.
             let alone = try self.open(capacity: 64)
             for _ in 0..<stepCount where try alone.checkedAttempt() == nil { try alone.waitUntilReadable() }
             self.findings.add(1, "A reader that one thread after another uses fails", BlobError(wrapping: error))
@@ -86,10 +88,10 @@ extension Kit {
     private static let waitCount = 48
     private static let passCount = 16
 
-    /// The number of reads in one pass; a reader that has not returned `notYet` by then is taken for one that blocks.
+    /// The number of reads in one pass; a reader that has not returned `notYet` by then is considered blocking.
     private static let readCount = 512
 
-    /// Reads until a read returns `notYet`; returns false if none does.
+    /// Reads until a read returns `notYet`; returns false if no read does.
     private func readUntilNotYet(_ pass: Pass) throws -> Bool {
         for _ in 0..<Self.readCount {
             switch try pass.checkedAttempt() {
@@ -118,7 +120,7 @@ extension Kit {
     /// Waits for a waker to be called; otherwise adds a finding and returns false.
     private func expectCall(_ bell: RecordingWaker, _ pass: Pass) throws -> Bool {
         if bell.wait(for: self.patience) { return true }
-        // A source that has no bytes yet is slow, which is another fault than a slot that is not fired.
+        // A source without bytes yet is slow, which is a different fault from a slot that is not fired.
         let isReadable = try pass.checkedAttempt() != nil
         self.findings.add(
             1, isReadable ? "A slot is not fired, or before the bytes are there." : "No bytes within \(self.patience).")
@@ -126,7 +128,7 @@ extension Kit {
     }
 }
 
-/// Runs `body` on a new thread; on this one when the system has none to give.
+/// Runs `body` on a new thread, or on this one if the system cannot create a thread.
 func inNewThread(_ body: @escaping @Sendable () -> Void) {
     if !startThread(named: "BlobKit", body) { body() }
 }

@@ -17,12 +17,12 @@ final class Pass {
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
 
-    /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as for readers
-    /// that skip bytes.
+    /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as readers may
+    /// skip bytes.
     private static let spuriousCallLimit = 100_000
     private var vainCallCount = 0
 
-    /// - Parameter context: The context of waiting for an event-driven reader.
+    /// - Parameter context: The context for waiting on an event-driven reader.
     init(_ reader: BlobReader, _ kit: Kit, capacity: Int, waiting context: BlobContext = BlobContext()) {
         self.reader = reader
         self.kit = kit
@@ -44,7 +44,7 @@ final class Pass {
         }
     }
 
-    /// Returns the next bytes or the end; nil when no bytes are available yet.
+    /// Returns the next bytes or the end; nil if no bytes are available yet.
     func attempt(atMost byteCount: Int = .max) throws -> Step? {
         let room = UnsafeMutableRawBufferPointer(start: self.memory, count: min(byteCount, self.capacity))
         let (result, count) = try self.read(into: room)
@@ -75,7 +75,7 @@ final class Pass {
         return step
     }
 
-    /// True when bytes, which were read last, are the expected ones.
+    /// True if the bytes that were read last are the expected bytes.
     func holds(_ bytes: Data) -> Bool {
         self.kit.expected.agrees(with: bytes, at: self.reader.byteOffset - Int64(bytes.count))
     }
@@ -87,7 +87,8 @@ final class Pass {
         return (result, output.finalize(for: room))
     }
 
-    /// C1: waits for the waker, which is called when a read is worth trying again; in vain too, but not endlessly.
+    /// C1: waits for the waker, which is called when a read is worth trying again; spurious calls are allowed, but not
+    /// endlessly.
     func waitUntilReadable() throws {
         guard self.vainCallCount < Self.spuriousCallLimit else {
             self.kit.findings.add(
@@ -143,6 +144,6 @@ final class RecordingWaker: Sendable {
 
     private var wasCalled: Bool { self.calls.withLock { $0 > 0 } }
 
-    /// Waits for the waker to be called; returns false when it is not called within `duration`.
+    /// Waits for the waker to be called; returns false if it is not called within `duration`.
     func wait(for duration: Duration) -> Bool { self.wasCalled || self.signal.wait(for: duration) }
 }

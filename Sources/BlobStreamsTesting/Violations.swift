@@ -3,17 +3,18 @@ public import BlobPlatform
 
 /// Runs the conformance kit, and returns every contract that the source breaks.
 ///
-/// Opens the source as its users do: what ``BlobReader`` guarantees for every plugin is not among the checks. Imports no
-/// test framework:
+/// Opens the source as its users do; the guarantees of ``BlobReader`` for every plugin are not checked. Imports no test
+/// framework:
 ///
 ///     #expect(await violations(of: MySource(bytes), expecting: bytes).isEmpty)
 ///
-/// Blocks; in an asynchronous function, the overload that suspends is chosen.
+/// Blocks; an asynchronous function uses the overload that suspends.
 ///
 /// - Parameters:
-///   - makeSource: The source, evaluated anew for each check, so that it may also be one that is read once.
+///   - makeSource: The source, evaluated anew for each check, so that it may also be a source that can be read only
+///     once.
 ///   - expected: The bytes of the source.
-/// - Returns: The violations, by number; empty when the source breaks no contract. A check that does not return within
+/// - Returns: The violations, by number; empty if the source breaks no contract. A check that does not return within
 ///   five minutes is a violation (C12), and its thread is abandoned.
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource, expecting expected: Data
@@ -21,7 +22,8 @@ public func violations(
     Kit(makeSource, expecting: Expectation(expected)).run()
 }
 
-/// Runs the conformance kit on a source of unknown content: its first pass is what the others must agree with.
+/// Runs the conformance kit on a source of unknown content: its first pass sets the content that later passes must
+/// match.
 ///
 /// Memory does not grow with the source: past 64 MiB, only the beginning and the end of the content are compared.
 ///
@@ -32,8 +34,8 @@ public func violations(
     try violations(of: makeSource()) { _, _ in }
 }
 
-/// Runs the conformance kit as ``violations(of:)`` does, and calls `onCheck` after each check with the number of checks
-/// that ran, and that of all.
+/// Runs the conformance kit as ``violations(of:)`` does, and calls `onCheck` after each check with the number of
+/// completed checks and the total number.
 package func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource,
     onCheck: (_ count: Int, _ total: Int) -> Void
@@ -52,16 +54,16 @@ public func violations(
     }
 }
 
-/// Checks a layer over bases of the kit, and returns every contract that it breaks there.
+/// Checks a layer over the kit's own bases, and returns every contract that it breaks.
 ///
-/// Beside a run of `violations(of:expecting:)`: that a layer reports the errors of its base with their code, and as
-/// transient as they are (C15), and that no call waits for the facts of a base that learns them late, if `neverBlocks` is
-/// true (C16). Takes some milliseconds, and seconds for a layer that waits.
+/// Run it in addition to `violations(of:expecting:)`. It checks that a layer reports the errors of its base with the
+/// same code and transience (C15), and that, if `neverBlocks` is true, no call waits for the info of a base that learns
+/// it late (C16). Takes some milliseconds, and seconds for a layer that waits.
 ///
 ///     #expect(try violations(ofLayer: { base in HexSource(underlying: base(MemorySource(bytes))) }).isEmpty)
 ///
-/// - Parameter makeLayer: Makes the layer over sources that work. Each of them is passed to `base`, which returns it with
-///   a fault, or with facts that come late.
+/// - Parameter makeLayer: Makes the layer over sources that work. It passes each source to `base`, which returns it
+///   with a fault, or with info that comes late.
 /// - Throws: The error of reading the layer without a fault.
 public func violations(
     ofLayer makeLayer:
@@ -77,7 +79,7 @@ public func violations(
 struct Kit: Sendable {
     typealias Make = @Sendable () throws -> any BlobInputStreamDataSource
 
-    /// The time within which a check must return; after that it is stuck, even on a loaded machine.
+    /// The time within which a check must return; after that it is considered stuck, even on a loaded machine.
     private static let checkLimit = Duration.seconds(300)
 
     let makeSource: Make
@@ -113,13 +115,13 @@ struct Kit: Sendable {
         return self.findings.all
     }
 
-    /// The offsets and the use of a validator in checks of openings.
+    /// The offsets, without and with a validator, in checks of openings.
     var openings: [(byteOffset: Int64, isMatching: Bool)] {
         Set([0, self.expected.byteCount / 2]).sorted().flatMap { [($0, false), ($0, true)] }
     }
 
-    /// Returns the fault that is found every time; nil when there is none once. On a busy machine a thread may wait for a
-    /// core as long as one that is at fault.
+    /// Returns a fault that occurs every time; nil if it is absent once. On a busy machine, a thread may wait for a
+    /// core for as long as a faulty call takes.
     static func everyTime(_ fault: () throws -> String?) rethrows -> String? {
         for _ in 0..<2 where try fault() == nil { return nil }
         return try fault()
@@ -154,7 +156,7 @@ public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "C\(self.contract): \(self.message)" }
 }
 
-/// Collects violations on any thread; equal ones count once.
+/// Collects violations on any thread; duplicates count once.
 final class ViolationLog: Sendable {
     private let found = Locked<[BlobViolation]>([])
 
@@ -163,7 +165,7 @@ final class ViolationLog: Sendable {
         self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
-    /// Adds what an error tells: of a contract that the reader found broken, or of this one.
+    /// Adds a violation for an error: of the contract that the reader found broken, or of this contract.
     func add(_ contract: Int, _ message: String, _ error: BlobError) {
         // The reader names the contract: (C1).
         let number = error.code == .misbehavingPlugin ? error.message.firstMatch(of: /\(C(\d+)\)/) : nil
@@ -171,14 +173,14 @@ final class ViolationLog: Sendable {
         self.add(contract, "\(message): \(error)")
     }
 
-    /// Adds an error that has not this code, or that is transient although trying again cannot help (C15).
+    /// Adds an error that does not have this code, or that is transient although trying again cannot help (C15).
     func expect(_ code: BlobError.Code, of error: any Error, _ contract: Int, _ message: String) {
         let error = BlobError(wrapping: error)
         guard error.code == code else { return self.add(contract, message, error) }
         if error.isTransient, !code.isTransient { self.add(15, "\(message) a transient error", error) }
     }
 
-    /// True when waiting for the waker is pointless: a reader calls it in vain endlessly.
+    /// True if waiting for the waker is pointless, because a reader calls it spuriously without end.
     var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
     static let endlessCalls = "times in vain."
 

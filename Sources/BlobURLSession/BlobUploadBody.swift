@@ -3,7 +3,7 @@ import Foundation
 
 /// The body of one upload through a `URLSession` and a delegate of your own; ``URLSessionUploader`` provides both.
 ///
-/// Make one for each task, keep it while the task runs, and call its methods from those of the delegate:
+/// Create one for each task, keep it while the task runs, and call its methods from the delegate:
 ///
 /// ```swift
 /// let (session, body) = (URLSession(configuration: .default), BlobUploadBody(source))
@@ -15,18 +15,18 @@ import Foundation
 /// // didCompleteWithError:        let response = try body.confirm(task.response, error: error)
 /// ```
 ///
-/// Each of them prevents the loss of a body, above all on Linux, where `URLSession` continues on another connection or
-/// after a redirection without the body, waits for ever for an answer to a challenge, hides the error of a stream, and
-/// takes a response that came before the end of the body for success. ``URLSessionUploader`` lists the faults that no
-/// body can prevent: some responses end the process on Linux.
+/// Each method prevents the loss of a body, above all on Linux, where `URLSession` continues on another connection or
+/// after a redirection without the body, waits forever for an answer to a challenge, hides the error of a stream, and
+/// treats a response before the end of the body as success. ``URLSessionUploader`` lists the faults that no body can
+/// prevent: some responses end the process on Linux.
 public final class BlobUploadBody: Sendable {
     /// The progress of reading the body: the offset of the next byte, and the byte count if known.
     ///
-    /// Starts again at 0 when the body is sent again. Called on the thread that reads, so it must be quick. A byte that
-    /// was read has been handed over, but is not yet confirmed.
+    /// Restarts at 0 when the body is sent again. Called on the reading thread, so it must be quick. A byte that was
+    /// read has been handed over, but is not yet confirmed.
     public typealias OnProgress = @Sendable (_ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
-    /// The media type of a body when neither the request nor the source has one (RFC 9110, section 8.3).
+    /// The media type of a body if neither the request nor the source has one (RFC 9110, section 8.3).
     public static let defaultMediaType = "application/octet-stream"
 
     private struct State {
@@ -46,8 +46,8 @@ public final class BlobUploadBody: Sendable {
     /// Creates the body of one task.
     ///
     /// - Parameters:
-    ///   - source: The source to send. It must be `repeatable` to survive an authentication challenge or a connection
-    ///     that fails; otherwise these are errors.
+    ///   - source: The source to send. It must be `repeatable` to survive an authentication challenge or a failed
+    ///     connection; otherwise these are errors.
     ///   - mode: The mode of the stream: the session reads the source (`.synchronous`), or a thread reads it ahead
     ///     (`.asynchronous`).
     ///   - context: The context of reading; cancelling it ends the reading, and with it the task.
@@ -67,12 +67,12 @@ public final class BlobUploadBody: Sendable {
     /// Returns the request with the header fields for a body that is a stream.
     ///
     /// Removes `Content-Length` and `Transfer-Encoding`, since the session adds its own without checking, and sets a
-    /// missing `Content-Type` to that of the source or ``defaultMediaType``, since Foundation would declare a form.
-    /// Except on Linux, where the session always sends chunks, sets `Content-Length` if the byte count is known.
+    /// missing `Content-Type` to the source's media type or ``defaultMediaType``, since Foundation would declare a
+    /// form. Except on Linux, where the session always sends chunks, sets `Content-Length` if the byte count is known.
     /// Queries the info of the source, which may block.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a URL that is not HTTP and for the methods GET and HEAD, which
-    ///   have no body; and the errors of the source, before anything is sent.
+    ///   have no body; errors of the source, before anything is sent.
     public func prepare(_ request: URLRequest) throws(BlobError) -> URLRequest {
         guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw BlobError(.invalidArgument, "Uploads need an http or https URL.", operation: "write")
@@ -95,7 +95,7 @@ public final class BlobUploadBody: Sendable {
         return request
     }
 
-    /// Returns all bytes of the source; nil when there are more than `limit`, or their number is unknown.
+    /// Returns all bytes of the source; nil if they exceed `limit`, or if their number is unknown.
     ///
     /// Call ``prepare(_:)`` first.
     ///
@@ -104,7 +104,7 @@ public final class BlobUploadBody: Sendable {
         guard let byteCount = self.state.withLock({ $0.byteCount }), byteCount <= limit else { return nil }
         let stream = self.makeStream()
         stream.open()
-        // With room for one byte more, so that the last read finds the end, where the source has verified its bytes.
+        // With room for one more byte, so that the last read reaches the end, where the source has verified its bytes.
         let room = Int(byteCount) + 1
         let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: room)
         defer { buffer.deallocate() }
@@ -135,7 +135,7 @@ public final class BlobUploadBody: Sendable {
             return state
         }
         former.observation?.cancel()
-        // Closing it would be the end to a session that still reads it; cancelling releases as much.
+        // Closing it would look like its end to a session that still reads it; cancelling releases as much.
         former.stream?.cancellation.cancel()
         return stream
     }
@@ -143,9 +143,9 @@ public final class BlobUploadBody: Sendable {
     /// Returns the request that follows a redirection, or nil not to follow it: then the redirection is the response.
     ///
     /// Only 303 is followed, as a GET: it means that the body was accepted. All others would need the body again, or
-    /// lose it: upload again to the `Location`, with a new body. Nor is 303 followed once ``answer(to:with:)`` has
-    /// returned a credential: Linux would repeat the first request instead, with an empty body. `Authorization` and
-    /// `Cookie` are not sent to another origin.
+    /// lose it: upload again to the `Location`, with a new body. After ``answer(to:with:)`` has returned a credential,
+    /// 303 is not followed either: Linux would repeat the first request instead, with an empty body. `Authorization`
+    /// and `Cookie` are not sent to another origin.
     public func redirection(_ response: HTTPURLResponse, to newRequest: URLRequest) -> URLRequest? {
         guard response.statusCode == 303, !self.state.withLock({ $0.hasAuthenticated }) else { return nil }
         var request = newRequest
@@ -163,8 +163,8 @@ public final class BlobUploadBody: Sendable {
     ///
     /// - Parameters:
     ///   - challenge: The challenge of the server.
-    ///   - credential: A credential for Basic authentication, tried once; the body is then sent again. A header
-    ///     `Authorization` in the request avoids that.
+    ///   - credential: A credential for Basic authentication, tried once; the body is then sent again. An
+    ///     `Authorization` header in the request avoids that.
     /// - Returns: The disposition and the credential for the session; without a credential, 401 becomes the response.
     public func answer(
         to challenge: URLAuthenticationChallenge, with credential: URLCredential? = nil
@@ -183,10 +183,10 @@ public final class BlobUploadBody: Sendable {
     /// Returns the response of an upload whose task is complete, or throws its error. Ends the stream.
     ///
     /// - Parameters:
-    ///   - response: The response of the server; nil if there is none.
-    ///   - error: The error of the session; an error of the stream comes before it.
-    /// - Returns: The response, whatever its status. With a status of 200 to 299 the whole body was handed over.
-    /// - Throws: The error of reading the source; ``BlobError/Code/truncated`` when the server reported success before
+    ///   - response: The response of the server; nil if none was received.
+    ///   - error: The error of the session; an error of the stream takes precedence.
+    /// - Returns: The response, regardless of its status. With a status of 200 to 299 the whole body was handed over.
+    /// - Throws: The error of reading the source; ``BlobError/Code/truncated`` if the server reported success before
     ///   the end of the body; ``BlobError/Code/unavailable``, ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``
     ///   or ``BlobError/Code/io`` with the `URLError` as the cause. The offset is the maximum number of bytes that were
     ///   handed over.
@@ -213,10 +213,10 @@ public final class BlobUploadBody: Sendable {
         return response
     }
 
-    /// Ends the reading for good, even while it waits: later streams of this body fail. Cancel the task too.
+    /// Ends the reading permanently, even while it waits: later streams of this body fail. Cancel the task too.
     ///
     /// Cancel the task on another thread, and in a session whose configuration has no `urlCache`: on Linux, its
-    /// `cancel()` waits for a read that is under way, and crashes when the task ends during a query of the cache.
+    /// `cancel()` waits for a read in progress, and crashes if the task ends during a query of the cache.
     public func cancel() { self.context.cancellation.cancel() }
 
     /// Calls `handler` once when this body or its context is cancelled.
@@ -246,7 +246,8 @@ extension BlobError {
             case .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
                 .notConnectedToInternet, .badServerResponse:
                 .unavailable
-            // Linux reports every other error as unknown. Once bytes were sent, the connection has failed.
+            // Linux reports every other error as unknown. Once bytes were sent, it means that the connection has
+            // failed.
             case .unknown where byteOffset > 0: .unavailable
             default: .io
             }
@@ -258,7 +259,7 @@ extension BlobError {
 }
 
 extension URL {
-    /// The URL in the form in which it is printed.
+    /// The URL in printable form.
     var printable: String { printableURL(self.absoluteString) }
 
     /// The origin of the URL (RFC 6454): scheme, host and port.

@@ -5,34 +5,34 @@ import Foundation
 @_exported import FoundationNetworking
 
 extension URLSession.AuthChallengeDisposition {
-    /// Ends the task with the response that holds the challenge. The default handling waits for ever (Swift 6.3 and
-    /// before, github.com/swiftlang/swift-corelibs-foundation/issues/5456), and never finds a stored credential.
+    /// Ends the task with the response that contains the challenge. The default handling waits forever (Swift 6.3 and
+    /// earlier, github.com/swiftlang/swift-corelibs-foundation/issues/5456), and never finds a stored credential.
     static let decliningWithResponse = Self.cancelAuthenticationChallenge
 }
 
 extension BlobUploadBody {
-    /// False: a length set by hand would be sent beside `Transfer-Encoding: chunked`, which no request may have
-    /// (RFC 9112, section 6.2).
+    /// False: a manually set length would be sent beside `Transfer-Encoding: chunked`, which no request may have (RFC
+    /// 9112, section 6.2).
     static let streamsHaveLengths = false
 }
 
 extension URLSessionUploader {
-    /// The maximum length of bodies that are read first and sent as data, which has a `Content-Length`.
+    /// The maximum length of bodies that are read first and sent as data, with a `Content-Length`.
     static let wholeBodyLimit = 64 * 1024
 }
 #else
 extension BlobUploadBody {
-    /// True: a length set by hand is sent instead of chunks.
+    /// True: a manually set length is sent instead of chunks.
     static let streamsHaveLengths = true
 }
 
 extension URLSessionUploader {
-    /// Negative: stream bodies have a `Content-Length` themselves, so none is read first.
+    /// Negative: stream bodies have a `Content-Length` themselves, so no body is read first.
     static let wholeBodyLimit = -1
 }
 
 extension URLSession.AuthChallengeDisposition {
-    /// Ends the task with the response that holds the challenge, unless there is a stored credential.
+    /// Ends the task with the response that contains the challenge, unless a credential is stored.
     static let decliningWithResponse = Self.performDefaultHandling
 }
 #endif

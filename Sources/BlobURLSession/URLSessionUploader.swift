@@ -7,18 +7,19 @@ public import Foundation
 /// let (answer, response) = try await URLSessionUploader().upload(source, with: request)
 /// ```
 ///
-/// A body whose length is known is sent with `Content-Length`. On Linux, `URLSession` sends streams only in chunks
+/// A body of known length is sent with `Content-Length`. On Linux, `URLSession` sends streams only in chunks
 /// (`Transfer-Encoding: chunked`); there, only bodies of at most 64 KiB have a `Content-Length`, and are read before
-/// they are sent. All sessions of a process also share one queue there, on which longer bodies are read: while a source
-/// has no bytes available, every transfer of the process waits. Give the context of such a source an `idleLimit`.
-/// - Warning: On Linux, with Swift 6.3 and before, some responses end the process: a truncated head, a status line
-///   alone before the end of the connection, and a chunked response with a trailer
+/// they are sent. On Linux, all sessions of a process also share one queue, on which longer bodies are read: while a
+/// source has no bytes available, every transfer of the process waits. Give the context of such a source an
+/// `idleLimit`.
+/// - Warning: On Linux, with Swift 6.3 and earlier, some responses end the process: a truncated head, a status line
+///   with nothing after it before the end of the connection, and a chunked response with a trailer
 ///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, fixed by pull request 5286). And while a server
-///   prepares its response, `URLSession` keeps one core busy. No code above the session can prevent either.
+///   prepares its response, `URLSession` keeps one core busy. Code above the session cannot prevent either.
 ///
 /// `BlobUploader` of `BlobTransfer` has none of these faults on any platform with libcurl.
 ///
-/// To authenticate, give the request a header `Authorization`: a challenge is not answered, and 401 is the response.
+/// To authenticate, add an `Authorization` header to the request: challenges are not answered, and 401 is the response.
 public final class URLSessionUploader: Sendable {
     /// The default limit of the body of a response: 1 MiB.
     public static let defaultResponseLimit = 1 << 20
@@ -49,7 +50,7 @@ public final class URLSessionUploader: Sendable {
         let configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
         let replaced = BlobUploadBody.framingHeaders + ["Content-Type"]
         configuration.httpAdditionalHeaders = headers.filter { !isCalled(replaced)($0) }
-        // Uploads do not need one, and Linux crashes when a task is cancelled during a query of its cache.
+        // Uploads do not need a cache, and Linux crashes if a task is cancelled during a query of its cache.
         configuration.urlCache = nil
         self.session = URLSession(configuration: configuration, delegate: self.delegate, delegateQueue: nil)
         self.mode = mode
@@ -70,10 +71,10 @@ public final class URLSessionUploader: Sendable {
     ///   - request: A PUT, POST or other method with a body; see ``BlobUploadBody/prepare(_:)`` for its headers.
     ///   - context: The context of the upload.
     ///   - onProgress: Called with the progress, on the thread that reads.
-    /// - Returns: The body of the response and the response, whatever its status: 401, 413 and 500 are responses, and
-    ///   so are redirections, of which only 303 is followed. With a status of 200 to 299 the whole body was sent.
+    /// - Returns: The body of the response and the response, regardless of its status: 401, 413 and 500 are responses,
+    ///   and so are redirections, of which only 303 is followed. With a status of 200 to 299 the whole body was sent.
     /// - Throws: ``BlobError``: the errors of ``BlobUploadBody/prepare(_:)`` and ``BlobUploadBody/confirm(_:error:)``,
-    ///   and ``BlobError/Code/limitExceeded`` when the response is longer than its limit.
+    ///   and ``BlobError/Code/limitExceeded`` if the response is longer than its limit.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: URLRequest, context: BlobContext = BlobContext(),
         onProgress: BlobUploadBody.OnProgress? = nil
@@ -87,7 +88,7 @@ public final class URLSessionUploader: Sendable {
         return try await withTaskCancellationHandler { [request] in
             try await withCheckedThrowingContinuation { continuation in
                 upload.begin(continuation, deadline: context.deadline)
-                // The source may block; so may the session, on Linux, while another upload waits for its source.
+                // The source may block; on Linux, so may the session, while another upload waits for its source.
                 BlockingPool.reads.run { self.start(upload, request) }
             }
         } onCancel: {
@@ -115,7 +116,7 @@ public final class URLSessionUploader: Sendable {
     }
 }
 
-/// One upload under way, which receives the events of the session and resumes the caller.
+/// An upload in progress, which receives the events of the session and resumes the caller.
 final class Upload: Sendable {
     typealias Outcome = (Data, HTTPURLResponse)
 
@@ -176,7 +177,7 @@ final class Upload: Sendable {
 
     // MARK: Events of the session
 
-    /// Called when the body is needed again; returns true when another task sends it, and this one is over.
+    /// Called when the body is needed again; returns true if another task sends it, and this task is over.
     func restarts() -> Bool {
         let (task, restart) = self.state.withLock { state in
             defer { state.restart = nil }
@@ -214,7 +215,7 @@ final class Upload: Sendable {
             Result { () throws(BlobError) -> Outcome in (data, try self.body.confirm(response, error: error)) })
     }
 
-    /// Resumes the caller, only the first time; after a failure, cancels what is still under way.
+    /// Resumes the caller, only the first time; after a failure, cancels the rest.
     func finish(_ result: Result<Outcome, BlobError>) {
         let state = self.state.withLock { state in
             defer { state = State() }

@@ -6,7 +6,7 @@ package final class ExchangeChannel {
     package enum Failure: Error {
         /// The other side is gone.
         case closed
-        /// The other side does not keep to the protocol.
+        /// The other side violates the protocol.
         case malformed
         /// A system call failed with this `errno`.
         case system(CInt)

@@ -20,7 +20,7 @@ extension stat {
         #endif
     }
 
-    /// The time of the last read, in nanoseconds since 1970, as far as the file system records it.
+    /// The time of the last read, in nanoseconds since 1970, if the file system records it.
     package var accessNanoseconds: Int64 {
         #if canImport(Darwin)
         nanoseconds(self.st_atimespec)
@@ -32,9 +32,10 @@ extension stat {
 
 private func nanoseconds(_ time: timespec) -> Int64 { Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec) }
 
-/// Creates a file without a name in a folder, for writing: it is gone when its last descriptor is closed.
+/// Creates an unnamed file in a folder, for writing: it is deleted when its last descriptor is closed.
 ///
-/// - Returns: Its descriptor; -1, with the reason in `errno`, where the system or the file system has no such files.
+/// - Returns: Its descriptor; -1, with the reason in `errno`, if the system or the file system does not support such
+///   files.
 package func openUnnamedFile(in folder: CInt, _ path: String, permissions: UInt32) -> CInt {
     blob_open_unnamed(folder, path, permissions)
 }
@@ -50,6 +51,6 @@ extension [UInt8] {
 }
 
 extension String {
-    /// Returns true when the text holds another one, byte by byte; a zero byte ends either.
+    /// Returns true if the text contains another text, byte by byte; a zero byte ends either.
     package func holds(_ text: String) -> Bool { strstr(self, text) != nil }
 }

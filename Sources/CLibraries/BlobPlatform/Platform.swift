@@ -1,5 +1,5 @@
-// The names of this platform for its C library and for the essentials of Foundation, and nothing else: where they exist
-// apart from Foundation, a static executable links a third of it.
+// Only re-exports this platform's C library and the essentials of Foundation: where the latter exist apart from
+// Foundation, a static executable has a third of its size.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials

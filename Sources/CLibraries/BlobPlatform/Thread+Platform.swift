@@ -1,14 +1,14 @@
 package import CPlatform
 
-// The differences between the threads of the systems, and nothing else.
+// Only the differences between the threads of the systems.
 
 /// Starts a thread that is never joined.
 ///
 /// - Parameters:
 ///   - name: The name that debuggers show: at most 15 bytes of ASCII.
-///   - stackByteCount: The size of the stack in bytes; nil is the system's default. Only touched pages cost memory.
+///   - stackByteCount: The size of the stack in bytes; nil for the system's default. Only touched pages cost memory.
 ///   - body: The work of the thread, which ends with it.
-/// - Returns: False when the system has no thread to give; then `body` never runs.
+/// - Returns: False if the system cannot create a thread; then `body` never runs.
 package func startThread(
     named name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void
 ) -> Bool {
@@ -36,8 +36,8 @@ package struct ThreadIdentifier: Hashable, Sendable {
     /// The calling thread.
     package static var current: Self { Self(number: blob_thread_id()) }
 
-    /// True while the thread waits for anything but a processor; also when the system does not say. Costs three
-    /// calls of the system on Linux.
+    /// True while the thread waits for anything but a processor, and if the system does not report its state. Costs
+    /// three system calls on Linux.
     package var isWaiting: Bool { blob_thread_waits(self.number) != 0 }
 }
 
@@ -56,7 +56,7 @@ private func runJob(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoin
     return nil
 }
 
-/// Makes a place for a value of each thread.
+/// Creates a key for thread-local values.
 package func makeThreadKey() -> pthread_key_t {
     var key = pthread_key_t()
     let result = pthread_key_create(&key, nil)

@@ -9,7 +9,7 @@
 #include <arm_neon.h>
 #endif
 
-/// What lies between the factors of one fold, in lanes of 16 bytes.
+/// The distance between the factors of one fold, in lanes of 16 bytes.
 enum { near = 1, middle = 4, far = 16 };
 
 struct blob_crc {
@@ -27,7 +27,7 @@ static uint64_t one(const blob_crc *crc) { return 1ull << (crc->width - 1); }
 
 static uint64_t times_x(const blob_crc *crc, uint64_t value) { return value >> 1 ^ (value & 1 ? crc->polynomial : 0); }
 
-/// Fills in the factors for a distance. The product of two reflected numbers of 64 bits lacks one factor x.
+/// Computes the factors for a distance. The product of two reflected 64-bit numbers lacks one factor x.
 static void set_factors(const blob_crc *crc, uint64_t factors[2], int lanes) {
     uint64_t power = one(crc);
     for (int degree = 1; degree < lanes * 128 + 64; degree++) {
@@ -100,7 +100,7 @@ typedef __m128i lane;
 
 FOLDING static inline lane load(const void *bytes) { return _mm_loadu_si128(bytes); }
 
-/// Moves a lane ahead by the distance of the factors, and adds the one that is there.
+/// Moves a lane ahead by the distance of the factors, and adds the lane at that place.
 FOLDING static inline lane fold(lane value, lane factors, lane next) {
     lane low = _mm_clmulepi64_si128(value, factors, 0x00), high = _mm_clmulepi64_si128(value, factors, 0x11);
     return _mm_xor_si128(next, _mm_xor_si128(low, high));
@@ -108,7 +108,7 @@ FOLDING static inline lane fold(lane value, lane factors, lane next) {
 
 #define WIDE __attribute__((target("avx512f,vpclmulqdq")))
 
-/// Folds 16 lanes at a time, from 512 bytes, into 16 lanes; returns the bytes behind.
+/// Folds 16 lanes at a time, from 512 bytes, into 16 lanes; returns the remaining bytes.
 WIDE static const uint8_t *fold_far(
     const blob_crc *crc, uint64_t value, const uint8_t *bytes, size_t count, uint8_t lanes[far * 16]
 ) {
@@ -153,7 +153,7 @@ static int folds(void) { return 0; }
 
 #ifdef FOLDING
 
-/// Folds the lanes from 128 bytes on into one, whose remainder is that of the bytes, and adds the few bytes behind.
+/// Folds the lanes, from 128 bytes, into one with the same remainder as the bytes, and adds the few remaining bytes.
 FOLDING static uint64_t by_folding(const blob_crc *crc, uint64_t value, const uint8_t *bytes, size_t count) {
     uint8_t first[far * 16];
     lane lanes[middle];

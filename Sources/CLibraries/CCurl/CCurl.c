@@ -74,7 +74,7 @@ CURLcode blob_curl_set_http_only(CURL *easy) {
     CURLcode code = functions.curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     if (code == CURLE_OK) return functions.curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     if (code != CURLE_UNKNOWN_OPTION) return code;
-    // Versions before 7.85 have the deprecated CURLOPT_PROTOCOLS and CURLOPT_REDIR_PROTOCOLS, which take numbers.
+    // Versions before 7.85 only have the deprecated CURLOPT_PROTOCOLS and CURLOPT_REDIR_PROTOCOLS, which take numbers.
     const CURLoption protocols = (CURLoption)181;
     const CURLoption redirections = (CURLoption)182;
     CURLcode old = functions.curl_easy_setopt(easy, protocols, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));

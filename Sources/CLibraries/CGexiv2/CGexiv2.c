@@ -59,7 +59,7 @@ const char *blob_gexiv2_load(void) {
     return NULL;
 }
 
-/// Frees an error; returns true when there was one.
+/// Frees an error; returns true if an error was set.
 static bool failed(GError *error) {
     if (error != NULL) functions.g_error_free(error);
     return error != NULL;
@@ -102,7 +102,7 @@ bool blob_gexiv2_place(GExiv2Metadata *metadata, double *latitude, double *longi
     GError *error = NULL, *other = NULL;
     int is_known = functions.gexiv2_metadata_try_get_gps_latitude(metadata, latitude, &error);
     is_known &= functions.gexiv2_metadata_try_get_gps_longitude(metadata, longitude, &other);
-    // Both are freed.
+    // Frees both errors.
     return !(failed(error) | failed(other)) && is_known;
 }
 

@@ -30,7 +30,7 @@
 /// A backstop, in seconds of processor time: the process that started the helper has limits for each step.
 static const rlim_t processor_time = 24 * 60 * 60;
 
-/// The number of files that a helper may have open at once, if it is sent some; libraries duplicate them.
+/// The number of files that a helper may have open at once, if it receives any; libraries duplicate them.
 static const rlim_t file_count = 16;
 
 static pid_t starter;
@@ -65,7 +65,7 @@ static bool limit(int resource, rlim_t value) {
     return setrlimit(resource, &both) == 0;
 }
 
-/// The address space in use, in bytes; 0 where the system does not tell.
+/// The address space in use, in bytes; 0 if unknown.
 static size_t address_space(void) {
     unsigned long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -75,8 +75,8 @@ static size_t address_space(void) {
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-// An idle helper ends when its socket does; this is for one that computes. A signal for the death of the parent would
-// come with the end of the thread that started the helper.
+// An idle helper ends when its socket does; this check is for a helper that is computing. A parent-death signal would
+// come at the end of the thread that started the helper.
 static void check_starter(int number) {
     (void)number;
     if (getppid() != starter) _exit(0);
@@ -92,7 +92,7 @@ void blob_load_conversion(const char *name) {
 }
 
 int blob_confine(size_t byte_count, enum blob_needs needs) {
-    // Without a name, the zone is looked up in the file system each time.
+    // Without TZ, each conversion of a time would look up the zone in the file system.
     if (getenv("TZ") == NULL) setenv("TZ", ":/etc/localtime", 1);
     tzset();
     free(malloc(1));
@@ -100,7 +100,7 @@ int blob_confine(size_t byte_count, enum blob_needs needs) {
     // Each further arena reserves address space, which is limited.
     mallopt(M_ARENA_MAX, 1);
 #endif
-    // Handlers that the language installs for its reports of crashes would start another program.
+    // Crash handlers installed by the Swift runtime would start another program.
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGQUIT};
     for (size_t place = 0; place < sizeof crashes / sizeof crashes[0]; place += 1) signal(crashes[place], SIG_DFL);
     struct sigaction action;

@@ -29,13 +29,13 @@ void *blob_map_file(int descriptor, size_t byte_count) {
 
 void blob_unmap_memory(void *memory, size_t byte_count) { munmap(memory, byte_count); }
 
-/// Room for the descriptors of one message, aligned as its header is.
+/// Room for the descriptors of one message, aligned like its header.
 union descriptors {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int) * blob_maximum_descriptor_count)];
 };
 
-/// Sends bytes, with descriptors to the first of them.
+/// Sends bytes, with descriptors attached to the first of them.
 static ssize_t send_with_descriptors(
     int socket, const char *bytes, size_t count, const int descriptors[], int descriptor_count) {
     union descriptors control;

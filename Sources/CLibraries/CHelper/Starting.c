@@ -21,7 +21,7 @@
 
 int blob_start_helper(
     const char *path, char *const arguments[], char *const environment[], int socket, int memory, pid_t *process) {
-    // Numbers above those that they get, so that none is overwritten before it is copied.
+    // Numbers above the target descriptors, so that none is overwritten before it is copied.
     int sources[2] = {fcntl(socket, F_DUPFD_CLOEXEC, 8), fcntl(memory, F_DUPFD_CLOEXEC, 8)};
     int error = sources[0] < 0 || sources[1] < 0 ? errno : 0;
     posix_spawn_file_actions_t actions;
@@ -56,7 +56,7 @@ int blob_start_helper(
 }
 
 int blob_end_helper(pid_t process, int *status) {
-    // One that ended already keeps its own status; one that does not end by itself is not waited for.
+    // A process that already ended keeps its own status; a process that does not end by itself is not waited for.
     kill(process, SIGKILL);
     int state = 0;
     *status = -1;
@@ -131,7 +131,7 @@ int blob_make_shared_memory(size_t byte_count) {
         && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         return descriptor;
 #else
-    // Has a name for a moment. The system sets the size once only.
+    // Named only for a moment. The system allows the size to be set only once.
     char name[32];
     snprintf(name, sizeof name, "/blob.%08x", (unsigned)arc4random());
     int descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);

@@ -29,13 +29,13 @@
 
 #define FIELD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
 #define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
-// The next instruction is reached only by this call.
+// The next instruction runs only for this call.
 #define CALL(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 1)
 #define ALLOW(number) CALL(number), RETURN(SECCOMP_RET_ALLOW)
 #define FAIL(number) CALL(number), RETURN(SECCOMP_RET_ERRNO | EPERM)
-// The low halves of arguments are first on both processors.
+// The low halves of arguments come first on both processors.
 #define ARGUMENT(place) offsetof(struct seccomp_data, args) + 8 * (place)
-// Memory that is executable is refused: the third argument has the protection.
+// Refuses executable memory: the third argument is the protection.
 #define ALLOW_WITHOUT_CODE(number) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 4), \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(2)), \
@@ -53,19 +53,19 @@ bool blob_allow_system_calls(enum blob_needs needs) {
         RETURN(SECCOMP_RET_KILL_PROCESS),
         FIELD(nr),
 #ifdef __x86_64__
-        // The numbers of x32.
+        // The system call numbers of x32.
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
         RETURN(SECCOMP_RET_KILL_PROCESS),
 #endif
     };
     struct sock_filter files[] = {
         ALLOW(recvmsg), ALLOW(fstat), ALLOW(lseek), ALLOW(pread64), ALLOW(dup), ALLOW(readv),
-        // Of a descriptor, and not of a name: the fourth argument has the flags.
+        // For a descriptor, not a name: the fourth argument has the flags.
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 4),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(3)),
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_EMPTY_PATH, 0, 1),
         RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_ERRNO | EPERM),
-        // Threads, and no processes; the C library does without `clone3`, whose flags a filter cannot see.
+        // Threads, but no processes; the C library falls back from `clone3`, whose flags a filter cannot inspect.
         CALL(clone3), RETURN(SECCOMP_RET_ERRNO | ENOSYS),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(0)),
@@ -74,7 +74,7 @@ bool blob_allow_system_calls(enum blob_needs needs) {
         ALLOW(set_robust_list), ALLOW(rseq), ALLOW(sched_getaffinity), ALLOW(sched_getparam),
         ALLOW(sched_getscheduler), ALLOW(getuid), ALLOW(geteuid), ALLOW(getcpu), ALLOW(getrusage), FAIL(prctl), FAIL(sched_setattr),
         FAIL(sched_setscheduler), FAIL(sched_getattr), FAIL(sched_setaffinity),
-        // The log of GLib looks where it goes.
+        // GLib's log checks where its output goes.
         FAIL(getpeername),
     };
     struct sock_filter tail[] = {
@@ -85,7 +85,7 @@ bool blob_allow_system_calls(enum blob_needs needs) {
         ALLOW(read), ALLOW(write), ALLOW(writev), ALLOW(close), ALLOW(sysinfo),
         ALLOW(exit), ALLOW(exit_group), ALLOW(restart_syscall), ALLOW(rt_sigreturn), ALLOW(rt_sigprocmask),
         ALLOW(rt_sigaction), ALLOW(getpid), ALLOW(getppid), ALLOW(gettid),
-        // abort(3); only to this process.
+        // abort(3): signals only to this process.
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(0)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 1),
@@ -107,9 +107,9 @@ bool blob_allow_system_calls(enum blob_needs needs) {
     count = APPEND(filter, count, tail);
     struct sock_fprog program = {(unsigned short)count, filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-    // For threads that libraries have started already, too.
+    // Also applies to threads that libraries have already started.
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0) return true;
-    // Older kernels filter the calls of this thread alone, which is enough where nothing starts others.
+    // Older kernels filter only the calls of this thread, which suffices if no other threads are started.
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 && needs == blob_needs_nothing;
 }
 

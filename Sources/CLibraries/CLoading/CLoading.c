@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The number in a name is the version of the interface that the calls are made for.
+// The number in a name is the version of the binary interface for which the calls are made.
 #if defined(__APPLE__)
 #define NAMES(linux, darwin) darwin
 #else
@@ -19,7 +19,7 @@ const blob_library blob_libarchive = {
 const blob_library blob_libbz2 = {
     "libbz2", NAMES(TWO("libbz2.so.1.0", "libbz2.so.1"), {"libbz2.1.0.dylib"}),
     .debian = "libbz2-1.0", .fedora = "bzip2-libs", .alpine = "libbz2", .homebrew = "bzip2"};
-// The second name is that of Debian with GnuTLS; the third is of systems that number the interface in another way.
+// The second name is Debian's build with GnuTLS; the third is for systems with another version numbering.
 const blob_library blob_libcurl = {
     "libcurl", NAMES(THREE("libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"), TWO("libcurl.4.dylib", "libcurl.dylib")),
     .debian = "libcurl4", .fedora = "libcurl", .alpine = "libcurl", .homebrew = "curl"};
@@ -64,7 +64,7 @@ const char *blob_load(
     for (size_t i = 0; file == NULL && i < name_count && library->file_names[i] != NULL; i++)
         file = dlopen(library->file_names[i], RTLD_NOW | RTLD_LOCAL);
     if (file == NULL) {
-        // The message about the usual name.
+        // Produces the error message for the usual name.
         (void)dlopen(library->file_names[0], RTLD_NOW | RTLD_LOCAL);
         return blob_explain(library, dlerror());
     }

@@ -49,7 +49,7 @@ int blob_thread_waits(int id) {
     ssize_t count = read(descriptor, text, sizeof text - 1);
     close(descriptor);
     if (count <= 0) return -1;
-    // The state follows the name, which is in parentheses and may contain some.
+    // The state follows the name, which is in parentheses and may contain parentheses.
     text[count] = 0;
     const char *end = strrchr(text, ')');
     return end == NULL || end[1] == 0 ? -1 : end[2] != 'R';
@@ -79,10 +79,10 @@ int blob_rename_new(int folder, const char *name, int new_folder, const char *ne
     int result = renameat2(folder, name, new_folder, new_name, RENAME_NOREPLACE);
 #endif
     if (result == 0 || (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)) return result;
-    // The file system has no exclusive rename, and may have hard links, which are exclusive.
+    // The file system does not support an exclusive rename, but may support hard links, which are exclusive.
     if (linkat(folder, name, new_folder, new_name, 0) == 0) return unlinkat(folder, name, 0);
     if (errno == EEXIST) return -1;
-    // Nor has it these: another process's file that appears between check and rename is lost.
+    // Without hard links, another process's file that appears between check and rename is lost.
     struct stat status;
     if (fstatat(new_folder, new_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
@@ -103,7 +103,7 @@ int blob_open_beneath(int folder, const char *path, int flags) {
 }
 
 #ifdef O_TMPFILE
-/// The name of a descriptor, which linkat(2) follows to its file.
+/// The path of a descriptor, which linkat(2) follows to its file.
 struct descriptor_path {
     char text[32];
 };

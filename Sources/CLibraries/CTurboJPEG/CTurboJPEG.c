@@ -66,13 +66,13 @@ static void write_all(int pipe, const unsigned char *bytes, unsigned long count)
     for (unsigned long place = 0; place < count;) {
         ssize_t written = write(pipe, bytes + place, count - place);
         if (written < 0 && errno == EINTR) continue;
-        // Nobody reads any more.
+        // The reader has closed the pipe.
         if (written <= 0) break;
         place += (unsigned long)written;
     }
 }
 
-/// The bytes of the coefficients of a picture: twice the samples of its kinds 4:4:4, 4:2:2, 4:2:0, grey, 4:4:0, 4:1:1.
+/// The bytes of the coefficients of a picture: twice the samples per pixel of 4:4:4, 4:2:2, 4:2:0, grey, 4:4:0, 4:1:1.
 static size_t coefficient_bytes(int width, int height, int kind) {
     static const size_t samples[] = {6, 4, 3, 2, 4, 3};
     size_t pixels = ((size_t)width + 31) * ((size_t)height + 31);
@@ -103,7 +103,7 @@ enum blob_jpeg_result blob_jpeg_transform(
     return result;
 }
 
-/// True when a segment before the pixels is part of an ICC profile (ICC.1:2010, B.4).
+/// True if a segment before the pixels is part of an ICC profile (ICC.1:2010, B.4).
 static bool has_profile(const unsigned char *bytes, size_t count) {
     for (size_t place = 2; place + 16 < count && bytes[place] == 0xFF && bytes[place + 1] != 0xDA;) {
         if (bytes[place + 1] == 0xFF) {
@@ -117,13 +117,13 @@ static bool has_profile(const unsigned char *bytes, size_t count) {
     return false;
 }
 
-/// Pixels of three bytes, red, green and blue.
+/// Pixels of three bytes: red, green and blue.
 struct pixels {
     unsigned char *bytes;
     int width, height;
 };
 
-/// Averages the pixels of a row or a column, of which each of `target` covers some whole and up to two in part.
+/// Averages the pixels of a row or a column; each `target` pixel covers some pixels wholly and up to two partly.
 static void shrink_line(
     const unsigned char *source, int count, size_t step, unsigned char *target, int target_count, size_t target_step) {
     for (int index = 0; index < target_count; index++) {
@@ -137,7 +137,7 @@ static void shrink_line(
     }
 }
 
-/// Returns a smaller picture, whose bytes the caller frees; NULL ones without memory.
+/// Returns a smaller picture, whose bytes the caller frees; NULL bytes if out of memory.
 static struct pixels shrunk(struct pixels picture, int width, int height) {
     size_t row = 3 * (size_t)picture.width, target_row = 3 * (size_t)width;
     unsigned char *narrow = malloc(target_row * (size_t)picture.height);
@@ -155,7 +155,7 @@ static struct pixels shrunk(struct pixels picture, int width, int height) {
     return result;
 }
 
-/// Returns the picture as the orientation shows it, whose bytes the caller frees; NULL ones without memory.
+/// Returns the picture turned upright by the orientation, whose bytes the caller frees; NULL bytes if out of memory.
 static struct pixels upright(struct pixels picture, int orientation) {
     int width = picture.width, height = picture.height;
     bool is_turned = orientation >= 5;
@@ -176,8 +176,8 @@ static struct pixels upright(struct pixels picture, int orientation) {
     return result;
 }
 
-/// Decodes to an eighth, a quarter, a half or all of the size: the smallest that is twice as long as a side of the
-/// thumbnail, which leaves pixels to average. NULL bytes when declined.
+/// Decodes at an eighth, a quarter, a half or the full size: the smallest at least twice as long as a side of the
+/// thumbnail, which leaves pixels to average. NULL bytes if declined.
 static struct pixels decoded(const unsigned char *bytes, size_t count, int size) {
     enum { space_colour = 1, space_grey = 2, format_rgb = 0, flag_stop_on_warning = 8192 };
     struct pixels picture = {NULL, 0, 0};

@@ -30,7 +30,7 @@
 
 BLOB_TABLE(blob_libvips, FUNCTIONS)
 
-/// Loads the module for HEIF, which Debian has apart from the library; does nothing where there is none.
+/// Loads the module for HEIF, which Debian packages apart from the library; does nothing if it is not installed.
 static void load_heif(void) {
     Dl_info info;
     char path[4096];
@@ -45,7 +45,7 @@ static void load_heif(void) {
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *(*start)(void *) = module == NULL ? NULL : (const char *(*)(void *))dlsym(module, "g_module_check_init");
     if (start != NULL) (void)start(NULL);
-    // Finds its decoders in files, in newer versions.
+    // Newer versions find their decoders in files.
     void *heif = dlopen(blob_libheif.file_names[0], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     int (*heif_start)(void *) = heif == NULL ? NULL : (int (*)(void *))dlsym(heif, "heif_init");
     if (heif_start != NULL) (void)heif_start(NULL);
@@ -59,7 +59,7 @@ static struct {
 
 /// Keeps a message of GLib; called by any thread.
 static void keep_warning(const char *domain, int level, const char *message, void *data) {
-    // `G_LOG_LEVEL_WARNING`; less severe ones have larger numbers. Bits 0 and 1 are flags.
+    // `G_LOG_LEVEL_WARNING`; less severe levels have larger numbers. Bits 0 and 1 are flags.
     enum { level_warning = 1 << 4 };
     (void)domain, (void)data;
     if ((level & ~3) > level_warning || message == NULL) return;
@@ -80,7 +80,7 @@ void blob_vips_clear_warnings(void) {
 const char *blob_vips_warnings(void) { return warnings.text; }
 
 const char *blob_vips_load(int thread_count) {
-    // A folder without plugins: they would load ImageMagick and Poppler.
+    // A folder without plugins, which would load ImageMagick and Poppler.
     setenv("VIPSHOME", "/nonexistent", 1);
     const char *reason = load_functions();
     if (reason != NULL) return reason;
@@ -89,7 +89,7 @@ const char *blob_vips_load(int thread_count) {
     load_heif();
     functions.vips_concurrency_set(thread_count);
     functions.vips_cache_set_max(0);
-    // It compiles code at run time, which the helper may not.
+    // Vector code is compiled at run time, which the helper may not do.
     functions.vips_vector_set_enabled(0);
     static const char *const loaders[] = {"Jpeg", "Png", "Heif", "Webp", "Tiff"};
     functions.vips_operation_block_set("VipsForeignLoad", 1);

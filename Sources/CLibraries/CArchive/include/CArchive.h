@@ -1,9 +1,9 @@
 #ifndef BLOB_CARCHIVE_H
 #define BLOB_CARCHIVE_H
 
-// libarchive, version 3.2 or later, which is loaded when it is first needed: with libxml2, ICU and its other dependencies,
-// it would add a millisecond and three megabytes to every start. These are the parts of its interface in use, with its
-// names; the tests compare them with its headers, and include those in their place by BLOB_LIBRARY_HEADERS.
+// libarchive, version 3.2 or later, loaded at first use: with libxml2, ICU and its other dependencies, it would add a
+// millisecond and three megabytes to every start. Declares the parts of its interface in use, under their own names;
+// the tests compare them with its headers, which BLOB_LIBRARY_HEADERS includes instead.
 #include <CLoading.h>
 #include <locale.h>
 #include <stddef.h>
@@ -93,13 +93,13 @@ const char *blob_archive_load(void);
 
 BLOB_ARCHIVE_FUNCTIONS(BLOB_DECLARE)
 
-/// Creates a locale whose characters are UTF-8, for ``blob_use_locale``; null when the system has none. Swift does not
-/// import `LC_CTYPE_MASK`, nor `locale_t` on some systems.
+/// Creates a locale whose characters are UTF-8, for ``blob_use_locale``; null if the system does not have one. Swift
+/// does not import `LC_CTYPE_MASK`, nor `locale_t` on some systems.
 static inline void *blob_make_utf8_locale(void) {
     return (void *)newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/// Sets the locale of the calling thread, or keeps it when `locale` is null. Returns the previous locale.
+/// Sets the locale of the calling thread, or keeps it if `locale` is null. Returns the previous locale.
 static inline void *blob_use_locale(void *locale) {
     return (void *)uselocale((locale_t)locale);
 }

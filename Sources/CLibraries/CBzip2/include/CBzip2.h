@@ -1,8 +1,8 @@
 #ifndef BLOB_CBZIP2_H
 #define BLOB_CBZIP2_H
 
-// libbz2, version 1.0, which is loaded when it is first needed. These are the parts of its interface in use, with its names;
-// the tests compare them with its header, and include that in their place by BLOB_LIBRARY_HEADERS.
+// libbz2, version 1.0, loaded at first use. Declares the parts of its interface in use, under their own names; the
+// tests compare them with its header, which BLOB_LIBRARY_HEADERS includes instead.
 #include <CLoading.h>
 
 #ifndef BLOB_LIBRARY_HEADERS

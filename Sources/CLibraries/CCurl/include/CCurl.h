@@ -1,9 +1,9 @@
 #ifndef BLOB_CCURL_H
 #define BLOB_CCURL_H
 
-// libcurl, version 7.80 or later, which is loaded when it is first needed. These are the parts of its interface in use, with
-// its names; the tests compare them with its headers, and include those in their place by BLOB_LIBRARY_HEADERS. A variadic
-// function, which Swift cannot call, has a wrapper for each type of argument.
+// libcurl, version 7.80 or later, loaded at first use. Declares the parts of its interface in use, under their own
+// names; the tests compare them with its headers, which BLOB_LIBRARY_HEADERS includes instead. A variadic function,
+// which Swift cannot call, has a wrapper for each type of argument.
 #include <CLoading.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,7 +54,7 @@ typedef enum {
     CURLUE_OUT_OF_MEMORY = 7,
 } CURLUcode;
 
-/// The thousands of an option are the type of its value: a long, a pointer, a function and a curl_off_t.
+/// The thousands digits of an option encode the type of its value: a long, a pointer, a function or a curl_off_t.
 typedef enum {
     CURLOPT_NOPROGRESS = 43,
     CURLOPT_NOBODY = 44,
@@ -112,7 +112,7 @@ typedef enum {
     CURLOPT_POSTFIELDSIZE_LARGE = 30120,
 } CURLoption;
 
-/// The upper digits are the type of the value: a long, and a curl_off_t.
+/// The upper digits encode the type of the value: a long or a curl_off_t.
 typedef enum {
     CURLINFO_OS_ERRNO = 0x200019,
     CURLINFO_NUM_CONNECTS = 0x20001A,
@@ -178,7 +178,7 @@ typedef struct {
     } data;
 } CURLMsg;
 
-/// The first fields of what libcurl tells about itself.
+/// The first fields of libcurl's version information.
 typedef struct {
     CURLversion age;
     const char *version;
@@ -269,9 +269,9 @@ CURLMcode blob_curl_multi_perform(CURLM *multi, int *running);
 CURLMcode blob_curl_multi_poll(CURLM *multi, struct curl_waitfd *others, unsigned int count, int milliseconds);
 CURLMcode blob_curl_multi_wakeup(CURLM *multi);
 const char *blob_curl_multi_strerror(CURLMcode code);
-/// Returns a transfer of `multi` that has ended, with its result in `code`; NULL when there is none.
+/// Returns a transfer of `multi` that has ended, with its result in `code`; NULL if none has ended.
 CURL *blob_curl_multi_take_result(CURLM *multi, CURLcode *code);
-/// Returns a new store of TLS sessions, for the transfers of one thread; NULL without memory.
+/// Returns a new store of TLS sessions, for the transfers of one thread; NULL if out of memory.
 CURLSH *blob_curl_share_sessions(void);
 
 CURLU *blob_curl_url_init(void);
@@ -281,7 +281,7 @@ CURLUcode blob_curl_url_set(CURLU *url, CURLUPart part, const char *text, unsign
 CURLUcode blob_curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags);
 void blob_curl_free(void *pointer);
 
-/// Returns the seconds since 1970 of a date in any of HTTP's formats; -1 for anything else.
+/// Returns the seconds since 1970 of a date in any of HTTP's formats; -1 for any other text.
 time_t blob_curl_date(const char *text);
 
 #endif

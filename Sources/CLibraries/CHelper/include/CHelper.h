@@ -1,8 +1,8 @@
 #ifndef BLOB_CHELPER_H
 #define BLOB_CHELPER_H
 
-// Calls of the system for a process and the helper that it starts: their constants, macros and types differ between
-// systems, or Swift does not import them.
+// System calls for a process and the helper that it starts: their constants, macros and types differ between systems,
+// or Swift does not import them.
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,45 +13,45 @@
 /// The descriptors of the helper: its end of the socket and the shared memory.
 static const int blob_helper_socket = 3, blob_helper_memory = 4;
 
-// Of the process that starts a helper.
+// For the process that starts a helper.
 
-/// Starts a program with three descriptors on /dev/null, and the two of a helper; all signals have their defaults, and
-/// it has a process group of its own. `environment` ends with NULL, as `arguments` does. Returns 0 or an `errno`.
+/// Starts a program with three descriptors on /dev/null, and the two of a helper, in its own process group and with
+/// default signal handling. `environment` ends with NULL, as `arguments` does. Returns 0 or an `errno`.
 int blob_start_helper(
     const char *path, char *const arguments[], char *const environment[], int socket, int memory, pid_t *process);
 
-/// Ends a child and waits for its end. Returns the number of the signal that ended it, or 0; `status` gets its exit
-/// status, or -1 when another part of the program waited for it.
+/// Ends a child and waits for its end. Returns the number of the signal that ended it, or 0; `status` receives its exit
+/// status, or -1 if another part of the program waited for it.
 int blob_end_helper(pid_t process, int *status);
 
 /// Sends the signal that ends a process at once.
 void blob_kill_helper(pid_t process);
 
-/// The processor time of a process in milliseconds; -1 where the system does not tell.
+/// The processor time of a process in milliseconds; -1 if unknown.
 int64_t blob_processor_time(pid_t process);
 
-/// Makes a pair of connected sockets; a receive from the first one fails with EAGAIN after `milliseconds`. Returns 0 or
+/// Makes a pair of connected sockets; receiving from the first one fails with EAGAIN after `milliseconds`. Returns 0 or
 /// an `errno`.
 int blob_make_sockets(int sockets[2], int milliseconds);
 
-/// Makes memory without a name, which neither side can make smaller. Returns its descriptor, or -1 with `errno`.
+/// Makes unnamed shared memory, which neither side can shrink. Returns its descriptor, or -1 with `errno`.
 int blob_make_shared_memory(size_t byte_count);
 
-/// Makes a pipe that programs which are started do not inherit. Returns 0 or an `errno`.
+/// Makes a pipe that child programs do not inherit. Returns 0 or an `errno`.
 int blob_make_pipe(int ends[2]);
 
 enum { blob_pipe_ready = 1, blob_socket_ready = 2 };
 
-/// Waits for at most 100 milliseconds until a pipe has bytes or its end, or the socket (-1: none) has; returns which.
+/// Waits for at most 100 milliseconds until the pipe or the socket (-1: none) has bytes or its end; returns which.
 int blob_await_output(int pipe, int socket);
 
-/// As `read(2)`, again after interruptions.
+/// As `read(2)`, repeated after interruptions.
 ssize_t blob_read(int descriptor, void *bytes, size_t count);
 
-/// The path of the running executable, or NULL; valid for ever.
+/// The path of the running executable, or NULL; always valid.
 const char *blob_executable_path(void);
 
-// Of both.
+// For both processes.
 
 /// Maps shared memory; NULL on failure.
 void *blob_map_memory(int descriptor, size_t byte_count);
@@ -68,43 +68,43 @@ int blob_send(int socket, const void *bytes, size_t count, const int descriptors
 /// Receives at most `count` bytes; 0 at the end, or a negative `errno`.
 ssize_t blob_receive(int socket, void *bytes, size_t count);
 
-/// Receives as `blob_receive` does, and the descriptors that came with the bytes: room for the maximum number.
+/// Receives as `blob_receive` does, with the descriptors that came with the bytes: needs room for the maximum number.
 ssize_t blob_receive_with_descriptors(
     int socket, void *bytes, size_t count, int descriptors[], int *descriptor_count);
 
-/// The `errno` of a receive that has to wait.
+/// The `errno` of a receive that would have to wait.
 static inline int blob_again(void) { return EAGAIN; }
 
-/// True when an `errno` means that the other process is gone.
+/// True if an `errno` means that the other process is gone.
 static inline bool blob_is_end(int error) { return error == ECONNRESET || error == EPIPE; }
 
 void blob_close(int descriptor);
 
-/// Frees what a function of C allocated.
+/// Frees memory that a C function allocated.
 void blob_free(void *memory);
 
 /// The length of a text in bytes.
 size_t blob_length(const char *text);
 
-/// A UTF-8 locale for the calling thread, for ever. A system without one keeps its own.
+/// Sets a UTF-8 locale for the calling thread, permanently. A system without one keeps its own.
 void blob_use_utf8(void);
 
-// Of the helper.
+// For the helper.
 
-/// Ends this process with a text on standard error, and the status of a wrong use.
+/// Ends this process with a text on standard error, and the exit status for wrong usage.
 _Noreturn void blob_refuse(const char *text);
 
-/// Ends this process, and nothing else.
+/// Ends this process without any clean-up.
 _Noreturn void blob_exit(int status);
 
-/// Returns 1 when this process has the descriptors of a helper, and closes all others.
+/// Returns 1 if this process has the descriptors of a helper, and closes all others.
 int blob_is_helper(void);
 
 /// The needs of a helper beyond memory and its two descriptors.
 enum blob_needs {
     /// Nothing else.
     blob_needs_nothing,
-    /// Open files that it is sent, for reading, and pipes for its output; and threads, which pictures are decoded with.
+    /// Received open files for reading, pipes for its output, and threads for decoding pictures.
     blob_needs_files,
 };
 
@@ -118,18 +118,18 @@ enum blob_confinement {
     blob_confines_calls = 4,
 };
 
-/// Takes from this process what its work does not need: memory beyond what it has and `byte_count`, files that it would
-/// open itself, other programs, system calls. Ends it when it computes while the process that started it is gone.
+/// Denies this process everything that its work does not need: memory beyond its current use and `byte_count`, opening
+/// files, other programs, system calls. Ends it if it is computing while the process that started it is gone.
 ///
-/// Returns the parts of the confinement that the system granted. With a sanitizer, which needs what they take away, no
-/// part is asked for, and all are returned.
+/// Returns the parts of the confinement that the system granted. Under a sanitizer, which needs the denied resources,
+/// no part is requested, and all are returned.
 int blob_confine(size_t byte_count, enum blob_needs needs);
 
-/// Loads the conversion from a character set to UTF-8, for which there is no file once the process is confined.
+/// Loads the conversion from a character set to UTF-8, whose file is inaccessible once the process is confined.
 void blob_load_conversion(const char *name);
 
-/// Does what `fault` says, if it is meant for this moment: `crash:block` crashes at the moment `block`. Only in debug
-/// builds. Returns 1 when all memory is taken.
+/// Injects `fault`, if it is meant for this moment: `crash:block` crashes at the moment `block`. Only in debug builds.
+/// Returns 1 if all memory is used up.
 int blob_fault(const char *fault, const char *moment);
 
 #endif

@@ -1,8 +1,8 @@
 #ifndef BLOB_CISAL_H
 #define BLOB_CISAL_H
 
-// ISA-L, version 2.30 or later, which is loaded when it is first needed. These are the parts of its interface in use, with
-// its names; the tests compare them with its headers, and include those in their place by BLOB_LIBRARY_HEADERS.
+// ISA-L, version 2.30 or later, loaded at first use. Declares the parts of its interface in use, under their own names;
+// the tests compare them with its headers, which BLOB_LIBRARY_HEADERS includes instead.
 #include <CLoading.h>
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ struct inflate_state {
     uint64_t read_in;
     uint32_t avail_in;
     int32_t read_in_length;
-    /// The codes of literals and lengths, and those of distances.
+    /// The codes of literals and lengths, and the codes of distances.
     struct {
         uint32_t short_code_lookup[4096];
         uint16_t long_code_lookup[1264];

@@ -1,8 +1,8 @@
 #ifndef BLOB_CLOADING_H
 #define BLOB_CLOADING_H
 
-// Libraries that are loaded when they are first needed. None is linked, and none of their headers is needed to build: a
-// program starts sooner, and also runs where they are not installed.
+// Libraries that are loaded at first use. They are not linked, and their headers are not needed to build: programs
+// start faster, and also run where the libraries are not installed.
 #include <stddef.h>
 
 /// A library: its names for `dlopen(3)`, the usual one first, and the packages that contain it.
@@ -19,7 +19,7 @@ extern const blob_library blob_libarchive, blob_libbz2, blob_libcurl, blob_libge
 ///
 /// - Parameters:
 ///   - function_names: The names of the functions; `function_count` of them.
-///   - functions: A structure of as many pointers to functions, which is filled; of zeros after a failure.
+///   - functions: A structure of as many function pointers, which is filled; zeros after a failure.
 /// - Returns: NULL on success; otherwise the reason, which names the packages of the library. It is valid until this
 ///   thread loads another library.
 const char *blob_load(
@@ -32,7 +32,7 @@ const char *blob_explain(const blob_library *library, const char *reason);
 
 /// The prototype of a function with the prefix `blob_`.
 #define BLOB_DECLARE(result, name, parameters, arguments) result blob_##name parameters;
-/// The function with the prefix, which calls the one that was found.
+/// The function with the prefix, which calls the loaded function.
 #define BLOB_DEFINE(result, name, parameters, arguments) \
     result blob_##name parameters { return functions.name arguments; }
 

@@ -1,8 +1,8 @@
 #ifndef BLOB_CLZMA_H
 #define BLOB_CLZMA_H
 
-// liblzma, version 5.2 or later, which is loaded when it is first needed. These are the parts of its interface in use, with
-// its names; the tests compare them with its headers, and include those in their place by BLOB_LIBRARY_HEADERS.
+// liblzma, version 5.2 or later, loaded at first use. Declares the parts of its interface in use, under their own
+// names; the tests compare them with its headers, which BLOB_LIBRARY_HEADERS includes instead.
 #include <CLoading.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ typedef struct {
     void *opaque;
 } lzma_allocator;
 
-/// The state of a coder. Zeros before its first use.
+/// The state of a coder. Must be zeroed before its first use.
 typedef struct {
     const uint8_t *next_in;
     size_t avail_in;
@@ -79,7 +79,7 @@ typedef struct {
     uint32_t start_offset;
 } lzma_options_bcj;
 
-/// The options of LZMA2, of which a decoder needs the size of the window alone.
+/// The options of LZMA2, of which a decoder needs only the size of the window.
 typedef struct {
     uint32_t dict_size;
     const uint8_t *preset_dict;

@@ -1,8 +1,8 @@
 #ifndef BLOB_CTURBOJPEG_H
 #define BLOB_CTURBOJPEG_H
 
-// Lossless transformations and small pictures of JPEG by libturbojpeg, version 1.4 or later. No header of it is needed:
-// the prototypes are those of its documentation. It is not linked, but loaded by `blob_jpeg_load`.
+// Lossless transformations and thumbnails of JPEG by libturbojpeg, version 1.4 or later. Its header is not needed: the
+// prototypes follow its documentation. The library is not linked, but loaded by `blob_jpeg_load`.
 
 #include <stddef.h>
 
@@ -11,7 +11,7 @@
 /// Returns NULL on success; otherwise the reason, valid until the thread loads another library.
 const char *blob_jpeg_load(void);
 
-/// A crop of the turned picture; a width of 0 keeps all of it.
+/// A crop of the turned picture; a width of 0 keeps the whole picture.
 struct blob_jpeg_crop {
     int left, top, width, height;
 };
@@ -19,17 +19,17 @@ struct blob_jpeg_crop {
 /// The results of a transformation.
 enum blob_jpeg_result {
     blob_jpeg_done,
-    /// It cannot be done with this picture, or takes too much memory. Nothing was written.
+    /// This picture does not allow it, or it takes too much memory. Nothing was written.
     blob_jpeg_declined,
 };
 
-/// Decodes a JPEG to a small one, and writes that to a pipe: upright, without metadata, in the colours as stored.
+/// Decodes a JPEG to a thumbnail, and writes it to a pipe: upright, without metadata, in the colours as stored.
 ///
-/// Declines pictures with an ICC profile, those in other colours than grey and YCbCr, and damaged ones.
+/// Declines pictures with an ICC profile, in colours other than grey and YCbCr, and damaged pictures.
 ///
 /// - Parameters:
 ///   - file: The JPEG, open for reading.
-///   - size: The size of the square that it fits, in pixels; smaller pictures keep their size.
+///   - size: The side of the square that it fits, in pixels; smaller pictures keep their size.
 ///   - orientation: 1 to 8, as in TIFF 6.0, tag 274.
 ///   - quality: 1 to 100.
 ///   - width: Receives the width in pixels, as `height` does.

@@ -1,22 +1,22 @@
 #ifndef BLOB_CVIPS_H
 #define BLOB_CVIPS_H
 
-// The functions of libvips in use, version 8.13 or later. No header of libvips is needed: the prototypes are those of its
+// The functions of libvips in use, version 8.13 or later. Its headers are not needed: the prototypes follow its
 // documentation. They are called through a table that `blob_vips_load` fills, so that libvips is not linked. Functions
-// that take options as variadic arguments have fixed ones here.
+// that take options as variadic arguments have fixed arguments here.
 
 #include <CLoading.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/// The objects of libvips; all are objects of GLib, released with `blob_g_object_unref`.
+/// The objects of libvips; all are GLib objects, released with `blob_g_object_unref`.
 typedef struct _VipsImage VipsImage;
 typedef struct _VipsSource VipsSource;
 typedef struct _VipsTarget VipsTarget;
 typedef struct _VipsInterpolate VipsInterpolate;
 typedef struct _VipsArrayInt VipsArrayInt;
 
-/// Loads and starts libvips: no cache, no plugins, and loaders for JPEG, PNG, HEIF, WebP and TIFF alone.
+/// Loads and starts libvips, without cache or plugins, and with loaders only for JPEG, PNG, HEIF, WebP and TIFF.
 ///
 /// Must be called once, by one thread, before any other function of this header.
 ///
@@ -49,38 +49,38 @@ BLOB_VIPS_FUNCTIONS(BLOB_DECLARE)
 
 /// Forgets the warnings of earlier pictures.
 void blob_vips_clear_warnings(void);
-/// The warnings of decoders since the last call of `blob_vips_clear_warnings`, one a line, and at most 1000 bytes; those
-/// about a JPEG come when its images are released. No other thread may work with libvips.
+/// The warnings of decoders since the last call of `blob_vips_clear_warnings`, one per line, at most 1000 bytes;
+/// warnings about a JPEG come when its images are released. No other thread may use libvips.
 const char *blob_vips_warnings(void);
 
 /// Decodes a picture to fit a square of `size` pixels, upright, in sRGB; never makes it larger. NULL on failure.
 VipsImage *blob_vips_thumbnail(VipsSource *source, int size);
 
-/// Encodes a picture as JPEG without metadata but the profile. Returns 0, or another value on failure.
+/// Encodes a picture as JPEG without metadata except the profile. Returns 0, or another value on failure.
 ///
 /// - Parameter quality: 1 to 100.
 int blob_vips_save_jpeg(VipsImage *image, VipsTarget *target, int quality);
 
-// Of rendering. Each function returns a new image, or NULL on failure; the given one stays with the caller.
+// For rendering. Each function returns a new image, or NULL on failure; the caller keeps the given image.
 
-/// The interpretations of pixels that need no conversion, and CMYK; the format of samples of 8 bits.
+/// The interpretations of pixels that need no conversion, and CMYK; the format of 8-bit samples.
 enum { blob_vips_grey = 1, blob_vips_cmyk = 15, blob_vips_srgb = 22, blob_vips_bytes = 0 };
 
-/// Opens a picture that is decoded from the top to the bottom, once.
+/// Opens a picture that is decoded once, from top to bottom.
 VipsImage *blob_vips_open(VipsSource *source);
 VipsImage *blob_vips_crop(VipsImage *image, int left, int top, int width, int height);
-/// Turns clockwise by quarters, 1 to 3.
+/// Turns clockwise by 1 to 3 quarter turns.
 VipsImage *blob_vips_turn(VipsImage *image, int quarters);
 VipsImage *blob_vips_mirror(VipsImage *image, bool is_vertical);
 /// Replaces samples by a table: an image of 256 by 1 pixels.
 VipsImage *blob_vips_map(VipsImage *image, VipsImage *table);
-/// Moves (x, y) to (a x + b y + x0, c x + d y + y0), where centres of pixels have whole numbers; bicubic.
+/// Moves (x, y) to (a x + b y + x0, c x + d y + y0), where centres of pixels have integer coordinates; bicubic.
 ///
 /// - Parameter matrix: a, b, c, d, x0 and y0.
 VipsImage *blob_vips_affine(VipsImage *image, const double matrix[6], int width, int height);
-/// Converts to sRGB or grey with 8 bits, without transparency, on black.
+/// Converts to 8-bit sRGB or grey, flattening transparency onto black.
 VipsImage *blob_vips_reduce(VipsImage *image);
-/// Encodes a picture with its metadata as JPEG, while it is decoded. Returns 0, or another value on failure.
+/// Encodes a picture with its metadata as JPEG, while it is being decoded. Returns 0, or another value on failure.
 int blob_vips_save_rendered(VipsImage *image, VipsTarget *target, int quality);
 
 #endif

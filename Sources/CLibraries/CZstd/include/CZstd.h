@@ -1,8 +1,8 @@
 #ifndef BLOB_CZSTD_H
 #define BLOB_CZSTD_H
 
-// libzstd, version 1.4 or later, which is loaded when it is first needed. These are the parts of its interface in use, with
-// its names; the tests compare them with its header, and include that in their place by BLOB_LIBRARY_HEADERS.
+// libzstd, version 1.4 or later, loaded at first use. Declares the parts of its interface in use, under their own
+// names; the tests compare them with its header, which BLOB_LIBRARY_HEADERS includes instead.
 #include <CLoading.h>
 #include <stddef.h>
 
