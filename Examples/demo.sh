@@ -1,6 +1,7 @@
 #!/bin/sh
-# The whole task in miniature: a photo of a library, a member of an archive and the contents of a gzip file are uploaded
-# as one form, without a temporary file, and compared with what arrives. BLOB is the command; the receiver is beside it.
+# The whole task in miniature: uploads a photo of a library, a member of an archive and the contents of a gzip file as
+# one form, without a temporary file, and compares them with the received bytes. BLOB is the command; the receiver is
+# beside it.
 set -eu
 
 programs=$(cd "$(dirname "$BLOB")" && pwd)

@@ -10,7 +10,7 @@ actor PickerAssets {
         let assets: [PickerAsset]
     }
 
-    /// The largest number of assets of a page: some 100 KB of JSON.
+    /// The maximum number of assets on a page: some 100 KB of JSON.
     static let pageCount = 500
 
     private let catalogue: any PickerCatalogue
@@ -25,14 +25,14 @@ actor PickerAssets {
         self.types = types.lowercased().split(separator: ",")
     }
 
-    /// Returns the page that begins at an index; the first page lists the catalogue anew.
+    /// Returns the page that begins at an index; the first page lists the catalogue again.
     func page(from index: Int) async throws -> Page {
         if index == 0 || self.assets.isEmpty { try await self.list() }
         let assets = self.assets.dropFirst(max(0, index)).prefix(Self.pageCount)
         return Page(total: self.assets.count, assets: Array(assets))
     }
 
-    /// Returns the assets with these identifiers; nil when one is not in the list.
+    /// Returns the assets with these identifiers; nil if one is not in the list.
     func assets(_ ids: [String]) async throws -> [PickerAsset]? {
         if self.assets.isEmpty { try await self.list() }
         let indices = ids.compactMap { self.indices[$0] }
@@ -59,7 +59,7 @@ actor PickerAssets {
     }
 }
 
-/// Runs work that blocks, on a thread for each processor: the threads of tasks must not wait.
+/// Runs blocking work, on a thread for each processor: the threads of tasks must not wait.
 struct BlockingWork: Sendable {
     private let queue = OperationQueue()
 

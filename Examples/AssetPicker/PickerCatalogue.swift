@@ -3,27 +3,27 @@ import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
 
-/// The assets that a person can choose from. Only this file knows where they are from.
+/// The assets that a person can choose from. Only this file knows where they come from.
 protocol PickerCatalogue: Sendable {
-    /// Returns all assets, in the order in which they are shown; blocks.
+    /// Returns all assets, in display order; blocks.
     func assets() throws -> [PickerAsset]
 
     /// Returns a small picture of an asset, JPEG or PNG; blocks.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when there is none.
+    /// - Throws: ``BlobError/Code/unsupported`` if the asset has no picture.
     func thumbnail(of id: String) throws -> Data
 
-    /// Returns a source of the bytes of an asset, which are read again from any place.
+    /// Returns a source of the bytes of an asset, which must be repeatable and readable from any offset.
     func source(of id: String) throws -> any BlobInputStreamDataSource
 }
 
 /// An asset, as the page shows it.
 struct PickerAsset: Codable, Equatable, Sendable {
-    /// The identifier, which no other asset of the catalogue has.
+    /// The identifier, unique in the catalogue.
     let id: String
     let name: String
     let mediaType: String?
-    /// The date of capture, else of the last change, else empty: ISO 8601, without a time zone if that is unknown.
+    /// The date of capture, or of the last change, or empty: ISO 8601, without a time zone if unknown.
     let date: String
     /// The length in bytes, before adjustments.
     let byteCount: Int64
@@ -46,7 +46,7 @@ struct LibraryCatalogue: PickerCatalogue {
                         date: asset.pickerDate, byteCount: asset.byteCount))
             }
         } catch {
-            // A folder that cannot be read hides no other; any other error may hide all that would follow.
+            // An unreadable folder hides no other folder; any other error may hide all assets after it.
             let code = BlobError(wrapping: error).code
             guard !assets.isEmpty, code == .permissionDenied || code == .notFound else { throw error }
             FileHandle.standardError.write(Data("\(error)\n".utf8))

@@ -4,7 +4,7 @@ import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
 
-/// Serves a page on which a person chooses assets of a library, and uploads them: prints the URL of the page.
+/// Serves a page on which a person chooses assets of a library and uploads them. Prints the URL of the page.
 @main
 struct PickerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -44,7 +44,7 @@ struct PickerCommand: AsyncParsableCommand {
         }
     }
 
-    /// Makes the folder for state that of the library: in another one, the identifiers of a queue name other assets.
+    /// Binds the state folder to the library: in another library, the queue's identifiers would name other assets.
     private func claim(_ folder: URL) throws {
         let file = folder.appendingPathComponent("library")
         let path = URL(fileURLWithPath: self.library).resolvingSymlinksInPath().path
@@ -66,7 +66,7 @@ struct PickerCommand: AsyncParsableCommand {
     }
 
     private func serve() async throws {
-        // Before anything is made on disk: a library that is missing leaves no folder of state.
+        // Before anything is created on disk: a missing library leaves no state folder behind.
         let catalogue = LibraryCatalogue(try AssetLibrary.catalogue(at: URL(fileURLWithPath: self.library)))
         let folder = URL(fileURLWithPath: self.state)
         try FileManager.default.createDirectory(
@@ -92,7 +92,7 @@ extension UploadForm: ExpressibleByArgument {}
 #else
 import BlobCommandLine
 
-/// The program in a build without its traits.
+/// The program in a build without the required traits.
 @main enum Main {
     static func main() { endWithoutTrait("Receiver and the trait Photos", "AssetPicker") }
 }

@@ -3,12 +3,12 @@ import BlobStreamsStandard
 import Foundation
 import NIOHTTP1
 
-/// An answer, whole.
+/// A complete answer.
 struct PickerResponse: Sendable {
     var status = HTTPResponseStatus.ok
     var type = "text/plain; charset=utf-8"
     var body = Data()
-    /// The seconds for which the browser may keep it.
+    /// The number of seconds for which the browser may cache it.
     var age = 0
 }
 
@@ -17,7 +17,7 @@ struct PickerRoutes: Sendable {
     /// The time after which a page that waits for a change asks again: less than ``RequestDeadline/limit``.
     private static let waiting = Duration.seconds(20)
 
-    /// The time for which the browser keeps a thumbnail, in seconds.
+    /// The time for which the browser caches a thumbnail, in seconds.
     private static let thumbnailAge = 3600
 
     private let session: PickerSession

@@ -9,19 +9,19 @@ import NIOPosix
 struct PickerServer: Sendable {
     private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
 
-    /// The number of connections that are served; further ones wait.
+    /// The maximum number of connections served at once; further ones wait.
     private static let maximumConnectionCount = 64
 
-    /// The largest body of a request, in bytes.
+    /// The maximum length of a request body, in bytes.
     static let maximumBodyByteCount = 256 * 1024
 
     let session: PickerSession
     private let routes: PickerRoutes
     private let channel: NIOAsyncChannel<Connection, Never>
 
-    /// Listens on the port of the session in `folder`, or on one that the system chooses, and stores the session.
+    /// Listens on the session's port stored in `folder`, or on a port that the system chooses, and stores the session.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` when the port is taken: by another picker with this folder, most likely.
+    /// - Throws: ``BlobError/Code/unavailable`` if the port is taken, most likely by another picker with this folder.
     init(keepingStateIn folder: URL, _ routes: (PickerSession) -> PickerRoutes) async throws {
         var session = PickerSession.stored(in: folder)
         do {
@@ -43,14 +43,14 @@ struct PickerServer: Sendable {
         self.routes = routes(session)
     }
 
-    /// Serves, for ever.
+    /// Serves until the process ends.
     func run() async throws {
         try await self.channel.executeThenClose { connections in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 var count = 0
                 for try await connection in connections {
                     if count == Self.maximumConnectionCount { try await group.next() } else { count += 1 }
-                    // An error ends this connection alone.
+                    // An error ends only this connection.
                     group.addTask { try? await self.serve(connection) }
                 }
             }
@@ -91,7 +91,8 @@ struct PickerServer: Sendable {
             contentsOf: [.head(head), .body(.byteBuffer(ByteBuffer(bytes: response.body))), .end(nil)])
     }
 
-    /// The fields of all answers: the page runs its own script alone, is in no frame, and tells nobody its URL.
+    /// The header fields of all answers: the page runs only its own script, cannot be framed, and never reveals its
+    /// URL.
     private static let fields: HTTPHeaders = [
         "Content-Security-Policy":
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -19,7 +19,7 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     var url: String { "\(self.origin)/\(self.token)/" }
 
-    /// Returns the path of a request below the token; nil with another token.
+    /// Returns the path of a request below the token; nil for another token.
     ///
     /// - Complexity: The same time for every token of the same length.
     func path(in uri: String) -> Substring? {
@@ -31,7 +31,7 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     /// Returns true for a request of the page itself, or of a person who entered its address.
     ///
-    /// A page from elsewhere has another origin, also when its host name was made to lead here: then `Host` differs.
+    /// A page from elsewhere has another origin. If its host name was made to resolve to this machine, `Host` differs.
     func admits(_ head: HTTPRequestHead) -> Bool {
         let (origins, sites) = (head.headers["origin"], head.headers["sec-fetch-site"])
         return head.headers["host"] == ["127.0.0.1:\(self.port)"]
@@ -41,7 +41,7 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     // MARK: The file
 
-    /// Returns the session of an earlier run, so that open pages go on; else a new one.
+    /// Returns the session of an earlier run, so that open pages keep working; otherwise a new session.
     static func stored(in folder: URL) -> PickerSession {
         let session = try? JSONDecoder().decode(PickerSession.self, from: Data(contentsOf: self.file(in: folder)))
         return session ?? PickerSession()
@@ -49,7 +49,7 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     func store(in folder: URL) throws {
         let file = Self.file(in: folder)
-        // Only its owner may read it, before the secret is in it.
+        // Readable only by its owner, before the secret is in it.
         _ = FileManager.default.createFile(atPath: file.path, contents: nil, attributes: [.posixPermissions: 0o600])
         try JSONEncoder().encode(self).write(to: file)
     }

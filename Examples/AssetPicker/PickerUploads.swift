@@ -4,20 +4,20 @@ import BlobTransfer
 import Foundation
 import MultipartFormData
 
-/// The form in which a server takes an asset.
+/// The form in which a server accepts an asset.
 enum UploadForm: String, CaseIterable, Sendable {
-    /// Resumable uploads (tus 1.0.0): another process continues where this one was killed.
+    /// Resumable uploads (tus 1.0.0): if this process is killed, another one continues the upload.
     case tus
-    /// A POST of the bytes as they are, with the name in `Content-Disposition`. Waits for a server that is away; a
+    /// A POST of the bytes as they are, with the name in `Content-Disposition`. Waits for an unreachable server; a
     /// connection that breaks later is a failure, because a part may have arrived.
     case raw
     /// A POST of a form with the bytes as its part `file`, otherwise as ``raw``.
     case form
 }
 
-/// Uploads the assets of a queue, which outlives the process: the next one continues where this one was killed.
+/// Uploads the assets of a queue, which outlives the process: if it is killed, the next process continues.
 actor PickerUploads {
-    /// The time without activity after which a connection is given up, and another one tried.
+    /// The time without activity after which a connection is given up and replaced by a new one.
     private static let idleLimit = Duration.seconds(60)
 
     /// The queue, which pages follow.
@@ -28,16 +28,16 @@ actor PickerUploads {
     private let jobCount: Int
     private let request: BlobUploadRequest
     private let form: UploadForm
-    /// The contexts of the uploads that are under way, by the identifiers of their assets.
+    /// The contexts of the uploads in progress, by the identifiers of their assets.
     private var contexts: [String: BlobContext] = [:]
 
     /// - Parameters:
     ///   - catalogue: The assets.
-    ///   - url: The URL of the server; with ``UploadForm/tus``, the one at which it creates uploads.
-    ///   - form: What the server takes.
-    ///   - folder: The folder of the queue, and of a state file for each upload.
-    ///   - jobCount: The number of uploads at a time, from 1.
-    ///   - rateLimit: The maximum rate of each, in bytes per second; nil for no limit.
+    ///   - url: The URL of the server; with ``UploadForm/tus``, the URL at which it creates uploads.
+    ///   - form: The form that the server accepts.
+    ///   - folder: The folder for the queue, and for a state file of each upload.
+    ///   - jobCount: The number of simultaneous uploads, from 1.
+    ///   - rateLimit: The maximum rate of each upload, in bytes per second; nil for no limit.
     /// - Throws: The error of reading a queue.
     init(
         of catalogue: any PickerCatalogue, to url: String, as form: UploadForm = .tus, keepingStateIn folder: URL,
@@ -52,16 +52,16 @@ actor PickerUploads {
             FileManager.default.fileExists(atPath: file.path)
             ? try JSONDecoder().decode([UploadItem].self, from: Data(contentsOf: file)) : []
         let queue = UploadQueue(items, version: Int(Date().timeIntervalSince1970 * 1000))
-        // Pages show the present: of several changes that wait for one, the last is enough.
+        // Pages show the present state: of several pending changes, only the last is needed.
         self.queue = BlobObservable(queue, coalescing: { _, _ in true })
     }
 
-    /// Adds assets to the queue, and returns when they are stored.
+    /// Adds assets to the queue, and returns once they are stored.
     func add(_ assets: [PickerAsset]) throws { try self.change { $0.add(assets) } }
 
     /// Cancels an upload, and forgets it.
     func remove(_ id: String) throws {
-        // First, because a full disk must not keep an upload going that nobody sees.
+        // First, because a full disk must not keep a removed upload running.
         self.contexts[id]?.cancellation.cancel()
         try self.change { $0.remove(id) }
     }
@@ -69,7 +69,7 @@ actor PickerUploads {
     /// Forgets the uploads that have ended.
     func clear() throws { try self.change { $0.clear() } }
 
-    /// Uploads, for ever.
+    /// Runs the uploads until the process ends.
     func run() async {
         await withDiscardingTaskGroup { group in
             for await _ in self.queue.states {
@@ -107,7 +107,7 @@ actor PickerUploads {
         }
         self.contexts[id] = nil
         guard !context.cancellation.isCancelled else { return self.queue.update { $0.endCancelled() } }
-        // Where the disk is full, the queue in memory is right; the next run uploads again.
+        // If the disk is full, the queue in memory is right; the next run uploads again.
         try? self.change { $0.end(id, message) }
     }
 
@@ -115,7 +115,7 @@ actor PickerUploads {
         let onRecovery = { @Sendable [queue] (error: BlobError) in queue.update { $0.note(error.message, id) } }
         var request = self.request
         request.onProgress = { [queue] sent, byteCount in queue.update { $0.note(sent, of: byteCount, id) } }
-        // An upload waits for a server that cannot be reached, and ends when the server refuses it.
+        // An upload waits for an unreachable server, and ends if the server refuses it.
         request.maximumRetryCount = .max
         request.onRetry = onRecovery
         switch self.form {
@@ -142,7 +142,7 @@ actor PickerUploads {
         try JSONEncoder().encode(self.queue.value.items).write(to: Self.file(in: self.folder), options: .atomic)
     }
 
-    /// Its name is a digest, because an identifier may be a path.
+    /// Named by a digest, because an identifier may be a path.
     private func stateFile(of id: String) -> URL {
         var hasher = CryptoDigest.sha256.makeHasher()
         Array(id.utf8).withUnsafeBytes { hasher.update($0) }

@@ -2,7 +2,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// Closes a connection on which a request, or its answer, takes too long: whoever sends or reads slowly keeps no place.
+/// Closes a connection on which a request or its answer takes too long, so that slow clients do not occupy a
+/// connection.
 final class RequestDeadline: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart

@@ -14,7 +14,7 @@ struct UploadItem: Codable, Equatable, Sendable {
     /// The number of bytes that were sent, from 0.
     var sent: Int64 = 0
     var phase = Phase.waiting
-    /// The last error since bytes were sent; nil without one.
+    /// The last error since bytes were sent; nil without an error.
     var message: String?
 }
 
@@ -26,14 +26,14 @@ struct UploadQueue: Equatable, Sendable {
     private(set) var version: Int
 
     /// - Parameters:
-    ///   - items: The items of an earlier run; uploads that it did not end wait again.
+    ///   - items: The items of an earlier run; its unfinished uploads wait again.
     ///   - version: A number above all versions of earlier runs.
     init(_ items: [UploadItem] = [], version: Int) {
         (self.items, self.version) = (items, version)
         for index in items.indices where items[index].phase == .uploading { self.items[index].phase = .waiting }
     }
 
-    /// Adds assets. An asset in the queue is tried again if it failed, and is ignored otherwise.
+    /// Adds assets. An asset in the queue is retried if it failed, and is ignored otherwise.
     mutating func add(_ assets: [PickerAsset]) {
         for asset in assets {
             if let index = self.items.firstIndex(where: { $0.id == asset.id }) {
@@ -46,7 +46,7 @@ struct UploadQueue: Equatable, Sendable {
         self.version += 1
     }
 
-    /// Returns the items to upload now, so that `count` are under way.
+    /// Returns the items to upload now, so that `count` are in progress.
     ///
     /// - Parameter ending: The identifiers of uploads that were cancelled, and have not ended yet.
     mutating func start(atMost count: Int, except ending: Set<String> = []) -> [UploadItem] {
@@ -60,17 +60,17 @@ struct UploadQueue: Equatable, Sendable {
         return indices.map { self.items[$0] }
     }
 
-    /// Notes that bytes of an upload were sent.
+    /// Records that bytes of an upload were sent.
     mutating func note(_ sent: Int64, of byteCount: Int64?, _ id: String) {
         self.change(id) { ($0.sent, $0.byteCount, $0.message) = (sent, byteCount ?? $0.byteCount, nil) }
     }
 
-    /// Notes an error after which an upload continues.
+    /// Records an error after which an upload continues.
     mutating func note(_ message: String, _ id: String) {
         self.change(id) { $0.message = message }
     }
 
-    /// Notes the end of an upload: a success without a message.
+    /// Records the end of an upload: a success without a message.
     mutating func end(_ id: String, _ message: String?) {
         self.change(id) { item in
             (item.phase, item.message) = (message == nil ? .done : .failed, message)
@@ -78,16 +78,16 @@ struct UploadQueue: Equatable, Sendable {
         }
     }
 
-    /// Notes the end of an upload that was cancelled: another one of the same asset may begin now.
+    /// Records the end of a cancelled upload: another one of the same asset may begin now.
     mutating func endCancelled() { self.version += 1 }
 
-    /// Forgets an upload, which is cancelled.
+    /// Removes an upload, which is cancelled.
     mutating func remove(_ id: String) {
         self.items.removeAll { $0.id == id }
         self.version += 1
     }
 
-    /// Forgets the uploads that have ended.
+    /// Removes the uploads that have ended.
     mutating func clear() {
         self.items.removeAll { $0.phase == .done || $0.phase == .failed }
         self.version += 1

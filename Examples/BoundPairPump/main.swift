@@ -2,7 +2,7 @@ import BlobStreamsStandard
 import ExampleProgram
 import Foundation
 
-/// A stream delegate that writes a source to the output of a pair, a piece whenever the output has space.
+/// A stream delegate that writes a source to the output of a pair, in pieces, whenever the output has space.
 final class Pump: NSObject, StreamDelegate {
     private let source: any BlobInputStreamDataSource
     private let pair: BoundStreamPair
@@ -41,7 +41,7 @@ final class Pump: NSObject, StreamDelegate {
         self.piece = self.piece.dropFirst(max(count, 0))
     }
 
-    /// Ends the input stream: with an error if there is one, otherwise normally.
+    /// Ends the input stream: with the given error, otherwise normally.
     private func finish(throwing error: (any Error)? = nil) {
         if let error { self.pair.finish(throwing: error) } else { self.pair.output.close() }
         self.reader?.close()
@@ -49,7 +49,7 @@ final class Pump: NSObject, StreamDelegate {
     }
 }
 
-// Posts a locator by URLSession: the body is the input of a bound pair, and the run loop of this thread fills the pair.
+// Posts a locator by URLSession: the body is the input of a bound pair, which the run loop of this thread fills.
 ExampleProgram.run("BoundPairPump LOCATOR URL", taking: 2...2) { arguments, registry in
     let source = try registry.source(for: arguments[0])
     let pair = BoundStreamPair()

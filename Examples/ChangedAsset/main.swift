@@ -2,7 +2,7 @@ import BlobStreamsStandard
 import ExampleProgram
 import Foundation
 
-// Reads the beginning of an asset, runs a command that edits or moves it, and reads on; prints what becomes of it:
+// Reads the beginning of an asset, runs a command that edits or moves it, reads on, and prints the result:
 // ChangedAsset "$ASSET&version=original" 'blob library adjust --rotate 90 "$ASSET"'
 ExampleProgram.run("ChangedAsset LOCATOR COMMAND", taking: 2...2) { arguments, registry in
     let stream = try BlobInputStream(arguments[0], registry: registry)
@@ -14,7 +14,7 @@ ExampleProgram.run("ChangedAsset LOCATOR COMMAND", taking: 2...2) { arguments, r
     ]
     defer { for observation in observations { observation.cancel() } }
     var hasher = CryptoDigest.sha256.makeHasher()
-    // A piece that is small beside the block that an asset verifies: the change is noticed before the next one.
+    // A piece much smaller than an asset's verified block: the change is noticed before the next block.
     var (buffer, isChanged) = ([UInt8](repeating: 0, count: 16 * 1024), false)
     stream.open()
     defer { stream.close() }

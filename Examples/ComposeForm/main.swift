@@ -10,7 +10,7 @@ await ExampleProgram.run("ComposeForm LOCATOR", taking: 1...1) { arguments, regi
     var form = MultipartForm()
     try form.appendPart(value: "Five kinds of source", name: "title")
 
-    // A file, or what else has a locator, which provides its own name and media type.
+    // A file, or any other locator, which provides its own name and media type.
     try form.appendPart(source: file, name: "file")
 
     // Data in memory.

@@ -4,7 +4,7 @@ import BlobURLSession
 import ExampleProgram
 import Foundation
 
-/// Bytes that are written in Base64 (RFC 4648) in their locator: a custom source.
+/// A custom source: bytes written in Base64 (RFC 4648) in their locator.
 struct Base64Source: BlobInputStreamDataSource {
     let locator: BlobLocator?
     let bytes: Data
@@ -29,7 +29,7 @@ struct Base64Source: BlobInputStreamDataSource {
     }
 }
 
-// Registers the source under a scheme of its own, and prints or posts the bytes of a locator:
+// Registers the source under its own scheme, and prints or posts the bytes of a locator:
 // CustomSource base64:SGVsbG8sIHdvcmxkIQ== [http://127.0.0.1:8080/]
 await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { arguments, standard in
     var registry = standard
@@ -47,7 +47,7 @@ await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { argument
     }
     let bytes = try await source.data(upTo: 1 << 20)
     print(String(decoding: bytes, as: UTF8.self))
-    // As the tests of a plugin do: the kit checks the contracts of a source, and reports a wrong length.
+    // As in the tests of a plugin: the kit checks the contracts of a source, and reports a wrong length.
     guard arguments[0].hasPrefix("base64:") else { return }
     print("broken contracts:", await violations(of: source, expecting: bytes))
     print("of a liar:", await violations(of: FaultSource(source, .wrongByteCount(by: 1)), expecting: bytes))

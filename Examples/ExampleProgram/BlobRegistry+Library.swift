@@ -3,7 +3,7 @@ import Foundation
 
 #if Photos
 extension BlobRegistry {
-    /// Returns the standard registry, with the asset library of `BLOB_LIBRARY` in the environment, if that is set.
+    /// Returns the standard registry, with the asset library of the environment variable `BLOB_LIBRARY`, if it is set.
     package static func standardWithLibrary() throws -> BlobRegistry {
         var registry = BlobRegistry.standard
         if let folder = ProcessInfo.processInfo.environment["BLOB_LIBRARY"] {
@@ -14,7 +14,7 @@ extension BlobRegistry {
 }
 #else
 extension BlobRegistry {
-    /// Returns the standard registry: the part of asset libraries is off.
+    /// Returns the standard registry: this build excludes asset libraries.
     package static func standardWithLibrary() throws -> BlobRegistry { .standard }
 }
 #endif

@@ -1,16 +1,16 @@
 package import BlobStreamsStandard
 package import Foundation
 
-/// The frame of the examples: their arguments, their registry, and one line with a status for an error.
+/// The common frame of the examples: their arguments, their registry, and one line with an exit status for an error.
 package enum ExampleProgram {
     /// Runs an example with its arguments and the registry of ``BlobRegistry/standardWithLibrary()``.
     ///
-    /// Ends the process: with a usage and status 64 for another number of arguments, and after an error with its line
-    /// and the status of its code.
+    /// Ends the process with a usage and status 64 if the number of arguments is wrong, and after an error with its
+    /// line and the status of its code.
     ///
     /// - Parameters:
     ///   - usage: The name of the program and its arguments.
-    ///   - counts: The numbers of arguments, without the name of the program.
+    ///   - counts: The accepted numbers of arguments, without the name of the program.
     package static func run(
         _ usage: String, taking counts: some RangeExpression<Int>, _ body: ([String], BlobRegistry) throws -> Void
     ) {
@@ -37,7 +37,7 @@ package enum ExampleProgram {
 
     /// Returns the URL of a server.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a text that is not one.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the text is not such a URL.
     package static func serverURL(_ text: String) throws(BlobError) -> URL {
         guard let url = URL(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme) else {
             throw BlobError(.invalidArgument, "A URL of a server begins with http: or https:, unlike '\(text)'.")

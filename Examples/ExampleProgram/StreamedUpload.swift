@@ -3,12 +3,13 @@ package import Foundation
 
 /// The upload of a request whose body is a `BlobInputStream`, by a `URLSession`.
 ///
-/// `URLSession` alone would lose the body: on Linux it follows a redirection with an empty one, waits without end for
-/// the answer to a challenge, and reports neither the error of a stream nor an answer that came before its end. So no
-/// redirection is followed, no challenge is answered, and the state of the stream decides. `URLSessionUploader` does more.
+/// `URLSession` alone would lose the body: on Linux it follows a redirection with an empty body, waits endlessly for
+/// the answer to a challenge, and reports neither the error of a stream nor an answer that came before its end.
+/// Therefore redirections are not followed, challenges are not answered, and the state of the stream decides.
+/// `URLSessionUploader` does more.
 package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Safe: the session uses the stream until it signals `isComplete`, and nothing else is changed after `init` but by
-    // the session, before that.
+    // Safe: the session uses the stream until it signals `isComplete`; after `init`, only the session changes other
+    // members, before that signal.
     private let body: BlobInputStream
     private let isComplete = DispatchSemaphore(value: 0)
     private var bytes = Data()
@@ -17,7 +18,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
 
     /// Begins to send a request.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when its body is not a `BlobInputStream`.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if its body is not a `BlobInputStream`.
     package init(_ request: URLRequest) throws(BlobError) {
         guard let body = request.httpBodyStream as? BlobInputStream else {
             throw BlobError(.invalidArgument, "The body of the request is not a BlobInputStream.")
@@ -32,7 +33,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
     /// Waits for the answer, and returns its status and its text.
     ///
     /// - Throws: The error of the stream; ``BlobError/Code/unavailable`` for an error of the session,
-    ///   ``BlobError/Code/refused`` for a status outside of 200 to 299, and ``BlobError/Code/truncated`` for a success
+    ///   ``BlobError/Code/refused`` for a status outside 200 to 299, and ``BlobError/Code/truncated`` for a success
     ///   that came before the end of the body.
     package func answer() throws -> String {
         self.isComplete.wait()

@@ -22,10 +22,10 @@ final class Copier: NSObject, StreamDelegate {
     }
 }
 
-// Joins streams and locators to one InputStream, as NTVStreamMux does, and counts its bytes, as HSCountingInputStream
-// does, for a delegate on a run loop and without a subclass: each part is named before its bytes.
+// Joins streams and locators into one InputStream, as NTVStreamMux does, and counts its bytes, as HSCountingInputStream
+// does, for a delegate on a run loop and without a subclass: a heading names each part.
 ExampleProgram.run("JoinedStreams LOCATOR…", taking: 1...) { locators, registry in
-    // The parts need not know their lengths. Any InputStream is one, made anew for each pass.
+    // The parts need not know their lengths. Any InputStream can be a part, created anew for each pass.
     let parts = try locators.flatMap { locator -> [any BlobInputStreamDataSource] in
         let heading = Data("==> \(locator) <==\n".utf8)
         return [InputStreamSource { InputStream(data: heading) }, try registry.source(for: locator)]

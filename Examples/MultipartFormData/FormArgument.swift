@@ -33,7 +33,7 @@ package struct FormArgument: Equatable, Sendable {
     package init(_ text: String) throws(BlobError) {
         var parser = Parser(text)
         guard let name = parser.takeName() else {
-            // Not the text itself, which may be a secret.
+            // Without the text itself, which may be a secret.
             throw BlobError(.invalidArgument, "-F takes NAME=VALUE, NAME=@LOCATOR or NAME=<LOCATOR.")
         }
         self.name = name
@@ -109,7 +109,7 @@ private struct Parser {
         return item
     }
 
-    /// Takes a word in quotes, or one that ends at a `;` or `end`, without the spaces around it.
+    /// Takes a quoted word, or a word that ends at a `;` or `end`, with surrounding spaces removed.
     private mutating func takeWord(endingAt end: UInt8?) throws(BlobError) -> String {
         self.skipSpaces()
         guard self.next == UInt8(ascii: "\""), let word = self.takeQuoted() else {
@@ -122,8 +122,8 @@ private struct Parser {
         return word
     }
 
-    /// Takes a word in quotes; nil, with nothing taken, when the quotes are not closed: as in curl, the opening quote
-    /// is then an ordinary character.
+    /// Takes a quoted word; nil, with nothing taken, if the quotes are not closed: as in curl, the opening quote is
+    /// then an ordinary character.
     private mutating func takeQuoted() -> String? {
         var word: [UInt8] = []
         var index = self.position + 1
@@ -164,7 +164,7 @@ private struct Parser {
         while self.next?.isSpace == true { self.position += 1 }
     }
 
-    /// Takes `word`, ignoring its case; false when something else follows.
+    /// Takes `word`, ignoring its case; false if other text follows.
     private mutating func take(_ word: String) -> Bool {
         let found = self.bytes[self.position...].prefix(word.utf8.count)
         guard text(found).lowercased() == word else { return false }

@@ -6,7 +6,7 @@ struct FormPart: Sendable {
     enum Heading: Sendable {
         /// A field, with `Content-Type` only if it is given.
         case field(mediaType: String?)
-        /// A file; the source provides what is nil.
+        /// A file; the source provides values that are nil.
         case file(fileName: String?, mediaType: String?)
         case headers([(name: String, value: String)])
     }
@@ -25,7 +25,7 @@ struct FormPart: Sendable {
 
     /// Returns the header, including the empty line that ends it.
     ///
-    /// - Parameter signedType: The media type that the beginning of the source shows, if nothing else tells one.
+    /// - Parameter signedType: The media type found in the beginning of the source, if it is not known otherwise.
     func header(
         _ info: BlobInfo, _ naming: MultipartNaming, signedType: String? = nil
     ) throws(BlobError) -> [UInt8] {
@@ -37,8 +37,8 @@ struct FormPart: Sendable {
         return header
     }
 
-    /// Returns the media type that the beginning of a file shows, if nothing else tells one; nil if it shows none, or
-    /// the file cannot be read twice or has no known length. An error is left to the reading of the body.
+    /// Returns the media type found in the beginning of a file, if it is not known otherwise; nil if not found, or if
+    /// the file cannot be read twice or has unknown length. Reading the body reports any error.
     func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
         guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
             MediaType.named(fileName ?? info.name ?? "") == nil, info.byteCount != nil

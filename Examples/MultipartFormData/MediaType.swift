@@ -44,13 +44,13 @@ package enum MediaType {
         (4, Array("ftypM4V ".utf8), "video/mp4"), (0, Array("ID3".utf8), "audio/mpeg"),
     ]
 
-    /// Returns the media type of a file that begins with these bytes; nil if none of the signatures is there.
+    /// Returns the media type of a file that begins with these bytes; nil if no signature matches.
     package static func identified(by bytes: UnsafeRawBufferPointer) -> String? {
         self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
     }
 
-    /// Returns the media type that the beginning of a source shows; nil if it shows none, or the source cannot be read
-    /// twice. An error is left to the reading of the body.
+    /// Returns the media type found in the beginning of a source; nil if not found, or if the source cannot be read
+    /// twice. Reading the body reports any error.
     package static func identified(
         byBeginningOf source: any BlobInputStreamDataSource, _ context: BlobContext
     ) -> String? {

@@ -4,18 +4,19 @@ import Dispatch
 /// The body of a form with its `Content-Type`, as a data source.
 ///
 /// Streams, seeks and replays as its parts do: any offset can be opened if they have random access, repeatedly if they
-/// are repeatable. Reading reaches the end only if every part is still as it was when the body was made. A part that
-/// has changed throws ``BlobError/Code/changed``, one that ends early ``BlobError/Code/truncated``, and one with more
+/// are repeatable. Reading reaches the end only if every part is unchanged since the body was made. A part that has
+/// changed throws ``BlobError/Code/changed``, a part that ends early ``BlobError/Code/truncated``, and a part with more
+/// bytes ``BlobError/Code/sizeMismatch``; the message names the part. The body never has another length.
 /// bytes ``BlobError/Code/sizeMismatch``; the message names the part. The body never has another length.
 public struct MultipartBody: BlobInputStreamDataSource {
     /// The boundary between the parts.
     public let boundary: MultipartBoundary
-    /// The length in bytes, for `Content-Length`; nil when the length of a part is unknown.
+    /// The length in bytes, for `Content-Length`; nil if the length of a part is unknown.
     public let byteCount: Int64?
-    /// The traits that all parts have.
+    /// The traits that all parts share.
     public let traits: BlobTraits
     private let parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
-    /// Has one signal, which the only opening takes of a body that is not repeatable.
+    /// Has one signal, taken by the only opening of a body that is not repeatable.
     private let firstOpening = DispatchSemaphore(value: 0)
     private let validator: BlobValidator?
     private let isRandomAccess: Bool
@@ -40,15 +41,15 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// The value of the header `Content-Type` for this body, with its boundary.
     public var contentType: String { "multipart/form-data; boundary=\(self.boundary.text)" }
 
-    /// Returns the length, ``contentType`` as the media type, and a validator made of the boundary, headers, values and
-    /// the validators of all other parts, which is the same for the same form in another process.
+    /// Returns the length, ``contentType`` as the media type, and a validator made from the boundary, headers, values
+    /// and the validators of all other parts, so that the same form has the same validator in another process.
     public func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(
             byteCount: self.byteCount, mediaType: self.contentType, validator: self.validator,
             isRandomAccess: self.isRandomAccess)
     }
 
-    /// Joins the parts, of which only the one that contains the offset is opened.
+    /// Joins the parts; only the part that contains the offset is opened.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         if let throttle {
             var unlimited = self
@@ -59,7 +60,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
         }
         let info = self.describe(opening.context)
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
-        // Refused now, not when a part is reached that can be read only once.
+        // Refused now, not when reading reaches a part that can be read only once.
         guard self.traits.contains(.repeatable) || self.firstOpening.wait(timeout: .now()) == .success else {
             throw BlobError(.unsupported, "A part of this body can be read only once, and was opened already.")
         }

@@ -2,7 +2,7 @@ public import BlobCore
 
 /// The separator of the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
 ///
-/// Only letters, digits and hyphens are allowed: the other characters of RFC 2046 have to be quoted, and some receivers
+/// Only letters, digits and hyphens are allowed: the other characters of RFC 2046 must be quoted, and some receivers
 /// cannot parse them.
 public struct MultipartBoundary: Hashable, Sendable {
     /// The maximum length of a boundary in bytes (RFC 2046, section 5.1.1); some receivers refuse longer ones.
@@ -11,10 +11,10 @@ public struct MultipartBoundary: Hashable, Sendable {
     /// The boundary as written after `--` in the body, and without quotes in `Content-Type`.
     public let text: String
 
-    /// True when the caller chose the text, so that a part may contain it; bodies then search their parts for it.
+    /// True if the caller chose the text, so that a part may contain it; bodies then search their parts for it.
     let isChosen: Bool
 
-    /// Creates a boundary from a text, for bodies that must be the same when they are composed again.
+    /// Creates a boundary from a text, for bodies that must have the same bytes when they are composed again.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for other characters or another length.
     public init(_ text: String) throws(BlobError) {
@@ -33,7 +33,7 @@ public struct MultipartBoundary: Hashable, Sendable {
         self.isChosen = false
     }
 
-    /// Returns a new boundary, which no part contains: 128 bits from the system's generator, as 32 hexadecimal digits.
+    /// Returns a new boundary that no part contains: 128 bits from the system's generator, as 32 hexadecimal digits.
     public static func random() -> MultipartBoundary {
         var generator = SystemRandomNumberGenerator()
         let digits = (0..<32).map { _ in String(Int.random(in: 0..<16, using: &generator), radix: 16) }

@@ -12,12 +12,12 @@ import FileSource
 /// let body = try form.body()
 /// ```
 ///
-/// Parts are read only when the body is, and never held in memory or in a temporary file as a whole. Several files of
-/// one field are several parts of one name.
+/// Parts are read only when the body is, and are never held as a whole in memory or in a temporary file. Several files
+/// of one field are several parts with the same name.
 public struct MultipartForm: Sendable {
     /// The rules for writing names.
     public let naming: MultipartNaming
-    /// The limit of the rate at which bodies are read; nil for none.
+    /// The limit of the rate at which bodies are read; nil for no limit.
     public var throttle: MultipartThrottle?
     private var parts: [FormPart] = []
 
@@ -27,16 +27,16 @@ public struct MultipartForm: Sendable {
     /// The number of parts.
     public var partCount: Int { self.parts.count }
 
-    /// Returns the body of the parts appended so far, and fixes the length, the name and the identity of each.
+    /// Returns the body of the parts appended so far, and fixes the length, the name and the identity of each part.
     ///
-    /// Queries the info of each source, which may block, and reads none but the first bytes of files whose media type
-    /// neither the source nor the extension of their name tells.
+    /// Queries the info of each source, which may block. Reads no source, except the first bytes of files whose media
+    /// type is known neither from the source nor from the extension of their name.
     ///
     /// - Parameters:
     ///   - boundary: The boundary. With a boundary of your own, bodies of the same parts have the same bytes; they
     ///     search their parts for the boundary, and reading fails if a part contains it.
     ///   - context: The context of the queries.
-    /// - Throws: The errors of the queries; ``BlobError/Code/invalidArgument`` and ``BlobError/Code/limitExceeded`` for
+    /// - Throws: Errors of the queries; ``BlobError/Code/invalidArgument`` and ``BlobError/Code/limitExceeded`` for
     ///   names that sources provide. The message names the part.
     public func body(
         boundary: MultipartBoundary = .random(), context: BlobContext = BlobContext()
@@ -64,7 +64,7 @@ public struct MultipartForm: Sendable {
     }
 }
 
-/// The segments of a body under construction, in which memory alternates with parts, and the digest of its identity.
+/// The segments of a body under construction, in which memory alternates with parts, and the digest for its identity.
 private struct Assembly {
     private let boundary: MultipartBoundary
     private var segments: [any BlobInputStreamDataSource] = []
@@ -110,7 +110,7 @@ private struct Assembly {
 /// Methods that append a part.
 ///
 /// All of them throw ``BlobError/Code/invalidArgument`` for a name or header that cannot be sent, and
-/// ``BlobError/Code/limitExceeded`` for one that is too long, and then append nothing. An empty name is sent as it is;
+/// ``BlobError/Code/limitExceeded`` if it is too long, and then append nothing. An empty name is sent as is;
 /// some receivers drop such a part.
 extension MultipartForm {
     /// Appends a text field in UTF-8, with every line break as CR LF, as browsers send it.
@@ -132,7 +132,7 @@ extension MultipartForm {
 
     /// Appends a field for each value in nested parameters, named and ordered as by AFNetworking: `a[b]` for the value
     /// `b` of a dictionary `a`, `a[]` for each value of a list `a`, and `a` for each value of a set `a`. Dictionaries
-    /// are sorted by their names. Empty ones are not sent.
+    /// are sorted by their keys. Empty collections are not sent.
     public mutating func appendParts(_ parameters: [String: MultipartValue]) throws(BlobError) {
         var form = self  // Nothing is appended if a name is refused.
         for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
@@ -189,7 +189,7 @@ extension MultipartForm {
     ///   - source: The source of the bytes, such as a member of an archive, an asset or a source of a registry.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; nil uses the name of the source, or `blob` if it has none.
-    ///   - mediaType: The media type; nil uses that of the source, or derives it from the extension of the file name.
+    ///   - mediaType: The media type; nil uses the source's, or derives it from the extension of the file name.
     public mutating func appendPart(
         source: any BlobInputStreamDataSource, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
@@ -208,7 +208,7 @@ extension MultipartForm {
         try self.append(FormPart(source: body, name: nil, heading: .headers(headers)))
     }
 
-    /// Appends a source as a file. Reading the body fails when the source has another number of bytes than `byteCount`.
+    /// Appends a source as a file. Reading the body fails if the number of bytes differs from `byteCount`.
     package mutating func append(
         _ source: any BlobInputStreamDataSource, _ byteCount: Int64?, name: String, fileName: String,
         _ mediaType: String?

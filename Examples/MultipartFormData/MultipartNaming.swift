@@ -2,26 +2,26 @@ import BlobCore
 
 /// The rules for writing the names of fields and files, and for refusing them.
 ///
-/// The defaults are those of browsers, for which most receivers are made. `filename*` is not supported: forms must not
-/// use it (RFC 7578, section 4.2), and some receivers refuse a form that does.
+/// The defaults match browsers, for which most receivers are made. `filename*` is not supported: forms must not use it
+/// (RFC 7578, section 4.2), and some receivers refuse a form that does.
 public struct MultipartNaming: Hashable, Sendable {
-    /// The encoding of characters that cannot appear in quotes as they are.
+    /// The encoding of characters that cannot appear unchanged in quotes.
     public enum Style: Hashable, Sendable {
         /// The encoding of browsers (`multipart/form-data` in the HTML standard): `"` becomes `%22`, CR and LF become
         /// `%0D` and `%0A`, every line break in the name of a field becomes CR LF first, and nothing else changes.
         ///
-        /// With one deviation: backslashes at the very end become `%5C`, because many receivers lose a part that has
-        /// one before the closing quote.
+        /// With one deviation: backslashes at the very end become `%5C`, because many receivers lose a part with a
+        /// backslash before the closing quote.
         case browser
-        /// The encoding of RFC 2046 and mail: a backslash before `"` and backslash. Only for receivers that are known
-        /// to expect it: many that are made for browsers keep it. Line breaks count as control characters.
+        /// The encoding of RFC 2046 and mail: a backslash before `"` and backslash. Only for receivers known to expect
+        /// it: many receivers made for browsers keep the backslash. Line breaks count as control characters.
         case quotedPair
         /// As ``browser``, but in file names the characters `" \ / ; = %` and line breaks, which some receivers are
         /// known to mishandle, become `_`. For untrusted names.
         case sanitized
     }
 
-    /// The treatment of control characters (0 to 31 and 127), for which receivers refuse names or cut them off.
+    /// The treatment of control characters (0 to 31 and 127), which make receivers refuse or truncate names.
     public enum ControlCharacters: Hashable, Sendable {
         /// A control character throws ``BlobError/Code/invalidArgument``.
         case refused

@@ -2,8 +2,8 @@ import BlobCore
 
 /// A limit of the rate at which a body is read, for networks that lose uploads at full speed.
 ///
-/// After each packet, reading waits for the delay: a body is read at `packetByteCount / delay` at most. The wait holds
-/// no thread.
+/// After each packet, reading waits for the delay: a body is read at most at `packetByteCount / delay`. The wait does
+/// not occupy a thread.
 public struct MultipartThrottle: Hashable, Sendable {
     /// The number of bytes between two delays, from 1.
     public let packetByteCount: Int

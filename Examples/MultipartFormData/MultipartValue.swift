@@ -60,7 +60,7 @@ extension MultipartValue: ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
     /// Creates a field without bytes.
     public init(nilLiteral: ()) { self = .null }
 
-    /// Creates a dictionary; of several values of one name, the last is kept.
+    /// Creates a dictionary; if a name repeats, its last value is kept.
     public init(dictionaryLiteral values: (String, MultipartValue)...) {
         self = .dictionary(Dictionary(values) { _, last in last })
     }

@@ -4,13 +4,13 @@ public import MultipartFormData
 
 /// Methods that append a part with the bytes of an `InputStream`.
 ///
-/// They throw as those of `MultipartForm` do, and then append nothing.
+/// They throw as the methods of `MultipartForm` do, and then append nothing.
 extension MultipartForm {
     /// Appends the bytes of a stream as a file; the body can then be read only once, so not again after a redirection.
     ///
     /// - Parameters:
-    ///   - inputStream: A stream that is not open; nobody else may use it from now on.
-    ///   - byteCount: The number of bytes of the stream, from 0; reading the body fails when the stream has fewer or
+    ///   - inputStream: A stream that is not open; it must not be used elsewhere from now on.
+    ///   - byteCount: The number of bytes of the stream, from 0; reading the body fails if the stream has fewer or
     ///     more. Nil if unknown; then the length of the body is unknown too.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file.

@@ -5,10 +5,10 @@ public import MultipartFormData
 extension URLRequest {
     /// Creates a request that posts a form; its body is a `BlobInputStream`.
     ///
-    /// `Content-Type` is that of the body. If the loading system needs the body again, in
+    /// `Content-Type` is taken from the body. If the loading system needs the body again, in
     /// `urlSession(_:task:needNewBodyStream:)`, give it a new `BlobInputStream` over the same `body`, which has the
-    /// same bytes. On Linux, stream bodies are always sent in chunks, without `Content-Length`; elsewhere it is set
-    /// when the length is known.
+    /// same bytes. On Linux, stream bodies are always sent in chunks, without `Content-Length`; elsewhere it is set if
+    /// the length is known.
     ///
     /// - Parameters:
     ///   - body: The body to send.

@@ -3,9 +3,9 @@ import Foundation
 
 /// A data source that publishes its state, as `POSBlobInputStreamDataSource` does by key-value observing.
 ///
-/// A thread reads the base, and the bytes wait in a buffer; the state shows whether there are some. Opened once.
+/// A thread reads the base into a buffer; the state shows whether the buffer has bytes. Opened once.
 final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
-    // Safe: the lock of `state` guards all other members that change.
+    // Safe: the lock of `state` guards all other mutable members.
     let state = BlobObservable(BlobReaderState())
     let traits: BlobTraits = .neverBlocks
     private let base: any BlobInputStreamDataSource

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// A package of its own: the library has async-http-client only where somebody asks for it, as this does.
+/// A separate package: the library depends on async-http-client only where it is requested, as it is here.
 let package = Package(
     name: "ServerSide",
     platforms: [.macOS(.v13)],

@@ -62,7 +62,8 @@ def splits(locator, options, records=("--records", "lines")):
     size = ["--count", options["count"]] if "count" in options else size
     ranges = table([options.get("blob", "blob"), "index", "splits", *records, *size, *index(options), "--", locator])
     ends = [["--length", str(one["length"])] for one in ranges]
-    # The last is read to the end of the blob, so that its checksum is compared, also of data that have changed since.
+    # The last range is read to the end of the blob, so that its checksum is compared, even if the data has changed
+    # since.
     ends[-1] = []
     return [
         ["--offset", str(one["offset"]), *end, "--", one["locator"]] for one, end in zip(ranges, ends)
@@ -109,7 +110,7 @@ def chunks(arguments, options):
                 parts = []
             if cut < len(data):
                 parts.append(data[cut:])
-        # Before the last line, which a process that was killed may have cut off.
+        # Before the last line, which a killed process may have truncated.
         end(0)
         if parts:
             yield b"".join(parts)
@@ -166,7 +167,7 @@ def lines(chunk, encoding="utf-8"):
     returns = [text[numpy.maximum(ends - place, 0)] == ord("\r") for place in (1, 2)]
     if not (returns[0] & returns[1]).any():
         return pyarrow.compute.ascii_rtrim(rows, characters="\r\n")
-    # Of several CR, one belongs to the end.
+    # Of several CRs, one belongs to the line ending.
     return pyarrow.compute.replace_substring_regex(rows, "\r?\n$", "")
 
 
@@ -310,12 +311,12 @@ def put(bins, target, options, *step):
             rest = iter(entries)
             for line in output:
                 found, one = json.loads(line), next(rest, None)
-                # A locator with a part that may be secret is printed without it.
+                # A locator with a part that may be secret is printed without that part.
                 is_its = one is not None and (found["locator"] == name(one) or key(one) in found.get("url", ""))
                 if not is_its or found.get("part", number(one)) != number(one):
                     raise RuntimeError(f"{command[0]} has a line out of turn: {line}")
                 yield line.decode().rstrip("\n")
-            # 1: some have failed, as their lines say.
+            # Status 1: some have failed; see their lines.
             end(0, 1)
             for one in rest:
                 raise RuntimeError(f"{command[0]} has no line about {name(one)}")
@@ -400,10 +401,10 @@ def copy(spark, manifest, target, report, options={}):
         units = dealt(sizes, target, options, firsts)
         count = int(options.get("tasks", max(8 * context.defaultParallelism, -(-len(units) // TASK))))
         bundles = bins(units, count)
-        # Without a shuffle, whose files a lost machine would take with it.
+        # Without a shuffle, whose files would be lost with a machine.
         tasks = context.parallelize(bundles, max(1, len(bundles)))
         if firsts:
-            # Spark says so by itself only when the parts are stored.
+            # Spark checks this only when the parts are stored.
             path = context._jvm.org.apache.hadoop.fs.Path(report)
             if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
                 raise FileExistsError(f"{report} exists")
@@ -416,7 +417,7 @@ def copy(spark, manifest, target, report, options={}):
     except BaseException:
         drop(firsts, target, options)
         raise
-    # Of the report: an accumulator would count what was repeated twice.
+    # From the report: an accumulator would count repeated tasks twice.
     return dict(context.textFile(report).map(lambda line: json.loads(line)["state"]).countByValue())
 
 

@@ -8,7 +8,7 @@ ExampleProgram.run("StreamedRequest LOCATOR URL", taking: 2...2) { arguments, re
     var request = URLRequest(url: try ExampleProgram.serverURL(arguments[1]))
     request.httpMethod = "POST"
     request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
-    // Synchronous, as CFNetwork and libcurl read: they poll, and a stream without bytes yet has to let them wait.
+    // Synchronous, as CFNetwork and libcurl read: they poll, so a stream without bytes yet must make them wait.
     request.httpBodyStream = try BlobInputStream(arguments[0], registry: registry, mode: .synchronous)
     print(try StreamedUpload(request).answer())
 }

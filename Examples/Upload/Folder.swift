@@ -3,9 +3,9 @@ import ExampleProgram
 import Foundation
 import S3Source
 
-/// Stores the files of a folder in a store of S3, four at once.
+/// Stores the files of a folder in an S3 bucket, four at once.
 ///
-/// The environment names the store and its keys, as for the tools of AWS: `AWS_ENDPOINT_URL_S3`, `AWS_ACCESS_KEY_ID`
+/// The environment names the service and its keys, as for the tools of AWS: `AWS_ENDPOINT_URL_S3`, `AWS_ACCESS_KEY_ID`
 /// and `AWS_SECRET_ACCESS_KEY`.
 func uploadFolder(_ folder: String, to prefix: String) async throws {
     guard prefix.hasSuffix("/") else {
@@ -15,7 +15,7 @@ func uploadFolder(_ folder: String, to prefix: String) async throws {
     let uploader = try S3Uploader()
     let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
-    /// Stores a file; returns the error, after it was printed, if that fails.
+    /// Stores a file; if that fails, prints and returns the error.
     @Sendable func store(_ path: String) async -> BlobError? {
         let key = path.addingPercentEncoding(withAllowedCharacters: unreserved) ?? path
         do throws(BlobError) {

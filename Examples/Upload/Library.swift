@@ -4,9 +4,9 @@ import ExampleProgram
 import Foundation
 
 #if Photos
-/// Sends all assets of a library by tus, without a copy of any.
+/// Sends all assets of a library by tus, without copying any.
 ///
-/// Killed and started again with the same folder of state, it sends only what the server does not have.
+/// If it is killed and started again with the same state folder, it sends only the bytes that the server lacks.
 func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
     let library = try AssetLibrary(at: URL(fileURLWithPath: path))
     let folder = URL(fileURLWithPath: state)
@@ -18,10 +18,10 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
         if asset.isMissing { ExampleProgram.report("missing: \(asset.locator)") } else { missing.append(asset) }
     }
     ExampleProgram.report("\(missing.count) assets to upload, \(list.count) uploaded before")
-    // The first error ends all; the next start continues.
+    // The first error ends all uploads; the next start continues.
     try await withThrowingTaskGroup(of: Asset.self) { group in
         for (index, asset) in missing.enumerated() {
-            // Four at a time: small ones wait for answers most of the time.
+            // Four at a time: small assets wait for answers most of the time.
             if index >= 4, let asset = try await group.next() { try list.add(asset) }
             group.addTask {
                 var uploader = ResumableUploader(BlobUploadRequest(.post, url))
@@ -38,7 +38,7 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
     print("uploaded \(missing.count) assets")
 }
 
-/// A file with a line for each content of an asset that the server has: an asset that changes is uploaded again.
+/// A file with a line for each content of an asset on the server: an asset that changes is uploaded again.
 private final class UploadedList {
     private let lines: Set<String>
     private let output: FileHandle
@@ -62,7 +62,7 @@ private final class UploadedList {
     private static func line(_ asset: Asset) -> String { "\(asset.id) \(asset.generation)" }
 }
 #else
-/// Throws: the part of asset libraries is off.
+/// Throws: this build excludes asset libraries.
 func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
     throw BlobError(.unsupported, "This build leaves out asset libraries.")
 }

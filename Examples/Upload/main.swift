@@ -36,7 +36,7 @@ func send(_ source: any BlobInputStreamDataSource, _ method: BlobUploadRequest.M
         let response = try await BlobUploader().upload(source, with: request)
         print(response.status, text(of: response))
     } catch {
-        // The answer of a server that refuses may say why.
+        // The answer of a server that refuses may contain the reason.
         if let refusal = error.cause as? BlobUploadRefusal {
             print(refusal.response.status, text(of: refusal.response))
         }
@@ -53,7 +53,7 @@ func uploadRaw(_ source: any BlobInputStreamDataSource, to url: String) async th
     try await send(source, .put, to: url)
 }
 
-/// Sends the bytes as the part 'file' of a form, with the name and the media type that the source has.
+/// Sends the bytes as the part 'file' of a form, with the name and the media type of the source.
 func uploadForm(_ source: any BlobInputStreamDataSource, to url: String) async throws {
     var form = MultipartForm()
     try form.appendPart(source: source, name: "file")
@@ -62,15 +62,15 @@ func uploadForm(_ source: any BlobInputStreamDataSource, to url: String) async t
 
 /// Sends a file that is mapped into memory, as application/octet-stream.
 ///
-/// Pages are read as they are sent, and need no memory of their own. If another process shortens the file meanwhile,
-/// this one is ended by a signal: with `FileSource`, which does not map, it would be an error.
+/// Pages are read as they are sent, and need no memory of their own. If another process shortens the file meanwhile, a
+/// signal ends this process; with `FileSource`, which does not map, it would be an error.
 func uploadMapped(_ path: String, to url: String) async throws {
     let info = try FileSource(path: path).info()
     let bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
     try await send(MemorySource(bytes, mediaType: "application/octet-stream", name: info.name), .post, to: url)
 }
 
-/// Sends the bytes by tus; started again with the same state, it sends only what the server does not have.
+/// Sends the bytes by tus; if started again with the same state, it sends only the bytes that the server lacks.
 func resume(_ source: any BlobInputStreamDataSource, to url: String, keepingStateIn path: String) async throws {
     var uploader = ResumableUploader(BlobUploadRequest(.post, url))
     uploader.stateFile = UploadStateFile(path: path)

@@ -102,7 +102,7 @@ public final class URLSessionUploader: Sendable {
             guard let data = try upload.body.wholeBody(ofAtMost: Self.wholeBodyLimit) else {
                 return self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload)
             }
-            // When sent again, data would continue where they stopped; a stream starts again.
+            // If sent again, data would continue where it stopped; a stream starts again.
             upload.setRestart { self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload) }
             self.begin(self.session.uploadTask(with: request, from: data), for: upload)
         } catch {

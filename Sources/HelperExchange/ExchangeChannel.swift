@@ -75,7 +75,7 @@ package final class ExchangeChannel {
         return .success(frame)
     }
 
-    /// Answers commands until the other process closes the socket, and ends this one.
+    /// Answers commands until the other process closes the socket, and ends this process.
     package func serve(_ answer: (ExchangeFrame) -> ExchangeFrame) -> Never {
         while case .success(let command) = self.receive(idle: {}), (try? self.send(answer(command))) != nil {}
         blob_exit(0)

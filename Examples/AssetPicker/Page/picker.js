@@ -1,10 +1,10 @@
 import { follow, make, request } from './uploads.js';
 
-// The size of a tile and the distance of two, in pixels, and the rows that are made beyond the visible ones.
+// The size of a tile and the gap between tiles, in pixels, and the rows created beyond the visible ones.
 const smallestTile = 128, gap = 6, overscan = 3;
-// The time after which a tile is worth a picture, in milliseconds.
+// The time a tile must stay before its picture is loaded, in milliseconds.
 const restingTime = 60;
-// The largest number of assets that the server sends at once.
+// The maximum number of assets that the server sends at once.
 const pageCount = 500;
 
 const element = id => document.getElementById(id);
@@ -99,12 +99,12 @@ function render() {
   const from = Math.max(0, rows[0] - overscan) * columns, to = Math.min(total, (rows[1] + 1 + overscan) * columns);
   for (const [index, tile] of tiles) {
     if ((index >= from && index < to) || index === active) continue;
-    // Without it, a picture that nobody sees would still be loaded, before those that are seen.
+    // Otherwise a picture that is no longer visible would still be loaded, before the visible ones.
     tile.querySelector('img')?.removeAttribute('src');
     tile.remove();
     tiles.delete(index);
   }
-  // The visible ones first: pictures are loaded in the order in which they are made.
+  // The visible ones first: pictures are loaded in the order in which they are created.
   for (let index = rows[0] * columns; index < to; index++) if (!tiles.has(index)) show(index);
   for (let index = from; index < rows[0] * columns; index++) if (!tiles.has(index)) show(index);
 }
@@ -118,7 +118,7 @@ function show(index) {
   tile.index = index;
   place(tile, index);
   tiles.set(index, tile);
-  // In the order of the list, for those who read by the document.
+  // In list order, for screen readers.
   grid.insertBefore(tile, [...grid.children].find(other => other.index > index) ?? null);
   if (assets[index]) fill(tile, index); else load(index).catch(() => {});
   return tile;
@@ -144,7 +144,7 @@ function chosenHasChanged(message) {
   redescribe();
   sessionStorage.setItem('chosen', JSON.stringify([...chosen]));
   const count = chosen.size;
-  // A button that is disabled loses the focus.
+  // A disabled button loses the focus.
   if (!count && [upload, none].includes(document.activeElement)) tiles.get(active)?.focus();
   upload.disabled = none.disabled = count === 0;
   upload.textContent = count ? `Upload ${count}` : 'Upload';
@@ -162,7 +162,7 @@ function toggle(index) {
   chosenHasChanged(message);
 }
 
-// Chooses all from the anchor to an index, besides what was chosen before.
+// Chooses all assets from the anchor to an index, in addition to the earlier choice.
 async function chooseRange(index) {
   const [from, to] = [Math.min(anchor, index), Math.max(anchor, index)];
   const wanted = [];

@@ -1,4 +1,4 @@
-// The list of uploads. The server makes them: this page only shows them, and another one after it.
+// The list of uploads. The server makes them: this page only shows them, as does any page opened later.
 
 const element = id => document.getElementById(id);
 const phases = { waiting: 'Waiting', done: 'Uploaded', failed: 'Failed' };
@@ -47,7 +47,7 @@ function update(entry, { name, phase, sent, byteCount, message }) {
   button.setAttribute('aria-label', phase === 'failed' ? `Try again to upload ${name}` : `Cancel the upload of ${name}`);
 }
 
-// Returns true when the number of uploads that have ended is another than before.
+// Returns true if the number of finished uploads has changed.
 function show(list, again) {
   const entries = new Map([...element('items').children].map(entry => [entry.dataset.id, entry]));
   for (const item of list) {
@@ -58,7 +58,7 @@ function show(list, again) {
   element('uploads').hidden = list.length === 0;
   const count = phase => list.filter(item => item.phase === phase).length;
   const text = `${count('done')} of ${list.length} uploaded` + (count('failed') ? `, ${count('failed')} failed` : '');
-  // Set only when it is another: it is read aloud.
+  // Set only if it has changed, because it is read aloud.
   if (element('summary').textContent === text) return false;
   element('summary').textContent = text;
   return true;
@@ -66,8 +66,8 @@ function show(list, again) {
 
 const pause = time => new Promise(resume => setTimeout(resume, time));
 
-// Shows the uploads for ever. `again` tries some once more; `onChange` is called with all when one has ended, and
-// `onReturn` when the server answers after it did not.
+// Shows the uploads until the page is closed. `again` retries some of them; `onChange` is called with all uploads when
+// one has ended, and `onReturn` when the server answers again after a failure.
 export async function follow({ again, onChange, onReturn }) {
   const offline = element('offline');
   for (let version = -1; ; ) {

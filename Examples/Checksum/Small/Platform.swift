@@ -1,4 +1,4 @@
-// `Data` and `exit`, by the names that their modules have on this platform.
+// `Data` and `exit`, from the modules that declare them on this platform.
 
 #if canImport(FoundationEssentials)
 @_exported import FoundationEssentials

@@ -13,7 +13,7 @@ var request = HTTPClientRequest(url: CommandLine.arguments[2])
 request.method = .PUT
 
 do {
-    // With the asset library of BLOB_LIBRARY, as the other examples have it.
+    // With the asset library of BLOB_LIBRARY, as in the other examples.
     var registry = BlobRegistry.standard
     if let folder = ProcessInfo.processInfo.environment["BLOB_LIBRARY"] {
         try registry.register(.assetLibrary(at: URL(fileURLWithPath: folder)))

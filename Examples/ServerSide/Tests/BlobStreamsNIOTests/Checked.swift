@@ -1,5 +1,4 @@
-/// Bytes of which every 509th counts in a sum that depends on their order: all of 300 MB take too long in a debug
-/// build.
+/// Bytes, every 509th of which counts in an order-dependent sum: all of 300 MB take too long in a debug build.
 struct Checked: Equatable, Sendable {
     private(set) var count = 0
     private var sum: UInt64 = 0

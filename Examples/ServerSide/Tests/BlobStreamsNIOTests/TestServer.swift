@@ -2,13 +2,13 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// A server on a free port that notes each request, and answers it as a test says.
+/// A server on a free port that records each request, and answers it as a test specifies.
 final class TestServer: Sendable {
-    /// A request as far as it arrived.
+    /// A request, or the part of it that arrived.
     struct Request: Sendable {
         let head: HTTPRequestHead
         var bytes = Checked()
-        /// True when the end of the body arrived.
+        /// True if the end of the body arrived.
         var isWhole = false
     }
 
@@ -16,7 +16,7 @@ final class TestServer: Sendable {
         var status = HTTPResponseStatus.created
         var headers = HTTPHeaders()
         var body = ""
-        /// The number of bytes of the body after which the answer is sent; nil is the end of the request.
+        /// The number of bytes of the body after which the answer is sent; nil for the end of the request.
         var afterByteCount: Int?
     }
 
@@ -24,7 +24,7 @@ final class TestServer: Sendable {
     private let channel: any Channel
     private let log: RequestLog
 
-    /// - Parameter answer: Returns the answer to a request, or nil for none.
+    /// - Parameter answer: Returns the answer to a request, or nil to send no answer.
     init(answer: @escaping @Sendable (HTTPRequestHead) -> Answer?) async throws {
         let log = RequestLog()
         self.log = log
@@ -40,7 +40,7 @@ final class TestServer: Sendable {
 
     func url(_ path: String = "/x") -> String { "http://127.0.0.1:\(self.channel.localAddress?.port ?? 0)\(path)" }
 
-    /// Waits until `count` requests have ended, whole or not.
+    /// Waits until `count` requests have ended, complete or not.
     func requests(_ count: Int) async -> [Request] { await self.log.ended(count) }
 
     /// Waits until a byte of a body has arrived.

@@ -1,22 +1,22 @@
 import BlobStreams
 import Foundation
 
-/// A repeatable source of a pattern that may block, and so is read on other threads.
+/// A repeatable source of a pattern that may block, and is therefore read on other threads.
 struct PatternSource: BlobInputStreamDataSource {
-    /// Its length is a prime, so that no buffer begins where another did.
+    /// The length is a prime, so that no buffer begins where another did.
     private static let pattern = (0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 5) }
 
     let byteCount: Int
     var isLengthKnown = true
     var mediaType: String?
-    /// The error that is thrown where the end would be.
+    /// The error that is thrown in place of the end.
     var failure: BlobError?
-    /// The number of bytes after which there is no more, whatever the length says.
+    /// The number of bytes after which the source ends, regardless of its length.
     var actualByteCount: Int?
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
-    /// The length and the checksum of all bytes, for comparison with those of a receiver.
+    /// The length and the checksum of all bytes, for comparison with a receiver's.
     var checked: Checked {
         var checked = Checked()
         while checked.count < self.byteCount {
@@ -46,7 +46,7 @@ struct PatternSource: BlobInputStreamDataSource {
     }
 }
 
-/// A source that gives one byte and then nothing, and notes when its reader is closed.
+/// A source that returns one byte and then nothing, and records when its reader is closed.
 final class StalledSource: BlobInputStreamDataSource {
     let (closed, continuation) = AsyncStream.makeStream(of: Void.self)
 
@@ -66,7 +66,7 @@ final class StalledSource: BlobInputStreamDataSource {
         init(_ continuation: AsyncStream<Void>.Continuation) { self.continuation = continuation }
 
         func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult {
-            // The first is held back, so the server sees the second only when there is a third.
+            // A byte is sent only after the next one is read, so the server receives only the first.
             guard byteOffset < 2 else { return .notYet }
             output.append(1)
             return .bytes

@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import Testing
 
-/// Uploads by async-http-client, against a server of NIO.
+/// Uploads by async-http-client, against a NIO server.
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {
     // A buffer has 128 KiB, and three are kept.
     @Test(arguments: [0, 1, 4095, 131_072, 131_073, 1 << 20, 300_000_000], [true, false])
@@ -42,7 +42,7 @@ import Testing
                 try await client.upload(source, as: put(server))
             }
             #expect(error?.code == .checksumMismatch)
-            // An empty one fails before there is a connection.
+            // An empty body fails before a connection is made.
             guard byteCount > 0 else { return }
             let request = try #require(await server.requests(1).first)
             #expect(!request.isWhole)
@@ -56,7 +56,7 @@ import Testing
         try await withServer { server, client in
             var request = put(server)
             request.body = try await .source(source)
-            // The error of a body alone is that of the source too.
+            // The error of a body used alone is also the error of the source.
             await #expect { try await client.execute(request, timeout: .seconds(30)) } throws: {
                 ($0 as? BlobError)?.code == .truncated
             }
@@ -140,7 +140,7 @@ import Testing
 
     @Test func noConnectionIsUnavailable() async throws {
         let url = try await withServer { server, _ in server.url() }
-        // The client tries again until then.
+        // The client keeps trying until then.
         let timeout = HTTPClient.Configuration.Timeout(connect: .milliseconds(200))
         let client = HTTPClient(
             eventLoopGroupProvider: .singleton, configuration: HTTPClient.Configuration(timeout: timeout))
