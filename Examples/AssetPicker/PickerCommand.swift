@@ -4,7 +4,7 @@ import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
 
-/// Serves a page on which a person chooses assets of a library and uploads them. Prints the URL of the page.
+/// Serves a page on which a person chooses assets of a library and uploads them; prints the URL of the page.
 @main
 struct PickerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

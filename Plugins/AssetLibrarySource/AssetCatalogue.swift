@@ -25,8 +25,8 @@ public protocol AssetCatalogue: Sendable {
     /// - Complexity: One index look-up, and a few name look-ups in the folder of the file.
     func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset?
 
-    /// Calls `body` with every asset, or with every asset of a collection. The order is stable while the catalogue does
-    /// not change.
+    /// Calls `body` with every asset, or with every asset of a collection, in an order that is stable while the
+    /// catalogue does not change.
     ///
     /// Memory use does not grow with the number of assets in the catalogue, and no lock is held during the calls.
     /// Assets that are added or removed during the calls may be included or not.

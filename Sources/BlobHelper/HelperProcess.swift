@@ -185,7 +185,7 @@ package final class HelperProcess {
     /// Restarts the measurement of silence, as the helper had to wait until now.
     func resume() { self.progress.resume() }
 
-    /// Receives a frame. Answers a question and returns nil, or returns the answer to the command.
+    /// Receives a frame: answers a question and returns nil, or returns the answer to the command.
     func receive(
         _ kinds: [ExchangeFrame.Kind], _ needed: (Int64, Int) throws(BlobError) -> Int
     ) throws(BlobError) -> ExchangeFrame? {

@@ -225,7 +225,7 @@ struct Expectation: Sendable {
         self.pieces = [(0, beginning), (self.byteCount - Int64(end.count), end)]
     }
 
-    /// Returns true when `bytes` may be the content at `byteOffset`.
+    /// Returns true if `bytes` may be the content at `byteOffset`.
     func agrees(with bytes: Data, at byteOffset: Int64) -> Bool {
         guard byteOffset + Int64(bytes.count) <= self.byteCount else { return false }
         return self.pieces.allSatisfy { piece in

@@ -55,8 +55,8 @@ struct AdjustmentDescriptions {
         return parts.flatMap { part in withUnsafeBytes(of: part.count) { Array($0) } + part }.sha256
     }
 
-    /// Returns the adjustment by the first existing description: the own recipe, AAE, the XMP sidecar, the XMP in the
-    /// picture.
+    /// Returns the adjustment by the first existing description: the library's own recipe, AAE, the XMP sidecar, the
+    /// XMP in the picture.
     ///
     /// Adjustments of other programs are recognized, but not rendered. A description that cannot be interpreted gives
     /// ``Adjustment/notRenderable(_:)``, and never ``Adjustment/none``.

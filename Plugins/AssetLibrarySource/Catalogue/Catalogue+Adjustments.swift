@@ -42,8 +42,8 @@ extension Catalogue {
         return (descriptions, isCurrent && embedded != nil, try asset.value("generation"))
     }
 
-    /// Sets or removes the own recipe of an asset, and increments its generation; returns false if the recipe is
-    /// unchanged.
+    /// Sets or removes the library's own recipe of an asset, and increments its generation; returns false if the recipe
+    /// is unchanged.
     static func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID, _ db: Database) throws -> Bool {
         let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
         try db.execute(

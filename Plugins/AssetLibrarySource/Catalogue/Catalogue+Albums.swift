@@ -3,8 +3,10 @@ import BlobCore
 public import Foundation
 import GRDB
 
-/// The rows of albums. An item of a plain album names an asset; an item of a shared stream has its own identifier and
-/// names an original, as a copy without the history of the asset.
+/// The rows of albums.
+///
+/// An item of a plain album names an asset; an item of a shared stream has its own identifier and names an original, as
+/// a copy without the history of the asset.
 extension Catalogue {
     /// The items of shared streams in the form of assets, to replace the assets in a statement.
     static let itemsAsAssets = """

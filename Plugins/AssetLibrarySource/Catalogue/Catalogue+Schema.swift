@@ -137,7 +137,7 @@ extension Catalogue {
         END;
         """
 
-    /// The descriptions of adjustments; `asset.adjustment` is the own recipe.
+    /// The descriptions of adjustments; `asset.adjustment` is the library's own recipe.
     ///
     /// `embedded_xmp` is the packet that ``EmbeddedXMP`` finds in the original, NULL until it was looked for. A sidecar
     /// without bytes was too long to store. A render is an asset that another program made from an adjusted asset; its

@@ -49,8 +49,10 @@ extension AssetLibrary {
         "\(self.folder.path)/\(LibraryFolder.originals)/\(LibraryFolder.quarantine)/\(name)"
     }
 
-    /// Makes a quarantined file an original again. It becomes the original of the assets with its bytes, if theirs is
-    /// missing or damaged; otherwise of a new asset, with its former identifier and name if the journal has them.
+    /// Makes a quarantined file an original again.
+    ///
+    /// It becomes the original of the assets with its bytes, if theirs is missing or damaged; otherwise of a new asset,
+    /// with its former identifier and name if the journal has them.
     ///
     /// If the library already has the bytes, the file is removed from the quarantine. A damaged original returns to its
     /// former path unless another file is there: its good blocks can be read.

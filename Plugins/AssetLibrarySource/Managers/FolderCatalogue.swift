@@ -156,7 +156,7 @@ enum LivePhotoNames {
     private static let pictures = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
     private static let films = ["MOV", "mov", "MP4", "mp4"]
 
-    /// Returns the name of the other half, if it exists. Judged by name alone: unrelated files may match.
+    /// Returns the name of the other half, if it exists; judged by name alone, so unrelated files may match.
     static func pair(of name: String, where isThere: (String) -> Bool) -> String? {
         guard let suffix = LibraryFolder.fileExtension(ofName: name) else { return nil }
         let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []

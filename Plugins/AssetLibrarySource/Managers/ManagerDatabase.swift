@@ -4,9 +4,10 @@ import Foundation
 import GRDB
 import GRDBSQLite
 
-/// The SQLite database of another program, which may be running. Neither the database nor any file beside it is
-/// written. Only if the program removes its log between two of our calls may an empty log remain, which the next
-/// program to open the database takes over.
+/// The SQLite database of another program, which may be running.
+///
+/// Neither the database nor any file beside it is written. Only if the program removes its log between two of our calls
+/// may an empty log remain, which the next program to open the database takes over.
 ///
 /// Each read opens the database, runs short statements that each hold its lock only briefly, and closes it, so that no
 /// connection keeps the other program from removing its log.

@@ -173,7 +173,9 @@ public struct AssetSource: BlobInputStreamDataSource {
 
 extension AssetSource: BlobDescribing {
     /// Returns the facts about the picture or the film: from the catalogue, or, for a file of another catalogue, from
-    /// the helper if available. For an adjusted picture, adds the length and the digest of its original.
+    /// the helper if available.
+    ///
+    /// For an adjusted picture, adds the length and the digest of its original.
     ///
     /// - Throws: As ``describe(_:)``. Renders nothing.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {

@@ -3,7 +3,7 @@ import BlobCore
 import CryptoDigest
 import Foundation
 
-/// The bytes of an original. Verifies the digest of each block, and detects changes of the file.
+/// The bytes of an original, with the digest of each block verified, and with changes of the file detected.
 ///
 /// The status of the file is checked after each block: if the file was touched since it was opened, the bytes are
 /// discarded and the file is looked up again. If there were commits, the catalogue is queried before each block.
@@ -255,7 +255,7 @@ extension Asset {
     }
 }
 
-/// An inspector of bytes made from an asset, such as a rendered picture. Reading fails when the asset is edited.
+/// An inspector of bytes made from an asset, such as a rendered picture, that fails reading when the asset is edited.
 ///
 /// Before each read, and at the end, the catalogue is queried if there were commits. With an event sink, an edit is
 /// also reported between reads.

@@ -133,7 +133,7 @@ extension XMPPacket.Property {
     }
 }
 
-/// The XMP packet in a picture, as far as it may describe an adjustment.
+/// The XMP packet in a picture, if it may describe an adjustment.
 package enum EmbeddedXMP {
     /// The beginnings of APP1 segments of a JPEG with a packet, and with a part of an extended one.
     package static let packetName = "http://ns.adobe.com/xap/1.0/\0"

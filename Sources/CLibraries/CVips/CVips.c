@@ -45,7 +45,7 @@ static void load_heif(void) {
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *(*start)(void *) = module == NULL ? NULL : (const char *(*)(void *))dlsym(module, "g_module_check_init");
     if (start != NULL) (void)start(NULL);
-    // Newer versions find their decoders in files.
+    // Newer versions of libheif find their decoders in files.
     void *heif = dlopen(blob_libheif.file_names[0], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     int (*heif_start)(void *) = heif == NULL ? NULL : (int (*)(void *))dlsym(heif, "heif_init");
     if (heif_start != NULL) (void)heif_start(NULL);
