@@ -5,10 +5,10 @@ import Foundation
 /// The layout of a library; all paths are made here.
 ///
 ///     catalog.sqlite            the catalogue, with its -wal and -shm
-///     journal.jsonl             what the catalogue is made of again when it is lost
+///     journal.jsonl             the changes from which a lost catalogue is rebuilt
 ///     lock                      held by importers (shared) and by recovery (exclusive)
 ///     originals/AA/UUID.EXT     AA is the beginning of the UUID
-///     originals/.incoming       files and markers of imports and removals that are running
+///     originals/.incoming       files and markers of running imports and removals
 ///     originals/.quarantine     files that no row names, and damaged originals
 ///
 /// All other files in these folders do not belong to the library, and are left alone.

@@ -85,8 +85,8 @@ final class OriginalFile {
     private static let partByteCount = 64 * 1024
 
     /// Reads the whole file, and returns its digests.
+    ///
     /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read, and errors of reading.
-    /// - Throws: ``BlobError/Code/changed`` when the file was written to during the read, and errors of reading.
     func digests(
         byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests) {
