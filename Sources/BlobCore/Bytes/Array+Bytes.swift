@@ -13,7 +13,7 @@ extension [UInt8] {
         do { return try self.withUnsafeMutableBytes(body) } catch { throw BlobError(wrapping: error) }
     }
 
-    /// The bytes as text, with two lower-case hexadecimal digits for each.
+    /// The bytes as text, with two lower-case hexadecimal digits per byte.
     package var hexadecimal: String {
         let digits = Self.digits.utf8Start
         return String(unsafeUninitializedCapacity: self.count * 2) { text in
@@ -29,7 +29,7 @@ extension [UInt8] {
 }
 
 extension RangeReplaceableCollection<UInt8> {
-    /// Creates the bytes of pairs of hexadecimal digits; nil for any other text.
+    /// Creates the bytes from pairs of hexadecimal digits; nil for any other text.
     package init?(hexadecimal digits: some Collection<UInt8>) {
         let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }

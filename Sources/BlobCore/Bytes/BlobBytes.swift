@@ -1,22 +1,22 @@
-/// Bytes in memory that several owners may share, and that nobody changes.
+/// Immutable bytes in memory that several owners may share.
 public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not written to while the owner lives.
     /// The bytes; valid while this value, or a copy of it, lives.
     package private(set) var bytes: UnsafeRawBufferPointer
     private let owner: any AnyObject & Sendable
-    /// True when nobody else sees these bytes, now or later.
+    /// True when no other owner sees these bytes, now or later.
     package private(set) var isExclusive: Bool
 
     private let onDelivery: (@Sendable (Int) -> Void)?
 
-    /// Creates bytes that others may see as well, and that nobody writes to while `owner` lives.
+    /// Creates bytes that other owners may see too, and that do not change while `owner` lives.
     public init(_ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable) {
         self.init(bytes, ownedBy: owner, isExclusive: false)
     }
 
     /// - Parameters:
-    ///   - isExclusive: True when the giver will never look at these bytes again.
-    ///   - onDelivery: Called by the reader with the number of bytes that it delivered from the front, for givers that
-    ///     make room for others then.
+    ///   - isExclusive: True when the caller will not access these bytes again.
+    ///   - onDelivery: Called by the reader with the number of bytes that it delivered from the front, for callers that
+    ///     then make room for others.
     package init(
         _ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable, isExclusive: Bool,
         onDelivery: (@Sendable (Int) -> Void)? = nil
@@ -35,7 +35,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     /// No bytes.
     static let none = BlobBytes(UnsafeRawBufferPointer(start: nil, count: 0), ownedBy: BlobWakerSlot())
 
-    /// The same bytes, of which somebody else keeps a view.
+    /// The same bytes, no longer exclusive: another owner keeps a view of them.
     var shared: BlobBytes {
         var shared = self
         shared.isExclusive = false
@@ -45,7 +45,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     /// The number of bytes.
     public var count: Int { self.bytes.count }
 
-    /// True when there are none.
+    /// True when there are no bytes.
     public var isEmpty: Bool { self.bytes.isEmpty }
 
     /// Calls `body` with the bytes, which are valid during the call.
@@ -75,18 +75,18 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
         self.bytes = UnsafeRawBufferPointer(rebasing: self.bytes.dropFirst(count))
     }
 
-    /// Notes that a number of the bytes was delivered.
+    /// Reports that a number of the bytes was delivered.
     func delivered(_ count: Int) { self.onDelivery?(count) }
 }
 
 extension OutputRawSpan {
     /// Lends the next free bytes, at most `byteCount` of them, as an output of their own.
     ///
-    /// The bytes that `body` appends count when it returns; when it throws, none of them do. For those that
-    /// cap a read.
+    /// The bytes that `body` appends count when it returns; when it throws, none of them do. For callers that cap a
+    /// read.
     ///
     /// - Parameters:
-    ///   - byteCount: The maximum number of bytes to lend; fewer are lent when fewer are free.
+    ///   - byteCount: The maximum number of bytes to lend; fewer are lent if fewer are free.
     ///   - body: A closure that appends to the lent part.
     /// - Returns: The number of bytes that `body` appended.
     @discardableResult
@@ -120,7 +120,8 @@ extension OutputRawSpan {
 
     /// Appends the bytes that a call writes to the free memory.
     ///
-    /// - Parameter read: Writes bytes from the front, and returns their number; a negative one for none, as system calls.
+    /// - Parameter read: Writes bytes from the front, and returns their number, or a negative number on failure, as
+    ///   system calls do.
     /// - Returns: The result of `read`.
     package mutating func append(by read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows -> Int {
         try self.withUnsafeMutableBytes { buffer, initializedCount in
@@ -130,7 +131,7 @@ extension OutputRawSpan {
         }
     }
 
-    /// Keeps a range of the last `count` bytes, and moves it to where they began.
+    /// Keeps a range of the last `count` bytes, and moves it to where these bytes began.
     mutating func keep(_ range: Range<Int>, ofLast count: Int) {
         self.withUnsafeMutableBytes { buffer, initializedCount in
             let start = initializedCount - count
@@ -148,9 +149,9 @@ extension OutputRawSpan {
 public enum BlobReadResult: Sendable {
     /// At least one byte was appended.
     case bytes
-    /// There are no more bytes, and all checks at the end passed.
+    /// The bytes have ended, and all checks at the end passed.
     case end
-    /// Nothing is available yet: the slot of the stream fires when it is.
+    /// No bytes are available yet: the slot of the stream fires when a read is worth trying again.
     case notYet
 
     /// Moves as many of `bytes` as fit to `output`, and removes them from the front.
@@ -158,7 +159,7 @@ public enum BlobReadResult: Sendable {
     /// - Parameters:
     ///   - bytes: A value that is its own slice type, such as `Data` or `ArraySlice<UInt8>`.
     ///   - output: The memory to which the bytes are appended.
-    /// - Returns: ``bytes`` when at least one byte was moved; ``end`` when there were none.
+    /// - Returns: ``bytes`` if at least one byte was moved; ``end`` if `bytes` was empty.
     public static func moving<Bytes: Collection<UInt8>>(
         _ bytes: inout Bytes, to output: inout OutputRawSpan
     ) -> BlobReadResult where Bytes.SubSequence == Bytes {
@@ -173,16 +174,16 @@ public enum BlobReadResult: Sendable {
 }
 
 extension BidirectionalCollection<UInt8> {
-    /// The bytes as a number, the lowest first; at most 8 bytes.
+    /// The bytes as a number, lowest byte first; at most 8 bytes.
     package var littleEndian: UInt64 { self.reversed().bigEndian }
 
-    /// The bytes as a number, the highest first; at most 8 bytes.
+    /// The bytes as a number, highest byte first; at most 8 bytes.
     package var bigEndian: UInt64 { self.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 extension RandomAccessCollection {
     /// Returns the index of the first element for which `predicate` returns true, in a collection where it is false for
-    /// all elements before some index and true from there on; the end index when there is none.
+    /// all elements before some index and true from there on; the end index if it is false for all elements.
     ///
     /// - Complexity: O(log n).
     package func partitioningIndex(where predicate: (Element) -> Bool) -> Index {

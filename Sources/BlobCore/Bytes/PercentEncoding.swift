@@ -6,7 +6,7 @@ package enum PercentEncoding {
     /// The bytes that a path may hold unencoded: `pchar` and the slash (RFC 3986, section 3.3).
     package static let pathCharacters = unreserved.union("!$&'()*+,;=:@/".utf8)
 
-    /// The bytes that a selector may hold unencoded: those of a fragment (section 3.5) but the `!` that separates
+    /// The bytes that a selector may hold unencoded: the bytes of a fragment (section 3.5) except `!`, which separates
     /// selectors.
     package static let selectorCharacters = pathCharacters.union("?".utf8).subtracting("!".utf8)
 
@@ -17,7 +17,8 @@ package enum PercentEncoding {
     package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: ByteSet) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.underestimatedCount)
-        // An array first: from another module, each element of a sequence would be a call through its witness table.
+        // An array first: across modules, each element of a generic sequence would cost a call through its witness
+        // table.
         for byte in Array(bytes) {
             if characters.contains(byte) {
                 text.append(byte)
@@ -28,7 +29,7 @@ package enum PercentEncoding {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the decoded bytes of `text`; nil when a `%` is not followed by two hexadecimal digits.
+    /// Returns the decoded bytes of `text`; nil if a `%` is not followed by two hexadecimal digits.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.underestimatedCount)
@@ -56,7 +57,7 @@ package enum PercentEncoding {
     }
 }
 
-/// A set of values of a byte, in which a look-up costs a few instructions.
+/// A set of byte values; a look-up costs a few instructions.
 package struct ByteSet: Sendable, ExpressibleByArrayLiteral {
     private var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 

@@ -11,7 +11,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
 
     deinit { free(self.memory.baseAddress) }
 
-    /// The number of bytes for which there is memory.
+    /// The size of the memory in bytes.
     package var capacity: Int { self.memory.count }
     package var isEmpty: Bool { self.part.isEmpty }
     package var count: Int { self.part.count }
@@ -60,7 +60,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
     package func move(to output: inout OutputRawSpan) { self.drop(output.append(contentsOf: self.bytes)) }
 }
 
-/// A pool of windows, the memory of which is reused.
+/// A pool of windows that reuses their memory.
 package final class WindowPool: Sendable {
     private let byteCount: Int
     private let free = Locked<[Window]>([])

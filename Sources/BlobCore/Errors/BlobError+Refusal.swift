@@ -2,11 +2,11 @@ extension BlobError {
     /// The maximum number of characters of an explanation in a message.
     private static let excerptLength = 200
 
-    /// Returns the message about an answer of HTTP that is a refusal, with the beginning of the explanation in it.
+    /// Returns the message for an HTTP response that refuses a request; it quotes the beginning of the explanation.
     ///
-    /// A page of HTML is left out: it explains nothing that the status does not.
+    /// An HTML page is left out: it explains nothing that the status does not.
     ///
-    /// - Parameter location: The URL to which a redirection points that is not followed.
+    /// - Parameter location: The target of a redirection that is not followed.
     package static func refusalMessage(
         _ status: Int, _ reason: String, location: String? = nil, _ explanation: some Collection<UInt8>
     ) -> String {

@@ -2,7 +2,7 @@ import BlobPlatform
 
 /// An error with its kind, the affected locator and byte offset, and whether trying again can help.
 ///
-/// Every error that leaves this framework is a `BlobError`; other errors of plugins are wrapped once, with the original
+/// Every error that leaves this framework is a `BlobError`; a plugin's other errors are wrapped once, with the original
 /// as ``cause``. A `BlobError` bridges to `NSError` with the domain `BlobStreams`, the number of its ``Code`` and the
 /// cause under `NSUnderlyingErrorKey`.
 ///
@@ -33,15 +33,15 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.isTransient = newValue }
     }
 
-    /// The operation that failed: `resolve`, `open`, `info`, `read`, `write` or `close`; filled in by the framework
-    /// where the thrower left it out.
+    /// The operation that failed: `resolve`, `open`, `info`, `read`, `write` or `close`; filled in by the framework if
+    /// the thrower left it out.
     public var operation: String? {
         get { self.fields.operation }
         set { self.fields.operation = newValue }
     }
 
-    /// The locator of the source that failed, as its ``BlobLocator/description`` has it; filled in by the framework when
-    /// the source has one. Set to a text with a user, a password or a query, it has `***` in their place.
+    /// The locator of the source that failed, in the form of ``BlobLocator/description``; filled in by the framework if
+    /// the source has one. A user, a password or a query in the text that is set is replaced by `***`.
     public var locator: String? {
         get { self.fields.locator }
         set { self.fields.locator = newValue.map { printableLocator($0) } }
@@ -65,20 +65,19 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.systemErrorNumber = newValue }
     }
 
-    /// The setting with which the same request would succeed; nil when there is none.
+    /// The setting with which the same request would succeed; nil if there is no such setting.
     public var remedy: Remedy? {
         get { self.fields.remedy }
         set { self.fields.remedy = newValue }
     }
 
-    /// The time after which the source asked to be tried again, as a server does with `Retry-After`; nil when it did
-    /// not.
+    /// The delay before a retry that the source asked for, such as a server's `Retry-After`; nil if it asked for none.
     package var retryDelay: Duration? {
         get { self.fields.retryDelay }
         set { self.fields.retryDelay = newValue }
     }
 
-    /// The underlying error, of the layer below.
+    /// The error of the layer below.
     public var cause: (any Error)? { self.fields.cause.error }
 
     private struct Fields: Equatable, Sendable {
@@ -95,7 +94,7 @@ public struct BlobError: Error, Equatable, Sendable {
         let cause: Cause
     }
 
-    /// The cause, which does not count in a comparison, because errors have no equality.
+    /// The cause; ignored in comparisons, because errors are not equatable.
     private struct Cause: Equatable, Sendable {
         let error: (any Error)?
 
@@ -106,7 +105,7 @@ public struct BlobError: Error, Equatable, Sendable {
         case holding(Fields)
     }
 
-    // One reference, so that states that may hold an error stay small.
+    // A single reference, so that states that may hold an error stay small.
     private var box: Box
 
     private var fields: Fields {
@@ -127,7 +126,7 @@ public struct BlobError: Error, Equatable, Sendable {
     ///   - locator: The locator of the source that failed; see ``locator``.
     ///   - byteOffset: The offset of the failure in bytes.
     ///   - isTransient: True when trying again can help; nil takes the default of the code.
-    ///   - remedy: The setting with which the same request would succeed, if there is one.
+    ///   - remedy: The setting with which the same request would succeed, if any.
     ///   - cause: The error of the layer below.
     public init(
         _ code: Code, _ message: String, operation: String? = nil, locator: String? = nil,
@@ -140,8 +139,8 @@ public struct BlobError: Error, Equatable, Sendable {
                 cause: Cause(error: cause)))
     }
 
-    /// A setting of the reader that would let a request succeed which failed without it, for a program that can ask for
-    /// it or name its option.
+    /// A setting of the reader that would let a failed request succeed, for a program that can ask for it or name its
+    /// option.
     ///
     /// A struct, so that remedies can be added without breaking a `switch` (give it a `default`).
     public struct Remedy: Hashable, Sendable {
@@ -162,12 +161,12 @@ public struct BlobError: Error, Equatable, Sendable {
         public static let memoryLimit = Self("memoryLimit")
         /// A longer ``BlobContext/idleLimit``.
         public static let idleLimit = Self("idleLimit")
-        /// Permission to replace a file that exists.
+        /// Permission to replace an existing file.
         public static let overwriting = Self("overwriting")
-        /// Requests that are not signed, where public objects need no credentials.
+        /// Unsigned requests, for public objects that need no credentials.
         public static let unsignedRequests = Self("unsignedRequests")
 
-        /// Permission to read a format in this process, where no confined helper process can.
+        /// Permission to read a format in this process if no confined helper process can read it.
         public static func formatInProcess(_ format: String) -> Self { Self("formatInProcess", format: format) }
     }
 
@@ -196,9 +195,9 @@ public struct BlobError: Error, Equatable, Sendable {
     ///
     /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
     /// error gets the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
-    /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own where it has one: the
-    /// text of a `LocalizedError`, otherwise its `description`. Of any other error it is the name of the type, and of the
-    /// case: the values in it may be secrets, such as a URL.
+    /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own if it has one: the text
+    /// of a `LocalizedError`, otherwise its `description`. For any other error, the message is the name of the type and
+    /// of the case: the values in it may be secrets, such as a URL.
     public init(wrapping error: any Error) {
         switch error {
         case let error as BlobError:
@@ -211,14 +210,14 @@ public struct BlobError: Error, Equatable, Sendable {
         }
     }
 
-    /// Calls a closure, and throws its errors as ``init(wrapping:)`` makes them.
+    /// Calls a closure, and converts its errors with ``init(wrapping:)``.
     package static func wrapping<Value>(_ body: () throws -> Value) throws(BlobError) -> Value {
         do { return try body() } catch { throw BlobError(wrapping: error) }
     }
 
     private init(foreign error: any Error) {
-        // Every error has a domain and a number; an `NSError` has its own. The type of an error is asked, as one of
-        // another domain can be cast to a `CocoaError`.
+        // Every error has a domain and a number; an `NSError` has its own. The dynamic type is compared, because an
+        // error of another domain can be cast to a `CocoaError`.
         let isCocoaError = type(of: error) == CocoaError.self
         let cocoaCode = isCocoaError ? (error as? CocoaError)?.code.rawValue : nil
         switch (isCocoaError ? "NSCocoaErrorDomain" : error._domain, cocoaCode ?? error._code) {
@@ -238,8 +237,8 @@ public struct BlobError: Error, Equatable, Sendable {
         }
     }
 
-    /// Returns the text of any error, for a person and for logs: an error that does not describe itself is named, and
-    /// its values, which may be secrets, are not shown.
+    /// Returns the text of any error, for a person and for logs. An error without a description is named; its values,
+    /// which may be secrets, are not shown.
     package static func text(of error: any Error) -> String {
         if let error = error as? BlobError { return error.description }
         return self.ownText(of: error) ?? (error as? any LocallyDescribedError)?.localText ?? self.name(of: error)
@@ -248,16 +247,16 @@ public struct BlobError: Error, Equatable, Sendable {
     private static func name(of error: any Error) -> String {
         let mirror = Mirror(reflecting: error)
         guard mirror.displayStyle == .enum else { return "\(type(of: error))" }
-        // A case without values has no children, and is described by its name alone.
+        // A case without values has no children; its description is its name alone.
         return "\(type(of: error)).\(mirror.children.first.map { $0.label ?? "" } ?? "\(error)")"
     }
 
-    /// Returns the text that the error itself provides; nil when there is none.
+    /// Returns the text that the error itself provides; nil if it provides none.
     private static func ownText(of error: any Error) -> String? {
         if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
         if error is any LocallyDescribedError { return nil }
-        // The description of an error with a domain of its own, such as an `NSError`, is for debugging. The type is
-        // checked, because on Apple's systems an error can be cast to an `NSError` and to all that is one.
+        // The description of an error with its own domain, such as an `NSError`, is for debugging. The type is checked,
+        // because on Apple's systems any error can be cast to an `NSError` and to the protocols of `NSError`.
         let type = type(of: error)
         guard type is any CustomStringConvertible.Type, error._domain == String(reflecting: type) else { return nil }
         let text = "\(error)"
@@ -269,7 +268,7 @@ public struct BlobError: Error, Equatable, Sendable {
     /// - Parameters:
     ///   - number: The `errno` of the call.
     ///   - act: The action that failed, as the beginning of a sentence: "Could not open x".
-    ///   - cause: The underlying error, if there is one.
+    ///   - cause: The underlying error, if any.
     public init(systemError number: CInt, doing act: String, cause: (any Error)? = nil) {
         let code: Code =
             switch number {
@@ -285,7 +284,7 @@ public struct BlobError: Error, Equatable, Sendable {
         self.systemErrorNumber = number
     }
 
-    /// Returns this error with the facts of a layer that it passes; only missing ones are filled in.
+    /// Returns this error with the facts of a layer that it passes; only missing facts are filled in.
     package func passing(
         layer: String, operation: String, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
     ) -> BlobError {
@@ -331,15 +330,15 @@ extension Character {
 }
 
 extension BlobError.Code {
-    /// A file, a member, an asset or the object of a scheme does not exist.
+    /// A file, a member, an asset or the object of a scheme was not found.
     public static let notFound = Self(rawValue: 1)
-    /// The system or the peer denies the operation.
+    /// The system or the peer denied the operation.
     public static let permissionDenied = Self(rawValue: 2)
     /// A text is not a locator, or names something that is invalid for its scheme.
     public static let invalidLocator = Self(rawValue: 3)
     /// An argument is outside of its range.
     public static let invalidArgument = Self(rawValue: 4)
-    /// No provider is registered for a scheme; the message lists those that are.
+    /// No provider is registered for a scheme; the message lists the registered ones.
     public static let notRegistered = Self(rawValue: 5)
     /// A format, feature or kind of object that cannot be read.
     public static let unsupported = Self(rawValue: 6)
@@ -347,9 +346,9 @@ extension BlobError.Code {
     public static let corrupted = Self(rawValue: 7)
     /// The bytes ended too early.
     public static let truncated = Self(rawValue: 8)
-    /// A checksum differs from the one that was expected.
+    /// A checksum differs from the expected one.
     public static let checksumMismatch = Self(rawValue: 9)
-    /// A size differs from the one that was expected.
+    /// A size differs from the expected one.
     public static let sizeMismatch = Self(rawValue: 10)
     /// Data follows the end of the format.
     public static let trailingData = Self(rawValue: 11)
@@ -361,7 +360,7 @@ extension BlobError.Code {
     public static let inconsistent = Self(rawValue: 14)
     /// A limit was reached; the message names it and its value.
     public static let limitExceeded = Self(rawValue: 15)
-    /// The content is no longer the one that was opened.
+    /// The content changed after it was opened.
     public static let changed = Self(rawValue: 16)
     /// The deadline of the job or the idle limit of a step passed.
     public static let timedOut = Self(rawValue: 17)
@@ -396,8 +395,8 @@ extension BlobError.Code {
 
     /// The exit status of a program that fails with this code, from 64 to 77, or 130.
     ///
-    /// The statuses are those of `sysexits.h`, and 130, which shells report for an interrupt; `blob` and the examples
-    /// end with them. A code without a status of its own has 70, the status of a defect.
+    /// The statuses follow `sysexits.h`, except 130, which shells report for an interrupt; `blob` and the examples exit
+    /// with them. A code without a status of its own has 70, the status of a defect.
     public var exitStatus: Int32 {
         switch self {
         case .invalidLocator, .invalidArgument, .notRegistered: 64

@@ -2,22 +2,22 @@ import BlobPlatform
 
 /// A file that appears under its name only when it is complete.
 package final class AtomicFile {
-    /// The folder in which names are looked up; nil for the current one.
+    /// The folder in which names are looked up; nil for the current folder.
     private let folder: Descriptor?
     private let name: String
     private let file: Descriptor
-    /// The path of the incomplete file; nil once committed, when it has no name, and when the target is written to
+    /// The path of the incomplete file; nil once committed, for a file without a name, and for a target that is written
     /// directly.
     package private(set) var temporaryPath: String?
-    /// The path for a file without a name when it is to replace another; nil for a file with a name.
+    /// The temporary path for an unnamed file that replaces another; nil for a file with a name.
     private var sparePath: String?
     private let context: BlobContext
 
     /// Creates the temporary file beside the target of `path`. Links are followed, even to a missing target.
     ///
-    /// Where the file system can, it has no name, so that a killed process leaves nothing.
+    /// If the file system supports it, the file has no name, so that a killed process leaves nothing behind.
     ///
-    /// - Parameter context: The context by which waiting ends for the other end of a pipe.
+    /// - Parameter context: The context that limits the wait for the other end of a pipe.
     package convenience init(path: String, _ context: BlobContext = BlobContext()) throws(BlobError) {
         let status = FileStatus(at: path)
         // Renaming over a device or a pipe would replace it.
@@ -25,11 +25,12 @@ package final class AtomicFile {
         let name = isWrittenDirectly ? path : try followingLinks(path)
         try self.init(
             name, in: nil, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true, context)
-        // Without the set-ID and sticky bits, which were given to other bytes, and perhaps by another user.
+        // Without the set-ID and sticky bits, which were granted to other bytes, and perhaps by another user.
         if let status, !isWrittenDirectly { _ = fchmod(self.file.number, status.permissions & 0o777) }
     }
 
-    /// Creates the temporary file in a folder, for this user alone. An existing file or link of this name is replaced.
+    /// Creates the temporary file in a folder, accessible to this user alone. Replaces an existing file or link of this
+    /// name.
     ///
     /// - Parameter folder: Kept open as long as this file is.
     package convenience init(named name: String, in folder: Descriptor) throws(BlobError) {
@@ -61,7 +62,7 @@ package final class AtomicFile {
             descriptor = uninterrupted {
                 openat(folderNumber, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
-            // A pipe that nobody reads yet: no event tells when somebody does. A socket always has the same error.
+            // A pipe without a reader yet: no event reports when one opens it. A socket always has the same error.
             guard descriptor < 0, errno == ENXIO, isWrittenDirectly, Self.isPipe(name) else { break }
             try context.pause(for: Self.openingInterval)
         }
@@ -73,7 +74,7 @@ package final class AtomicFile {
 
     private var folderNumber: CInt { self.folder?.number ?? AT_FDCWD }
 
-    /// The interval at which it is tried to open a pipe that nobody reads yet.
+    /// The interval between attempts to open a pipe that has no reader yet.
     private static let openingInterval = Duration.milliseconds(20)
 
     /// Returns true for a named pipe; leaves `errno` as it is.
@@ -83,13 +84,13 @@ package final class AtomicFile {
         return FileStatus(at: path)?.type == S_IFIFO
     }
 
-    /// Returns false for a name that no file can have, which is refused before the first byte.
+    /// Returns false for a name that no file can have; such a name is refused before the first byte.
     private static func canBeName(_ path: String) -> Bool {
         FileStatus(at: path, followingLinks: false) != nil || errno == ENOENT
     }
 
-    /// The number of scalars of the name to keep: leaves room for the mark within 255 bytes, even at four bytes for
-    /// each.
+    /// The number of scalars of the name to keep: leaves room for the mark within 255 bytes, even at four bytes per
+    /// scalar.
     private static let maximumNamePrefix = 50
 
     deinit { self.discard() }
@@ -115,7 +116,7 @@ package final class AtomicFile {
         try synchroniseFolder(of: self.name)
     }
 
-    /// Gives the file without a name its own, or another one when a file has that, which only a renaming replaces.
+    /// Gives the unnamed file its name, or, if a file has that name, `sparePath`, to be renamed over that file.
     private func giveName(or sparePath: String) throws(BlobError) {
         self.sparePath = nil
         guard !nameUnnamedFile(self.file.number, in: self.folderNumber, self.name) else { return }
@@ -144,8 +145,8 @@ package final class AtomicFile {
 
 /// Writes all bytes, continuing after short writes and interruptions.
 ///
-/// - Throws: ``BlobError/Code/io`` with the `errno`, and for a descriptor in non-blocking mode what ends the context; the
-///   number of bytes written before it is unknown.
+/// - Throws: ``BlobError/Code/io`` with the `errno`, and for a descriptor in non-blocking mode the error that ends the
+///   context; the number of bytes written before it is unknown.
 package func writeAll(
     _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: @autoclosure () -> String,
     _ context: BlobContext = BlobContext()
@@ -156,8 +157,8 @@ package func writeAll(
         if count < 0 {
             if errno == EINTR { continue }
             if errno == EAGAIN {
-                // Also where another owner made it non-blocking: the flag is shared, and not changed. In short waits,
-                // between which the job may be over.
+                // Also if another owner made it non-blocking: the flag is shared, and not changed. Waits are short, so
+                // that the end of the job is noticed.
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&request, 1, 200)
                 try context.check()
@@ -176,24 +177,24 @@ package func writeAll(
     try bytes.withBytes { (bytes) throws(BlobError) in try writeAll(bytes, to: descriptor, named: name()) }
 }
 
-/// Waits until the name of a file is on the disk: before this, a loss of power may undo a renaming.
+/// Waits until the name of a file is on the disk; until then, a loss of power may undo a renaming.
 package func synchroniseFolder(of path: String) throws(BlobError) {
     let folder = split(path).folder
-    // A folder that is writable and not readable cannot be synchronised.
+    // A folder that is writable but not readable cannot be synchronised.
     try (try? Descriptor(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY, doing: ""))?
         .synchroniseFolder(doing: "Could not synchronise the folder of \(path)")
 }
 
 /// Splits the path of a file into its folder, with the slash, and its name after the last slash.
 ///
-/// Does not use `NSString`: on Linux a path of one letter ends the process there (Swift 6.3).
+/// Does not use `NSString`: on Linux, a one-letter path crashes the process there (Swift 6.3).
 private func split(_ path: String) -> (folder: String, name: String) {
     let scalars = path.unicodeScalars
     let start = scalars.lastIndex(of: "/").map { scalars.index(after: $0) } ?? scalars.startIndex
     return (String(scalars[..<start]), String(scalars[start...]))
 }
 
-/// Returns the target of a symbolic link, even when it is missing, so that a write does not replace the link.
+/// Returns the target of a symbolic link, even if it is missing, so that a write does not replace the link.
 private func followingLinks(_ path: String) throws(BlobError) -> String {
     var path = path
     // The number of links that Linux follows.

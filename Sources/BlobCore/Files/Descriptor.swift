@@ -8,7 +8,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     package private(set) var number: CInt
     private let isOwned: Bool
 
-    /// Takes over the result of a call that opens, which is negative with the reason in `errno` when the call failed.
+    /// Takes over the result of a call that opens: negative, with the reason in `errno`, if the call failed.
     package init(
         _ number: CInt, doing act: @autoclosure () -> String, operation: String? = nil
     ) throws(BlobError) {
@@ -20,10 +20,10 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         (self.number, self.isOwned) = (number, true)
     }
 
-    /// Opens a file, again after an interruption; a child process does not inherit it.
+    /// Opens a file, and retries after an interruption; child processes do not inherit the descriptor.
     ///
     /// - Parameters:
-    ///   - permissions: The permissions of a new file, of which the file mode creation mask takes some away.
+    ///   - permissions: The permissions of a new file, before the file mode creation mask is applied.
     ///   - folder: The descriptor of the folder in which a relative path is looked up.
     ///   - act: The beginning of the message of an error: "Could not open x".
     package convenience init(
@@ -41,13 +41,13 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
 
     /// Closes an owned descriptor before it is released. Further calls do nothing.
     ///
-    /// - Returns: False, with the reason in `errno`, when bytes may be lost: some file systems write only then
+    /// - Returns: False, with the reason in `errno`, if bytes may be lost: some file systems write only at this point
     ///   (close(2), NFS and quotas).
     @discardableResult
     package func close() -> Bool {
         guard self.isOwned, self.number >= 0 else { return true }
         defer { self.number = -1 }
-        // Closed all the same after an interruption, on Linux.
+        // On Linux, the descriptor is closed even after an interruption.
         return BlobPlatform.close(self.number) == 0 || errno == EINTR
     }
 
@@ -61,15 +61,16 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         return status
     }
 
-    /// Returns the status of a file in this folder, without following a link; nil, with the reason in `errno`, on failure.
+    /// Returns the status of a file in this folder, without following a link; nil, with the reason in `errno`, on
+    /// failure.
     package func status(of name: UnsafePointer<CChar>) -> FileStatus? {
         FileStatus(at: name, in: self.number, followingLinks: false)
     }
 
-    /// Calls `pread(2)`, again after an interruption.
+    /// Calls `pread(2)`, and retries after an interruption.
     ///
     /// - Parameter name: The name of the file in messages: "Could not read " precedes it.
-    /// - Returns: The number of bytes read: fewer than fit are possible anywhere, 0 only at the end of the file.
+    /// - Returns: The number of bytes read: possibly fewer than fit anywhere, 0 only at the end of the file.
     /// - Throws: The error of `pread(2)`.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64, named name: @autoclosure () -> String
@@ -122,7 +123,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         guard uninterrupted({ fsync(self.number) }) == 0 else { throw writeFailure(act()) }
     }
 
-    /// Waits until the names of a folder are on the disk: before this, a loss of power may undo a renaming.
+    /// Waits until the names of a folder are on the disk; until then, a loss of power may undo a renaming.
     ///
     /// Does nothing on a file system that does not support it.
     package func synchroniseFolder(doing act: @autoclosure () -> String) throws(BlobError) {
@@ -134,17 +135,17 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     /// Takes the lock of `flock(2)` without waiting. Closing the last copy of the descriptor releases it.
     ///
     /// - Parameter kind: `LOCK_EX` or `LOCK_SH`.
-    /// - Returns: False, with the reason in `errno`, when it was not taken: `EWOULDBLOCK` while another owner has it.
+    /// - Returns: False, with the reason in `errno`, if it was not taken: `EWOULDBLOCK` while another owner holds it.
     package func lock(_ kind: CInt = LOCK_EX) -> Bool { uninterrupted { flock(self.number, kind | LOCK_NB) } == 0 }
 
-    /// Releases the lock also where a process that was started meanwhile has a copy of the descriptor, as it has until
-    /// it runs its program.
+    /// Releases the lock even if a child process that was started meanwhile still has a copy of the descriptor, as it
+    /// does until it runs its program.
     package func unlock() { _ = flock(self.number, LOCK_UN) }
 }
 
-/// Calls a system call again for as long as signals interrupt it.
+/// Repeats a system call as long as signals interrupt it.
 ///
-/// - Parameter call: Returns a negative number when it fails, with the reason in `errno`.
+/// - Parameter call: Returns a negative number on failure, with the reason in `errno`.
 /// - Returns: The result of the first call that was not interrupted.
 package func uninterrupted<Failure: Error>(_ call: () throws(Failure) -> CInt) throws(Failure) -> CInt {
     while true {
@@ -153,14 +154,14 @@ package func uninterrupted<Failure: Error>(_ call: () throws(Failure) -> CInt) t
     }
 }
 
-/// Returns the error of the last failed call that writes, from `errno`.
+/// Returns the error for the last failed call that writes, from `errno`.
 package func writeFailure(_ act: String) -> BlobError {
     var error = BlobError(systemError: errno, doing: act)
     error.operation = "write"
     return error
 }
 
-/// Returns the names in a folder without `.` and `..`, and their types, such as `S_IFREG`, where the file system tells
+/// Returns the names in a folder without `.` and `..`, and their types, such as `S_IFREG`, if the file system reports
 /// them.
 ///
 /// - Parameters:
@@ -182,7 +183,7 @@ package func folderEntries(
         guard let entry = readdir(stream) else { break }
         let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in Array(bytes.prefix { $0 != 0 }) }
         guard !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) else { continue }
-        // The bits of a mode that are the type (IFTODT in dirent.h).
+        // The type bits of a mode (IFTODT in dirent.h).
         let type = mode_t(entry.pointee.d_type) << 12
         entries.append((name, type == 0 ? nil : type))
     }

@@ -1,6 +1,6 @@
 package import BlobPlatform
 
-/// The result of `stat(2)`: what a file is, and the times that show whether it was touched.
+/// The result of `stat(2)`: the kind of a file, and the times that show whether it was touched.
 package struct FileStatus: Equatable, Sendable {
     package let identity: FileIdentity
     /// The type, such as `S_IFREG`.
@@ -9,9 +9,9 @@ package struct FileStatus: Equatable, Sendable {
     package let permissions: mode_t
     package let linkCount: Int
     private let owner: uid_t
-    /// The length in bytes, of which a block device has none.
+    /// The length in bytes; a block device has none.
     package var byteCount: Int64
-    /// True for a file with a size and no block: it is sparse, stored within its inode, or made up while it is read.
+    /// True for a file with a size but no blocks: it is sparse, stored within its inode, or generated while it is read.
     package let hasNoBlocks: Bool
     /// The time of the last modification, in nanoseconds since 1970.
     package let modificationTime: Int64
@@ -20,7 +20,7 @@ package struct FileStatus: Equatable, Sendable {
     /// The time of the last read or write, as far as the file system records it.
     package let lastUse: Int64
 
-    /// Takes the status of an open file; nil, with the reason in `errno`, when the system does not report it.
+    /// Takes the status of an open file; nil, with the reason in `errno`, if the system does not report it.
     package init?(_ descriptor: CInt) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
@@ -58,12 +58,13 @@ package struct FileStatus: Equatable, Sendable {
         self.lastUse = max(status.accessNanoseconds, status.modificationNanoseconds)
     }
 
-    /// Returns true when both are of one file that was not touched in between.
+    /// Returns true if both describe the same file, and it was not touched in between.
     package static func == (left: Self, right: Self) -> Bool {
         left.hasContent(of: right) && left.statusChangeTime == right.statusChangeTime
     }
 
-    /// Returns true when both are of one file that was not written to in between; it may have been renamed or removed.
+    /// Returns true if both describe the same file, and it was not written to in between; it may have been renamed or
+    /// removed.
     package func hasContent(of other: Self) -> Bool {
         self.identity == other.identity && self.byteCount == other.byteCount
             && self.modificationTime == other.modificationTime
@@ -79,7 +80,7 @@ package struct FileStatus: Equatable, Sendable {
     package var isOnlyOwn: Bool { self.isOwn && self.permissions & (S_IWGRP | S_IWOTH) == 0 }
 }
 
-/// The identity of a file in the system, whatever happens to it.
+/// The identity of a file in the system, independent of its name and content.
 package struct FileIdentity: Hashable, Sendable {
     package let device: UInt64
     package let inode: UInt64

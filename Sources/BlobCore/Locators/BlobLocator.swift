@@ -18,7 +18,7 @@ public struct BlobLocator: Hashable, Sendable {
     public enum Selector: Hashable, Sendable {
         /// The member with exactly these bytes as its name; they need not be UTF-8.
         case name([UInt8])
-        /// The member at this place in the container's order, from 0; written `@N`.
+        /// The member at this index in the container's order, from 0; written `@N`.
         case index(Int)
 
         /// The member with this name.
@@ -48,9 +48,8 @@ public struct BlobLocator: Hashable, Sendable {
     }
 
     /// Creates the locator of a file.
-    ///
-    /// - Parameter path: A path as bytes, as the system has it, in no particular encoding. A relative path is resolved
-    ///   against the current folder at this moment.
+    /// - Parameter path: A path as bytes, as the system reports it, in no particular encoding. A relative path is
+    ///   resolved against the current folder when the locator is created.
     public init(filePath path: some Sequence<UInt8>) {
         var path = Array(path)
         if path.first != UInt8(ascii: "/"), let folder = getcwd(nil, 0) {
@@ -63,7 +62,7 @@ public struct BlobLocator: Hashable, Sendable {
         self.selectors = []
     }
 
-    /// Returns the locator of the container of the last selector; nil without selectors.
+    /// Returns the locator of the container of the last selector; nil if there are no selectors.
     package var container: BlobLocator? {
         guard !self.selectors.isEmpty else { return nil }
         var locator = self
@@ -71,9 +70,9 @@ public struct BlobLocator: Hashable, Sendable {
         return locator
     }
 
-    /// Returns this locator in one more wrapper, the outermost: `file:///x` in `gzip` is `gzip+file:///x`.
+    /// Returns this locator with one more wrapper, the outermost: `file:///x` in `gzip` is `gzip+file:///x`.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` when `wrapper` is not a valid scheme.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if `wrapper` is not a valid scheme.
     public func wrapped(in wrapper: String) throws(BlobError) -> BlobLocator {
         var parser = LocatorParser(wrapper + ":")
         var locator = self
@@ -101,7 +100,7 @@ public struct BlobLocator: Hashable, Sendable {
         self.base(droppingWrappers: self.scheme.split(separator: "+").count - 1)
     }
 
-    /// The path of a `file` base as bytes, percent-decoded; nil when the base is something else or names a host.
+    /// The path of a `file` base as bytes, percent-decoded; nil if the base has another scheme or names a host.
     public var filePath: [UInt8]? {
         guard self.scheme == "file" || self.scheme.hasSuffix("+file") else { return nil }
         let slash = UInt8(ascii: "/")
@@ -115,7 +114,7 @@ public struct BlobLocator: Hashable, Sendable {
         return PercentEncoding.decode(path)
     }
 
-    /// The complete text of the locator: parsing it gives an equal locator. May hold secrets; ``description`` does not.
+    /// The complete text of the locator; parsing it gives an equal locator. May hold secrets; ``description`` does not.
     public var text: String { self.text(schemeSpecificPart: self.schemeSpecificPart) }
 
     private func text(schemeSpecificPart: String) -> String {
@@ -125,15 +124,15 @@ public struct BlobLocator: Hashable, Sendable {
 }
 
 extension BlobLocator: CustomStringConvertible, CustomReflectable {
-    /// The text of the locator, with `***` in place of user and password, and of a query, which may be a secret, unless
-    /// the scheme is `file` or `assets-library`.
+    /// The text of the locator. `***` replaces the user and password, and the query, which may be a secret, unless the
+    /// scheme is `file` or `assets-library`.
     public var description: String { printableLocator(self.text) }
 
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 
-    /// The text that tells this locator from others, without a password. May hold secrets: neither printed nor stored
-    /// where others can read it.
+    /// The text that distinguishes this locator from others, without a password. May hold secrets; never print it, or
+    /// store it where others can read it.
     package var identity: String {
         let rest = self.schemeSpecificPart
         guard rest.hasPrefix("//") else { return self.text }
@@ -157,7 +156,7 @@ extension BlobLocator.Selector {
     }
 }
 
-/// A parser of the parts of a locator, which are parsed in their order.
+/// A parser of the parts of a locator, called in their order.
 struct LocatorParser {
     /// The maximum number of bytes of a locator in a message.
     private static let maximumShownByteCount = 1024
@@ -170,12 +169,12 @@ struct LocatorParser {
     }
 
     /// Parses the scheme: `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` (RFC 3986, section 3.1), with no empty part
-    /// between its `+`.
+    /// between its `+` signs.
     mutating func scheme() throws(BlobError) -> String {
         guard let end = self.bytes.firstIndex(of: UInt8(ascii: ":")) else {
             throw self.failure("no scheme, as in file:///path", at: 0)
         }
-        // By byte: the lower case of some letters beyond ASCII is an ASCII letter.
+        // Byte by byte: the lower case of some letters beyond ASCII is an ASCII letter.
         let scheme = self.bytes[..<end].map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         var isPartStart = true
         for (offset, byte) in scheme.enumerated() {
@@ -212,7 +211,7 @@ struct LocatorParser {
     mutating func selectors() throws(BlobError) -> [BlobLocator.Selector] {
         guard self.position < self.bytes.count else { return [] }
         let marks = self.bytes[self.position...].lazy.filter { $0 == UInt8(ascii: "!") }
-        // Nothing opens more of them, and each is decoded at its own cost.
+        // Deeper nesting cannot be opened, and each selector costs time to decode.
         guard marks.prefix(BlobLocator.maximumDepth).count < BlobLocator.maximumDepth else {
             throw self.failure("more than \(BlobLocator.maximumDepth) selectors", at: self.position)
         }
@@ -239,7 +238,7 @@ struct LocatorParser {
         return .index(index)
     }
 
-    /// Decodes a part, in which only `characters` may stand unencoded.
+    /// Decodes a part in which only `characters` may stand unencoded.
     private func decoded(_ part: ArraySlice<UInt8>, of characters: ByteSet) throws(BlobError) -> [UInt8] {
         let percent = UInt8(ascii: "%")
         if let offset = part.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
@@ -253,9 +252,9 @@ struct LocatorParser {
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {
-        // An invalid locator may still hold secrets, in places where a valid one has none: all text before the last '@'
-        // is omitted, and all from the first '?', also where a path has it. Selectors of a source of this machine stay.
-        // By byte: an '@' with a combining character is not an '@' to a string.
+        // An invalid locator may hold secrets even in places where a valid one has none: all text before the last '@'
+        // is omitted, and all text from the first '?', even in a path. Selectors of a local source are kept. By byte:
+        // an '@' with a combining character is not an '@' to a string.
         let text = String(decoding: self.bytes, as: UTF8.self)
         var rest = Array((isLocal(text) || text.hasPrefix("#") ? text : printableURL(text)).utf8)[...]
         let at = rest.lastIndex(of: UInt8(ascii: "@"))

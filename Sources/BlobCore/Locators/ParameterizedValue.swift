@@ -1,17 +1,17 @@
 /// The value of a header field with parameters, such as `form-data; name="a"; filename="b.jpg"` (RFC 9110, section
 /// 5.6.6).
 ///
-/// The reader of `Content-Disposition` and `Content-Type` for downloads, forms and receivers alike. Values are bytes,
-/// because a file name need not be text. In a quoted value, only `\"` and `\\` are escapes: browsers write Windows paths
-/// with single backslashes.
+/// Parses `Content-Disposition` and `Content-Type` for downloads, forms and receivers alike. Values are bytes, because
+/// a file name need not be text. In a quoted value, only `\"` and `\\` are escapes: browsers write Windows paths with
+/// single backslashes.
 package struct ParameterizedValue: Equatable, Sendable {
     /// The word before the parameters, in lower case, such as `attachment`.
     package let type: String
 
-    /// The values by the names of the parameters, which are in lower case.
+    /// The values by lower-case parameter name.
     package private(set) var parameters: [String: [UInt8]] = [:]
 
-    /// Parses a value that must be well-formed, so that no two readers take it for different ones.
+    /// Parses a value that must be well-formed, so that no two readers interpret it differently.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for a parameter that is malformed, ambiguous or given twice.
     package init(_ field: some Sequence<UInt8>) throws(BlobError) {
@@ -24,7 +24,7 @@ package struct ParameterizedValue: Equatable, Sendable {
         }
     }
 
-    /// Parses a value of any server: a malformed parameter is skipped, and the first of a name counts.
+    /// Parses a value from any server: malformed parameters are skipped, and the first parameter of a name counts.
     package init(lenient field: some Sequence<UInt8>) {
         var scanner = Scanner(rest: Array(field)[...], isLenient: true)
         self.type = scanner.type()
@@ -38,10 +38,10 @@ package struct ParameterizedValue: Equatable, Sendable {
         }
     }
 
-    /// Returns the file name: the decoded `filename*` (RFC 8187) if there is one, which takes precedence (RFC 6266,
-    /// section 4.3), and the `filename` as received otherwise; nil without either.
+    /// Returns the file name: the decoded `filename*` (RFC 8187) if present, which takes precedence (RFC 6266, section
+    /// 4.3), otherwise the `filename` as received; nil if neither is present.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for a `filename*` that cannot be decoded, if there is no other name.
+    /// - Throws: ``BlobError/Code/corrupted`` for a `filename*` that cannot be decoded, if there is no `filename`.
     package func filename() throws(BlobError) -> [UInt8]? {
         let plain = self.parameters["filename"]
         guard let extended = self.parameters["filename*"] else { return plain }
@@ -92,9 +92,9 @@ package struct ParameterizedValue: Equatable, Sendable {
 
         /// Takes a value in quotes.
         ///
-        /// Browsers and curl escape no backslash: `\"` is the end of a value if nothing, or the name of another
-        /// parameter, follows it. An escaped quote before such text is refused, because a quote at the end of the line
-        /// is left over.
+        /// Browsers and curl do not escape backslashes: `\"` is the end of a value if nothing, or the name of another
+        /// parameter, follows it. An escaped quote before such text is refused, because it leaves an unmatched quote at
+        /// the end of the line.
         private mutating func takeQuoted() throws(BlobError) -> [UInt8] {
             var value: [UInt8] = []
             self.rest = self.rest.dropFirst()
@@ -111,7 +111,7 @@ package struct ParameterizedValue: Equatable, Sendable {
             throw BlobError(.corrupted, "A quoted value has no end.")
         }
 
-        /// True when nothing follows, or another parameter with a file name or a name.
+        /// True at the end, or before another parameter with a file name or a name.
         private var isAtParameter: Bool {
             let rest = self.rest.trimmed
             guard let first = rest.first else { return true }

@@ -1,21 +1,22 @@
-/// Returns a URL in the form in which messages have it: `***` in place of user and password and of the query, and no
-/// fragment, any of which may be a secret.
+/// Returns a URL in the form used in messages: without its fragment, and with `***` in place of user and password and
+/// of the query, any of which may be a secret.
 ///
 ///     https://user:password@host/path?signature=x#y    https://***@host/path?***
 ///
-/// For text of any kind, also a relative reference, or one that is no URL: what may be a password is hidden. The same
-/// text again for a result of this function.
+/// Accepts any text, such as a relative reference or text that is not a URL, and hides anything that may be a password.
+/// A result of this function is returned unchanged.
 public func printableURL(_ text: String) -> String {
-    // Uploads of many files print each URL: one without these characters has no secret.
+    // Uploads of many files print each URL: a URL without these characters has no secret.
     guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") })
     else { return text }
     return printableURL(Array(text.utf8)[...], keepingQuery: false)
 }
 
-/// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query stays if it is that of a
-/// source of this machine. A text that names no host, such as a path, is unchanged.
+/// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query of a local source is kept.
+/// A text that names no host, such as a path, is unchanged.
 ///
-/// - Parameter isUnknown: True when the scheme is none, and may be the user of a URL without a scheme.
+/// - Parameter isUnknown: True when the text before the colon is not a scheme, and may be the user of a URL without
+///   one.
 package func printableLocator(_ text: String, isUnknown: Bool = false) -> String {
     let bytes = Array(text.utf8)
     guard let scheme = originScheme(of: bytes) else { return text }
@@ -25,14 +26,14 @@ package func printableLocator(_ text: String, isUnknown: Bool = false) -> String
     return printableURL(bytes[..<end], keepingQuery: isLocal(text)) + String(decoding: bytes[end...], as: UTF8.self)
 }
 
-/// Returns true for the text of a locator whose origin is on this machine: its query names things, while any other may
-/// be a secret.
+/// Returns true for the text of a locator whose origin is on this machine: its query names things, while any other
+/// query may be a secret.
 func isLocal(_ text: String) -> Bool {
     let origin = originScheme(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self).lowercased() }
     return origin.map(["assets-library", "data", "file", "stdin"].contains) ?? false
 }
 
-/// Returns the scheme of the origin; nil without a scheme.
+/// Returns the scheme of the origin; nil if there is no scheme.
 func originScheme(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[..<colon].allSatisfy(schemeCharacters.contains)
     else { return nil }
@@ -43,7 +44,7 @@ private let schemeCharacters = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 private func printableURL(_ bytes: ArraySlice<UInt8>, keepingQuery keepsQuery: Bool) -> String {
     var start = bytes.startIndex
-    // Before a path, a query or a fragment, which may have a URL in it.
+    // Before a path, a query or a fragment, which may contain a URL.
     if let mark = bytes.firstIndex(where: { "/?#".utf8.contains($0) }), mark > bytes.startIndex,
         bytes[(mark - 1)...].starts(with: "://".utf8)
     {
@@ -55,7 +56,7 @@ private func printableURL(_ bytes: ArraySlice<UInt8>, keepingQuery keepsQuery: B
     var text = String(decoding: bytes[..<start], as: UTF8.self)
     let authority = rest.prefix { !"/?#\\".utf8.contains($0) }
     var at = authority.lastIndex(of: UInt8(ascii: "@"))
-    // A password with one of these characters unencoded ends at a later '@': what seems to be a port is none.
+    // A password with one of these characters unencoded ends at a later '@': the apparent port is not a port.
     if at == nil, let colon = authority.lastIndex(of: UInt8(ascii: ":")), authority.first != UInt8(ascii: "["),
         !authority[(colon + 1)...].allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
     {

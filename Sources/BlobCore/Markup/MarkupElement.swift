@@ -2,7 +2,7 @@
 package struct MarkupElement {
     /// The name of an element or an attribute, with its namespace instead of a prefix.
     package struct Name: Hashable {
-        /// The URI of the namespace; empty without one, and `xml` for the prefix that XML reserves.
+        /// The URI of the namespace; empty if there is none, and `xml` for the prefix that XML reserves.
         package var namespace: String
         package var local: String
 
@@ -18,11 +18,11 @@ package struct MarkupElement {
         package var range: Range<Int>
     }
 
-    /// The length of the longest document in bytes.
+    /// The maximum length of a document in bytes.
     package static let byteLimit = 4 << 20
-    /// The number of elements around each other.
+    /// The maximum nesting depth of elements.
     package static let depthLimit = 64
-    /// The number of elements and attributes in a document.
+    /// The maximum number of elements and attributes in a document.
     package static let nodeLimit = 50_000
 
     package fileprivate(set) var name: Name
@@ -43,10 +43,10 @@ package struct MarkupElement {
         (self.name, self.range) = (name, range)
     }
 
-    /// Reads a document of XML 1.0 with namespaces in UTF-8, which need not be trusted.
+    /// Parses an untrusted document of XML 1.0 with namespaces in UTF-8.
     ///
-    /// Expands nothing but character references and the five predefined entities, and opens nothing: a document type
-    /// with declarations of its own is an error. Memory is at most a small multiple of the document.
+    /// Expands only character references and the five predefined entities, and opens nothing: a document type with its
+    /// own declarations is an error. Memory is at most a small multiple of the document.
     ///
     /// - Returns: The root element.
     /// - Throws: ``BlobError/Code/corrupted`` with the offset, ``BlobError/Code/limitExceeded``.
@@ -64,7 +64,7 @@ private struct MarkupParser {
     private let bytes: [UInt8]
     private var place = 0
     private var nodesLeft = MarkupElement.nodeLimit
-    /// The namespaces by the prefixes that are in scope; the default one has an empty prefix.
+    /// The namespaces by the prefixes in scope; the default namespace has an empty prefix.
     private var namespaces: [String: String] = ["xml": "xml"]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -74,7 +74,7 @@ private struct MarkupParser {
         try self.skipBetweenElements()
         let root = try self.element(depth: 1)
         try self.skipBetweenElements()
-        // XMP packets are padded to the end of their place.
+        // XMP packets are padded to the end of their space.
         guard self.bytes[self.place...].allSatisfy({ $0 == 0 }) else { throw self.invalid("text after the root") }
         return root
     }
@@ -135,7 +135,7 @@ private struct MarkupParser {
         }
     }
 
-    /// Skips a comment or an instruction; returns false at anything else.
+    /// Skips a comment or an instruction; returns false for anything else.
     private mutating func skipAside() throws(BlobError) -> Bool {
         if self.skip("<!--") {
             try self.skip(through: "-->")
@@ -156,7 +156,7 @@ private struct MarkupParser {
         try self.expect("<")
         try self.count()
         let qualified = try self.name()
-        // A table of prefixes for each element would make the time quadratic: what the element changes is undone.
+        // A table of prefixes per element would make the time quadratic, so the element's changes are undone instead.
         var hidden: [(prefix: String, namespace: String?)] = []
         var raw: [(name: String, value: String, range: Range<Int>)] = []
         while self.skipSpace(), let next, next != UInt8(ascii: ">"), next != UInt8(ascii: "/") {
