@@ -6,28 +6,28 @@ public struct BlobInfo: Hashable, Sendable {
     /// The media type, as in RFC 6838: `image/jpeg`; nil when unknown.
     public var mediaType: String?
 
-    /// A name for people and forms: the last component of a path; nil when there is none.
+    /// A name for people and forms: the last component of a path; nil if there is no name.
     public var name: String?
 
-    /// The identity of the content; nil when two openings cannot be compared.
+    /// The identity of the content; nil if two openings cannot be compared.
     public var validator: BlobValidator?
 
     /// True when opening at an offset costs about as much as opening at the start; otherwise the bytes before the
     /// offset are read and dropped.
     public var isRandomAccess: Bool
 
-    /// The digests of the whole blob that its server states; none when it states none.
+    /// The digests of the whole blob that its server states; empty if it states no digests.
     ///
-    /// A reader from the first byte to the last compares one of them with that of the bytes before it reports the end:
-    /// ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``. Ranges that together are all bytes, read with
-    /// one ``BlobContext`` in any order, are compared with a checksum (`crc64nvme`, `crc32c`, `crc32`), with other digests
-    /// only in their order. A range alone is not.
+    /// A reader from the first byte to the last compares one of them with the digest of the bytes it read, before it
+    /// reports the end: ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``. Ranges that together are
+    /// all bytes, read with one ``BlobContext``, are compared with a checksum (`crc64nvme`, `crc32c`, `crc32`) in any
+    /// order, with other digests only in sequence. A single range is not compared.
     public var digests: [BlobStatedDigest]
 
     /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
     ///
-    /// No call can set it, so it reveals changes that kept the length and the time of modification. It also changes
-    /// with names and permissions: too strict for a validator, right for a cache.
+    /// It cannot be set by a call, so it reveals changes that kept the length and the time of modification. It also
+    /// changes with names and permissions: too strict for a validator, right for a cache.
     package var statusChangeTime: Int64?
 
     /// Creates an info; facts that are left out are unknown.
@@ -62,13 +62,13 @@ public struct BlobInfo: Hashable, Sendable {
 
 /// A digest of the whole content that its server states.
 public struct BlobStatedDigest: Hashable, Sendable {
-    /// The algorithm, as commands name it: `sha512`, `sha256`, `sha1`, `md5`, `crc64nvme`, `crc32c`, `crc32`.
+    /// The algorithm, by its name in commands: `sha512`, `sha256`, `sha1`, `md5`, `crc64nvme`, `crc32c`, `crc32`.
     public let algorithm: String
 
-    /// The digest; a checksum has its highest byte first.
+    /// The digest; for a checksum, highest byte first.
     public let value: [UInt8]
 
-    /// The origin of the statement, such as a header field: `Repr-Digest`.
+    /// The origin of the statement, such as the header field `Repr-Digest`.
     public let origin: String
 
     /// Creates a stated digest.
@@ -77,29 +77,29 @@ public struct BlobStatedDigest: Hashable, Sendable {
     }
 }
 
-/// The identity of a blob's content at one moment, for comparison with that of a later one.
+/// The identity of a blob's content at one moment, to compare with a later one.
 public struct BlobValidator: Hashable, Sendable {
-    /// True when the same token means the same bytes, as with a digest or an ETag. Otherwise it means the same bytes in
-    /// all likelihood, as with the size and the times of a file.
+    /// True when equal tokens mean equal bytes, as with a digest or an ETag. Otherwise, equal tokens mean equal bytes
+    /// in all likelihood, as with the size and the times of a file.
     public let isStrong: Bool
 
     /// The text that is compared.
     public let token: String
 
-    /// Returns a validator whose token is the same for the same bytes only.
+    /// Returns a validator whose token is equal only for equal bytes.
     public static func strong(_ token: String) -> Self { Self(isStrong: true, token: token) }
 
-    /// Returns a validator whose token is the same for the same bytes in all likelihood.
+    /// Returns a validator whose token is equal, in all likelihood, only for equal bytes.
     public static func weak(_ token: String) -> Self { Self(isStrong: false, token: token) }
 
-    /// Returns the identity of content made of `parts` in the way that `recipe` names; strong when all parts are.
+    /// Returns the identity of content made of `parts` by `recipe`; strong if all parts are.
     ///
     /// For sources that are built on others.
     public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> Self {
-        // With its length before it, no part can be taken for two, whatever a server puts into it.
+        // With its length as a prefix, no part can be mistaken for two, regardless of its content.
         var text = recipe + "(" + parts.map { "\($0.text.utf8.count):\($0.text)" }.joined(separator: ",") + ")"
         if parts.allSatisfy(\.isStrong) { return .strong(text) }
-        // The token of a weak identity stays short, however many parts there are: two independent 64-bit hashes.
+        // The token of a weak identity stays short, regardless of the number of parts: two independent 64-bit hashes.
         return text.withUTF8 { bytes in
             .weak("\(bytes.count)-\(Int64(bitPattern: bytes.fnv1a))-\(bytes.reversed().fnv1a)")
         }

@@ -1,7 +1,7 @@
 /// A source of bytes: the protocol that a plugin implements.
 ///
-/// A source is an immutable description that can be shared and opened again. To seek, a reader is opened at another
-/// offset; the source keeps to itself whatever makes that cheap.
+/// A source is an immutable description that can be shared and opened again. To seek, open a reader at another offset;
+/// the means that make this cheap are private to the source.
 ///
 /// ```swift
 /// let info = try source.info()
@@ -15,32 +15,32 @@
 /// The duties of a plugin, by the numbers with which the conformance kit of `BlobStreamsTesting` reports violations.
 ///
 /// - **C1** A read appends at least one byte and returns `bytes`, or appends none and returns `end` or `notYet`; after
-///   `notYet` the slot is fired when bytes, the end or an error are there. A call too many is allowed, a missing one
-///   never.
+///   `notYet` the slot is fired when bytes, the end or an error are available. A surplus call is allowed, a missing
+///   call never is.
 /// - **C4** The output of a read is not kept after the call.
-/// - **C5** An opening takes the offsets 0 to the byte count; past it is ``BlobError/Code/invalidArgument``, from the first
-///   read when the length is unknown.
+/// - **C5** An opening takes the offsets 0 to the byte count; an offset past it is ``BlobError/Code/invalidArgument``,
+///   from the first read if the length is unknown.
 /// - **C6** A source without random access may be slow at an offset, but never wrong.
-/// - **C7** Opening with a validator other than that of the content is ``BlobError/Code/changed``, before any byte.
+/// - **C7** Opening with a validator other than the content's is ``BlobError/Code/changed``, before any byte.
 /// - **C8** A known byte count is delivered exactly, or ``BlobError/Code/truncated`` or ``BlobError/Code/changed`` is
 ///   thrown. The info is final once it is known.
 /// - **C9** An empty blob opens and ends like a blob of any other length.
-/// - **C10** Readers of one source are independent, with `concurrentReaders` also at the same time; what the user of one
-///   does with its bytes is never seen by another. A source that is not `repeatable` refuses a second opening with
-///   ``BlobError/Code/unsupported``.
-/// - **C11** The same strong validator means the same bytes.
+/// - **C10** Readers of one source are independent, with `concurrentReaders` also at the same time; changes that one
+///   user makes to its bytes are never visible to another. A source that is not `repeatable` refuses a second opening
+///   with ``BlobError/Code/unsupported``.
+/// - **C11** Equal strong validators mean equal bytes.
 /// - **C12** Cancelling the context makes a blocked call throw ``BlobError/Code/cancelled`` within one second.
 /// - **C13** After the deadline a blocked call throws ``BlobError/Code/timedOut``.
 /// - **C14** After `close`, no descriptor, thread or memory is left.
 /// - **C15** Every error carries a code, which says whether trying again can help.
-/// - **C16** `neverBlocks` is constant, and true of every call, at every offset, with every validator, over a base whose
-///   facts come late.
+/// - **C16** `neverBlocks` is constant, and holds for every call, at every offset, with every validator, over a base
+///   whose facts come late.
 ///
 /// The framework guarantees the rest for every plugin. **C2** The end is sticky. **C3** After a throw no byte of that call
 /// counts, and every later read throws the same error. Closing twice does nothing, and a read after it throws
 /// ``BlobError/Code/closed``. Errors carry operation, locator, byte offset and layers.
 public protocol BlobInputStreamDataSource: Sendable {
-    /// The traits of the source; by default, that it can be opened again, also on several threads. Constant; available in
+    /// The traits of the source; by default, it can be opened again, also on several threads. Constant; available in
     /// constant time, without I/O, on any thread.
     var traits: BlobTraits { get }
 
@@ -49,8 +49,7 @@ public protocol BlobInputStreamDataSource: Sendable {
     /// Available in constant time, without I/O, on any thread.
     var locator: BlobLocator? { get }
 
-    /// Returns the facts known about the blob without reading it. May block, as that of a web source does, which asks
-    /// its server.
+    /// Returns the facts known about the blob without reading it. May block, as in a web source, which asks its server.
     ///
     /// Called by the framework; users call ``info(_:)``.
     ///
@@ -64,16 +63,16 @@ public protocol BlobInputStreamDataSource: Sendable {
     /// - Throws: The errors of the source. The framework checks offset and validator against the info.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody
 
-    /// Announces ranges that are read next, in this order, so that they can be requested together; does nothing by
+    /// Announces the ranges that are read next, in this order, so that they can be requested together; does nothing by
     /// default.
     ///
-    /// A layer announces to its base what it reads for them. A hint changes the time that reading takes, and nothing
-    /// else: errors show when the ranges are read. Takes no longer than ``info(_:)``.
+    /// A layer announces to its base the ranges that it reads for them. A hint affects only the time that reading
+    /// takes: errors are thrown when the ranges are read. Takes no longer than ``info(_:)``.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext)
 }
 
 extension BlobInputStreamDataSource {
-    /// Repeatable, with concurrent readers: what an immutable description of bytes is unless it says otherwise.
+    /// Repeatable, with concurrent readers, which suits an immutable description of bytes.
     public var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
     /// Nil: the source exists in memory only.
@@ -82,7 +81,7 @@ extension BlobInputStreamDataSource {
     /// Does nothing.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {}
 
-    /// Opens a reader of the bytes. Everything that takes a source opens it here.
+    /// Opens a reader of the bytes. Every consumer of a source opens it here.
     ///
     /// A plugin that breaks its contract is reported as ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong
     /// bytes. The reader can be read with or without waiting; every error is a ``BlobError`` with operation, locator,
@@ -92,8 +91,8 @@ extension BlobInputStreamDataSource {
     ///   - byteOffset: The offset of the first byte to read: 0, the default, to the byte count.
     ///   - validator: The identity that the content must have; nil, the default, accepts any.
     ///   - context: The context of the job, kept for the life of the reader.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end (from the first read when the byte count
-    ///   is not known), ``BlobError/Code/changed`` when the content has another identity, and the errors of the source.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end (from the first read if the byte count
+    ///   is not known), ``BlobError/Code/changed`` if the content has another identity, and the errors of the source.
     public func open(
         at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> BlobReader {
@@ -118,7 +117,7 @@ extension BlobInputStreamDataSource {
         }
     }
 
-    /// The name of this source among the layers of an error: the type without generic arguments, unless a
+    /// The name of this source in the layers of an error: the type without generic arguments, unless it is a
     /// ``NamedLayer``.
     package var layerName: String {
         (self as? any NamedLayer)?.layer ?? String(describing: Self.self).prefix { $0 != "<" }.description
@@ -135,7 +134,7 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
 
     /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
     ///
-    /// A source that cannot know this before it opens leaves the trait out; its readers can still declare it with
+    /// A source that cannot know this before it opens omits the trait; its readers can still declare it with
     /// ``BlobByteStream/neverBlocks``.
     public static let neverBlocks = Self(rawValue: 1 << 0)
 
@@ -147,16 +146,17 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
     public static let concurrentReaders = Self(rawValue: 1 << 2)
 
     /// The bytes come from far away: ranges that ``BlobInputStreamDataSource/prepare(_:_:)`` announces cost less, and
-    /// those that nobody needs cost a request.
+    /// unneeded announced ranges cost a request.
     public static let preparable = Self(rawValue: 1 << 3)
 }
 
-/// The offset, the identity and the context that a reader is opened with.
+/// The offset, the identity and the context with which a reader is opened.
 public struct BlobOpening: Sendable {
-    /// The offset of the first byte to deliver, from 0. An offset past the end is found by the framework, also late.
+    /// The offset of the first byte to deliver, from 0. The framework detects an offset past the end, even late.
     public let byteOffset: Int64
 
-    /// The identity that the content must have; nil accepts any. The framework compares it with that in the info.
+    /// The identity that the content must have; nil accepts any. The framework compares it with the identity in the
+    /// info.
     public let validator: BlobValidator?
 
     /// The context of the job, kept for the life of the reader.
@@ -168,7 +168,7 @@ public struct BlobOpening: Sendable {
     }
 }
 
-/// A source that chooses its name in errors, such as one that stands for another source.
+/// A source that sets its own name in errors, such as a source that stands for another.
 package protocol NamedLayer: BlobInputStreamDataSource {
     /// The name of the layer in errors.
     var layer: String { get }

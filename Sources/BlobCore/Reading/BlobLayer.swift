@@ -1,6 +1,6 @@
 /// A source over another one, which it exposes.
 public protocol BlobLayer: BlobInputStreamDataSource {
-    /// The source from whose bytes this one makes its own.
+    /// The source from whose bytes this source makes its own.
     var underlying: any BlobInputStreamDataSource { get }
 }
 
@@ -13,7 +13,7 @@ extension BlobLayer {
 }
 
 extension BlobInputStreamDataSource {
-    /// Returns the outermost of this source and those that it stands over, of a type; nil when none is.
+    /// Returns the outermost source of a type among this source and the sources below it; nil if none has the type.
     package func first<Source>(ofType type: Source.Type) -> Source? {
         var source: (any BlobInputStreamDataSource)? = self
         while let current = source {
@@ -24,24 +24,24 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// Returns a source and the sources below it, outermost first, up to the first one that is not a ``BlobLayer``.
+/// Returns a source and the sources below it, outermost first, down to the first source that is not a ``BlobLayer``.
 package func layerChain(
     of source: any BlobInputStreamDataSource
 ) -> some Sequence<any BlobInputStreamDataSource> {
     sequence(first: source) { ($0 as? any BlobLayer)?.underlying }
 }
 
-/// A source over another one, to which it forwards everything that it does not implement itself.
+/// A source over another one, to which it forwards all requirements that it does not implement itself.
 ///
 /// For layers that pass on the bytes of their base: they change the info, the traits or the reader.
 package protocol ForwardingSource: BlobInputStreamDataSource {
     /// The underlying source.
     var base: any BlobInputStreamDataSource { get }
 
-    /// Returns the traits of the layer, given those of the base.
+    /// Returns the traits of the layer, given the traits of the base.
     func traits(over base: BlobTraits) -> BlobTraits
 
-    /// Returns the info of the layer, given that of the base.
+    /// Returns the info of the layer, given the info of the base.
     func info(over base: BlobInfo) throws -> BlobInfo
 
     /// Returns the inspector of the bytes that pass; nil for a layer that hands out the body of its base.
@@ -59,9 +59,9 @@ extension ForwardingSource {
     /// The locator of the base.
     public var locator: BlobLocator? { self.base.locator }
 
-    /// Returns the info of the base, as the layer changes it.
+    /// Returns the info of the base, as changed by the layer.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
-        // Errors name a base that stands for this source once.
+        // So that errors name a base that stands for this source only once.
         let isSameLayer = self.base.layerName == self.layerName
         return try self.info(over: isSameLayer ? self.base.describe(context) : self.base.info(context))
     }
@@ -69,7 +69,7 @@ extension ForwardingSource {
     /// Passes the hint on.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.base.prepare(ranges, context) }
 
-    /// Hands out the body of the base, or its bytes as the inspector lets them pass.
+    /// Hands out the body of the base, or the bytes that the inspector lets pass.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         guard let inspector = self.inspector(opening) else { return try self.base.makeBody(opening) }
         return .inspected(try self.base.open(opening), inspector, startingAt: opening.byteOffset)

@@ -1,9 +1,9 @@
 /// One pass over the bytes of a source.
 ///
-/// The only reader that users see, and the only place with a state: it keeps the offset, the end, the failure and the
-/// closing of what a plugin hands out, skips, waits and lends, and adds the context to errors. It enforces the contract
-/// on the plugin (C1, C5, C7, C8): a plugin that breaks it is reported as ``BlobError/Code/misbehavingPlugin`` instead
-/// of delivering wrong bytes. Adds a few comparisons and no copy to a read.
+/// The only reader that users see, and the only place with a state: it tracks the offset, the end, the failure and the
+/// closing of a plugin's body, skips, waits and lends, and adds the context to errors. It enforces the contract on the
+/// plugin (C1, C5, C7, C8): a plugin that breaks it is reported as ``BlobError/Code/misbehavingPlugin`` instead of
+/// delivering wrong bytes. Adds a few comparisons and no copy to a read.
 ///
 /// A reader has one owner, which makes one call at a time, on any thread.
 public final class BlobReader {
@@ -14,21 +14,21 @@ public final class BlobReader {
 
     /// The bytes of the body that the plugin handed out.
     package private(set) var stream: any BlobByteStream
-    /// The stream while it may be replaced by another one. Cast once: casting an object to a protocol takes longer than
-    /// a call of it.
+    /// The stream while it may be replaced by another. Cast once: casting an object to a protocol takes longer than
+    /// calling it.
     private var late: (any LateStream)?
-    /// Nil for a body of the source of the reader over this one.
+    /// Nil for a body that belongs to the source of the reader over this one.
     private let source: (any BlobInputStreamDataSource)?
     let context: BlobContext
     private var phase = Phase.reading
     private var declared: DeclaredContent
     private var skipped = BytesToSkip(0)
-    // Changed as a copy, as `declared` is, so that the compiler can prove that no access overlaps another: it would check
-    // that at run time, with each read.
+    // Changed as a copy, as `declared` is, so that the compiler can prove that no access overlaps another; otherwise it
+    // would check that at run time, with each read.
     private(set) var wait = ReaderWait()
-    /// The bytes that were taken from the stream, and neither delivered nor skipped.
+    /// The bytes that were taken from the stream but neither delivered nor skipped.
     private var held: BlobBytes?
-    /// The error that comes after the bytes that were delivered with it.
+    /// The error to throw after the bytes that were delivered with it.
     private var pending: (any Error)?
 
     /// The offset of the next byte of the stream, from the start of the blob.
@@ -78,20 +78,20 @@ public final class BlobReader {
 
     deinit { self.close() }
 
-    /// The facts about exactly the bytes that are being read; none are known while ``isOpen`` is false.
+    /// The facts about exactly the bytes that are being read; all are unknown while ``isOpen`` is false.
     public var info: BlobInfo {
         guard case .reading = self.phase else { return (try? self.stream.info) ?? BlobInfo() }
         return (try? self.knownInfo()) ?? BlobInfo()
     }
 
-    /// True when the facts are known, and once bytes or the end were read. Asking begins to find out.
+    /// True when the facts are known, and once bytes or the end were read. The first access starts to determine them.
     public var isOpen: Bool {
         if self.declared.isKnown { return true }
         // After an error, the next read throws it.
         return (try? self.knownInfo()) != nil
     }
 
-    /// True when the source never blocks, or when this reader of it never does.
+    /// True when the source, or this reader of it, never blocks.
     public var neverBlocks: Bool { self.stream.neverBlocks || self.source?.traits.contains(.neverBlocks) == true }
 
     /// The locator of the source.
@@ -100,11 +100,11 @@ public final class BlobReader {
     /// The offset of the next byte, from the start of the blob.
     public var byteOffset: Int64 { self.streamOffset - Int64(self.held?.count ?? 0) + self.skipped.rest }
 
-    /// The slot that fires when a read that returned ``BlobReadResult/notYet`` is worth trying again; asked for after
-    /// each. For streams that read this reader.
+    /// The slot that fires when a read that returned ``BlobReadResult/notYet`` is worth trying again; accessed after
+    /// each such read. For streams that read this reader.
     public var readiness: BlobWakerSlot? { self.stream.readiness }
 
-    /// True once an error was thrown, which every later read throws.
+    /// True after an error was thrown; every later read throws the same error.
     package var hasFailed: Bool {
         if case .failed = self.phase { true } else { false }
     }
@@ -129,7 +129,7 @@ public final class BlobReader {
             if !self.isAbsorbed { try self.context.check() }
             try self.learn()
             var result = try self.skipAndRead(into: &output)
-            // Another stream, or a slot that was fired meanwhile: the bytes may have come just after the read.
+            // The stream was replaced, or its slot was fired meanwhile: bytes may have arrived just after the read.
             if result == .notYet, try self.isWorthTryingAgain() {
                 if !self.isAbsorbed { try self.context.check() }
                 try self.learn()
@@ -150,8 +150,8 @@ public final class BlobReader {
     }
 
     /// Registers a waker that is called once when a read is worth trying again, and also when the job is cancelled or
-    /// its time is up. Replaces the last one; called at once when a read is already worth trying. A call too many is
-    /// possible, a missing one is not.
+    /// its time is up. Replaces the previous one; called at once if a read is already worth trying. Surplus calls are
+    /// possible, missing ones are not.
     public func whenReadable(_ waker: BlobWaker) {
         guard case .reading = self.phase else {
             if case .closed = self.phase { return }
@@ -163,8 +163,8 @@ public final class BlobReader {
         slot.store(waker)
     }
 
-    /// Calls the consumer's waker after a call, other than a read, that made the stream wait for something else, or
-    /// fail: only a read makes the new slot fire, and limits the wait for it.
+    /// Calls the consumer's waker after a call, other than a read, that made the stream wait for another event, or
+    /// fail: only a read arms the new slot, and limits the wait for it.
     private func wakeAfterChange() {
         guard self.wait.hasWaker else { return }
         let isReading = if case .reading = self.phase { true } else { false }
@@ -181,9 +181,9 @@ public final class BlobReader {
         self.skipped.rest += byteCount
     }
 
-    /// Lends the next bytes without consuming them, when there are some in memory.
+    /// Lends the next bytes in memory, if any, without consuming them.
     ///
-    /// - Returns: The bytes; nil when there are none in memory, and when the next read will throw.
+    /// - Returns: The bytes; nil if no bytes are in memory, or if the next read will throw.
     package func lend() -> BlobBytes? {
         guard self.isReadable, self.skipped.rest == 0, (try? self.context.check()) != nil else { return nil }
         if let held { return held.shared }
@@ -203,7 +203,7 @@ public final class BlobReader {
         }
     }
 
-    /// Returns the next bytes without a copy, and moves past them; nil when there are none in memory.
+    /// Returns the next bytes without a copy, and moves past them; nil if no bytes are in memory.
     ///
     /// - Parameter byteCount: The maximum number of bytes, from 1.
     /// - Throws: As ``read(into:)``.
@@ -228,8 +228,8 @@ public final class BlobReader {
         }
     }
 
-    /// Returns the next `byteCount` bytes without moving past them, fewer only at the end; nil when they are not there
-    /// yet.
+    /// Returns the next `byteCount` bytes without moving past them, fewer only at the end; nil if they are not
+    /// available yet.
     public func peek(_ byteCount: Int) throws -> BlobBytes? {
         if (self.held?.count ?? 0) < byteCount, !self.hasEnded {
             let window = Window(byteCount)
@@ -237,7 +237,7 @@ public final class BlobReader {
                 window.fill { held.move(to: &$0) }
                 held.delivered(window.count)
             }
-            // Also after an error, which comes after the bytes before it.
+            // Also after an error, which is thrown after the bytes before it.
             defer { self.held = window.isEmpty ? nil : BlobBytes(window.bytes, ownedBy: window) }
             while window.count < byteCount, !self.hasEnded {
                 if try window.append({ try self.read(into: &$0) }) == .notYet { return nil }
@@ -247,7 +247,7 @@ public final class BlobReader {
         return peeked.removeFirst(atMost: byteCount)
     }
 
-    /// The bytes that are in memory, also after an error.
+    /// The bytes in memory, also after an error.
     package var peeked: BlobBytes { self.held?.shared ?? .none }
 
     private var isReadable: Bool {
@@ -274,18 +274,18 @@ public final class BlobReader {
         return stream
     }
 
-    /// Stands for a stream that was released.
+    /// A placeholder for a stream that was released.
     private final class ClosedStream: BlobByteStream {
         var info: BlobInfo? { nil }
         func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult { .end }
     }
 
-    /// Lets the reader over this one, which reads it with the same context, check the context for both.
+    /// Lets the reader over this one, if it has the same cancellation and limits, check the context for both.
     package func absorb(into context: BlobContext) {
         self.isAbsorbed = self.context.cancellation === context.cancellation && self.context.hasSameLimits(as: context)
     }
 
-    /// Returns the facts about the bytes; nil when they are not known yet. Asking begins to find out.
+    /// Returns the facts about the bytes; nil if they are not known yet. The first call starts to determine them.
     ///
     /// - Throws: As ``read(into:)``.
     package func knownInfo() throws -> BlobInfo? {
@@ -333,7 +333,7 @@ public final class BlobReader {
 
     /// Checks the facts, once they are known.
     ///
-    /// - Returns: True when they are.
+    /// - Returns: True if they are known.
     @discardableResult
     private func learn(isOpening: Bool = false) throws -> Bool {
         if self.declared.isKnown { return true }
@@ -341,8 +341,8 @@ public final class BlobReader {
         return try self.learnFacts()
     }
 
-    /// As ``learn(isOpening:)``, in a call that reads no bytes. A stream that was replaced may have read what its slot
-    /// was fired for, and the next one has asked for nothing yet: only a read makes it fire again.
+    /// As ``learn(isOpening:)``, in a call that reads no bytes. A replaced stream may have read the bytes for which its
+    /// slot was fired, and its successor has requested nothing yet: only a read arms the slot again.
     private func learnOutsideOfRead() throws -> Bool {
         let stream = self.stream
         defer { if self.stream !== stream { self.readiness?.fire() } }
@@ -434,7 +434,7 @@ public final class BlobReader {
         }
         guard result != .notYet else { return }
         if try !self.learnFacts() {
-            // Bytes or the end without facts: they are all that will be known.
+            // Bytes or the end without facts: no more facts will become known.
             try self.declare(try self.stream.info ?? BlobInfo())
         }
         try self.advance(by: appended)
@@ -450,7 +450,7 @@ public final class BlobReader {
         self.streamOffset = offset
     }
 
-    /// Delivers what was taken, and what more is in memory.
+    /// Delivers the bytes that were taken, and further bytes in memory.
     private func deliverHeld(to output: inout OutputRawSpan) {
         while var bytes = self.held.take(), output.freeCapacity > 0 {
             let before = output.byteCount
@@ -474,7 +474,7 @@ public final class BlobReader {
         return first
     }
 
-    /// Reads once more after all declared bytes: the plugin makes the checks at its end, and no more bytes may come.
+    /// Reads once more after all declared bytes: the plugin makes its checks at the end, and no more bytes may follow.
     private func confirmEnd() throws -> BlobReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
@@ -493,20 +493,20 @@ public final class BlobReader {
 
     private func inContext(_ error: any Error, _ operation: String) -> BlobError {
         var error = BlobError(wrapping: error)
-        // The limits of the context end a read of all layers, of which one reader looks at them.
+        // The limits of the context end a read of all layers, and a single reader checks them.
         if error.layers.isEmpty, let base = (self.stream as? any StreamOverReader)?.reader, base.isAbsorbed,
             error.code == .timedOut || error.code == .cancelled
         {
             error = base.inContext(error, operation)
         }
-        // A layer that stands for its base in errors does not appear among the layers that an error passes.
+        // A layer that stands for its base in errors is not listed among the layers that an error passes.
         if self.stream is ReadAheadStream, !error.layers.isEmpty { return error }
         return error.passing(self.source, operation: operation, byteOffset: self.byteOffset)
     }
 }
 
 extension BlobError {
-    /// Returns this error with the context of a source; unchanged when the source is nil.
+    /// Returns this error with the context of a source; unchanged if the source is nil.
     fileprivate func passing(
         _ source: (any BlobInputStreamDataSource)?, operation: String, byteOffset: Int64
     ) -> BlobError {

@@ -1,7 +1,7 @@
-/// A stream that is replaced by another one once enough is known, or when another one has to continue.
+/// A stream that is replaced by another once enough is known, or when another has to continue.
 package protocol LateStream: BlobByteStream {
-    /// Returns the stream that replaces this one, which is then neither read nor closed any more; nil as long as there
-    /// is none. Asked for until the info is known, and after each read that returned ``BlobReadResult/notYet``.
+    /// Returns the stream that replaces this one, which is then no longer read or closed; nil while this stream stays.
+    /// Called until the info is known, and after each read that returned ``BlobReadResult/notYet``.
     ///
     /// - Parameter isOpening: True while the reader is being opened, when no bytes are read.
     func successor(isOpening: Bool) throws -> StartedStream?
@@ -9,16 +9,16 @@ package protocol LateStream: BlobByteStream {
 
 /// A stream that reads a reader.
 package protocol StreamOverReader: BlobByteStream {
-    /// The reader that it reads now.
+    /// The reader that the stream reads now.
     var reader: BlobReader? { get }
 }
 
-/// A stream, and where in the blob it is.
+/// A stream, and its position in the blob.
 package struct StartedStream {
     let stream: any BlobByteStream
     /// The offset of the next byte of the stream.
     let byteOffset: Int64
-    /// Bytes that were taken from the stream already, those before ``byteOffset``.
+    /// Bytes that were already taken from the stream: the bytes just before ``byteOffset``.
     var held: BlobBytes?
 }
 
@@ -27,7 +27,7 @@ extension BlobBody {
     package func start(_ opening: BlobOpening) throws -> StartedStream {
         switch self {
         case .positional(let info, let now, let read):
-            // Before a closure is called with the offset.
+            // Checked before a closure is called with the offset.
             try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
             let stream = PositionalStream(info, now: opening.context.mayBlock ? nil : now, read)
             return StartedStream(stream: stream, byteOffset: opening.byteOffset)
@@ -83,7 +83,7 @@ private final class PositionalStream: BlobByteStream {
     private let knownInfo: BlobInfo
     private let now: BlobReadAtNow?
     private let readAt: BlobReadAt
-    /// The read on the pool, running or complete; nil when none was started.
+    /// The read on the pool, running or complete; nil if none was started.
     private var fetch: Fetch?
 
     /// - Parameter now: Nil when reads may block.
@@ -119,7 +119,7 @@ private final class PositionalStream: BlobByteStream {
 
     /// One read on a thread of the pool.
     private final class Fetch: Sendable {
-        /// The most bytes that are read at once.
+        /// The maximum number of bytes of a read.
         private static let maximumByteCount = 128 * 1024
 
         let slot = BlobWakerSlot()

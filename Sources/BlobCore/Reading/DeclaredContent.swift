@@ -28,14 +28,14 @@ struct DeclaredContent {
     }
 }
 
-/// The bytes to read and drop before others are delivered.
+/// The bytes to read and drop before delivery begins.
 struct BytesToSkip {
     /// The number of bytes left to skip.
     var rest: Int64
 
     init(_ byteCount: Int64) { self.rest = byteCount }
 
-    /// The room in bytes from which a call is cheap compared with the bytes that it moves.
+    /// The room in bytes from which a call is cheap relative to the bytes that it moves.
     private static let sufficientByteCount = 4096
 
     private static let bufferByteCount = 64 * 1024
@@ -43,10 +43,10 @@ struct BytesToSkip {
     /// Reads and drops the bytes that are available now.
     ///
     /// - Parameters:
-    ///   - output: The output whose memory is used, unless it has little; no bytes are left in it.
+    ///   - output: The output whose memory is used unless it is small; no bytes are left in it.
     ///   - byteOffset: The offset at which delivery begins, for the message.
     ///   - read: Reads the next bytes.
-    /// - Returns: Nil when all bytes were dropped; `notYet` when no more are available now.
+    /// - Returns: Nil if all bytes were dropped; `notYet` if no more are available now.
     /// - Throws: ``BlobError/Code/invalidArgument`` at the end.
     mutating func drop(
         using output: inout OutputRawSpan, before byteOffset: Int64,

@@ -90,7 +90,7 @@ final class InspectedStream: StreamOverReader {
         self.isAtEnd = true
     }
 
-    /// Returns the number of bytes that may pass; nil when none may now, or at the end.
+    /// Returns the number of bytes that may pass; nil if none may pass now, or at the end.
     private func room() throws -> Int64? {
         if let timer {
             guard timer.isOver else { return nil }

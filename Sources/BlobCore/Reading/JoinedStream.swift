@@ -8,7 +8,7 @@ final class JoinedStream: LateStream {
     private var knownCount = 0
     /// The reader of the first part whose info is not known yet.
     private var asked: BlobReader?
-    /// The readers of parts that can be read only once, by position.
+    /// The readers of the parts that can be read only once, by position.
     private var opened: [Int: BlobReader] = [:]
 
     /// - Parameter onClose: Called when the stream is closed before the first part with bytes was opened.
@@ -45,7 +45,7 @@ final class JoinedStream: LateStream {
             offset -= byteCount
             rest.popFirst()?.opened?.close()
         }
-        // A part of unknown length may end before the offset, which only reading through it can show.
+        // A part of unknown length may end before the offset, which only reading it to the end can show.
         let skipped = rest.first?.info.byteCount == nil ? offset : 0
         let stream = PartsStream(
             rest, at: offset - skipped, info, neverBlocks: self.neverBlocks, self.opening.context)
@@ -73,12 +73,12 @@ final class JoinedStream: LateStream {
     }
 }
 
-/// The bytes of sources in a row.
+/// The bytes of a sequence of sources.
 private final class PartsStream: StreamOverReader {
     struct Part {
         let source: any BlobInputStreamDataSource
         let info: BlobInfo
-        /// The reader from the first byte, if it was opened already.
+        /// The reader from the first byte, if it is already open.
         let opened: BlobReader?
     }
 
@@ -133,7 +133,7 @@ private final class PartsStream: StreamOverReader {
 }
 
 extension BlobInfo {
-    /// Returns the info of parts in a row.
+    /// Returns the info of a sequence of parts.
     static func joined(_ infos: [BlobInfo]) -> BlobInfo {
         let total = infos.reduce(Int64?(0)) { sum, info in
             guard let sum, let byteCount = info.byteCount else { return nil }

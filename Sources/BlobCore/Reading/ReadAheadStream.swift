@@ -1,6 +1,6 @@
-/// A stream that reads another reader, which may block, on threads of a pool and ahead of the consumer.
+/// A stream that reads another reader, which may block, on threads of a pool, ahead of the consumer.
 ///
-/// When it is closed during a call, the thread that makes the call closes the blocking reader after the call returns.
+/// When it is closed during a call, the calling thread closes the blocking reader after the call returns.
 // Safe: `isBusy` gives `reader` to one thread at a time, and only the consumer has `current`.
 package final class ReadAheadStream: LateStream, @unchecked Sendable {
     /// The sizes of the first window and of the largest, in bytes.
@@ -17,7 +17,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         var info: BlobInfo?
         var windows: [BlobBytes] = []
         var ending: Result<Void, BlobError>?
-        /// True while a job runs or is scheduled, which alone uses the reader. Otherwise there are windows or an
+        /// True while a job is running or scheduled; only that job uses the reader. Otherwise there are windows or an
         /// ending, or a reader that never blocks and has not been read yet.
         var isBusy = true
         var isClosed = false
@@ -117,7 +117,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         return window
     }
 
-    /// Hands over an inner reader that turned out never to block, which is read in place of this stream.
+    /// Hands over an inner reader that turned out never to block; it is read in place of this stream.
     package func successor(isOpening: Bool) -> StartedStream? {
         let isDirect = self.state.withLock { state in
             guard !state.isBusy, !state.isClosed, state.windows.isEmpty, state.ending == nil else { return false }
@@ -140,7 +140,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         guard let wasIdle else { return }
         self.context.cancellation.cancel()
         guard wasIdle else { return }
-        // A reader that never blocks is closed in place; others may take their time.
+        // A reader that never blocks is closed in place; others may take long.
         if self.reader?.neverBlocks ?? true { return self.closeReader() }
         BlockingPool.openings.run { self.closeReader() }
     }
@@ -153,7 +153,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
                 let reader = try self.open(self.context)
                 self.reader = reader
                 let isBusy = !reader.neverBlocks
-                // A reader that never blocks is read in place, and asked there.
+                // A reader that never blocks is read in place, and its info is requested there.
                 let info = isBusy ? try reader.knownInfo() : nil
                 let goesOn = self.publish { state in
                     (state.info, state.isBusy) = (info, isBusy)
@@ -184,7 +184,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
                     }
                     guard goesOn else { return }
                 case .notYet:
-                    // The next job begins once this call and the waker's have both been made: a reader is in one call
+                    // The next job begins once both this call and the waker's have been made: a reader is in one call
                     // at a time.
                     let isFirst = Locked(false)
                     let goOn: @Sendable () -> Void = {

@@ -1,7 +1,7 @@
-/// The waits of a ``BlobReader``: their limits, and what fires the slot besides the plugin.
+/// The waits of a ``BlobReader``: their limits, and the events besides the plugin's that fire the slot.
 struct ReaderWait {
-    /// True when the limits apply to a wait that begins now; false while nothing waits for bytes that are not there
-    /// yet.
+    /// True when the limits apply to a wait that begins now; false while no consumer waits for bytes that are not
+    /// available yet.
     var isLimited = true
     private var limit: BlobContext.StepLimit?  // The limit of the current wait.
     private var slot: BlobWakerSlot?
@@ -11,7 +11,7 @@ struct ReaderWait {
     /// True when the consumer's waker was stored in the slot; it may have been called since.
     private(set) var hasWaker = false
 
-    /// Begins a wait for `slot`, which a cancellation and the end of the time limit fire as well.
+    /// Begins a wait for `slot`, which a cancellation and the end of the time limit also fire.
     ///
     /// - Throws: ``BlobError/Code/timedOut`` for a wait that took too long.
     mutating func begin(_ context: BlobContext, _ slot: BlobWakerSlot) throws(BlobError) {
@@ -21,15 +21,15 @@ struct ReaderWait {
         self.limit = limit
         guard let end = limit.end else { return }
         guard Moment.now < end else { throw limit.error(idleLimit: context.idleLimit) }
-        // A pending timer that is earlier fires early, and the next wait sets another one.
+        // A pending timer that is earlier fires early, and the next wait sets another timer.
         if let timer, timer.end <= end, !timer.wait.isOver { return }
         self.timer = (TimerWait(end.remaining, context, firing: slot), end)
     }
 
-    /// Prepares `slot` for the consumer's waker, which replaces the last one.
+    /// Prepares `slot` for the consumer's waker, which replaces the previous one.
     ///
-    /// - Returns: False when the last read in vain waited for another slot: nothing will fire this one, and the waker is
-    ///   to be called at once.
+    /// - Returns: False if the last unsuccessful read waited for another slot: nothing will fire this slot, and the
+    ///   waker is to be called at once.
     mutating func beginStoring(in slot: BlobWakerSlot, _ context: BlobContext) -> Bool {
         let isAsked = !self.isOver(slot)
         if !isAsked { self.takeWaker() }
@@ -38,16 +38,16 @@ struct ReaderWait {
         return isAsked
     }
 
-    /// Removes the consumer's waker if `slot`, that of the stream, is another one than the one it was stored in; nil
-    /// when it is not, or the waker was called.
+    /// Removes the consumer's waker if it was stored in another slot than `slot`, the slot of the stream; nil if it was
+    /// stored in this slot, or was called.
     mutating func takeWaker(unlessIn slot: BlobWakerSlot?) -> BlobWaker? {
         self.isOver(slot) ? self.takeWaker() : nil
     }
 
     private func isOver(_ slot: BlobWakerSlot?) -> Bool { self.slot != nil && self.slot !== slot }
 
-    /// Removes the consumer's waker; nil when there is none, or it was called. The wakers of other consumers stay: a
-    /// reader over this one may wait for the same slot.
+    /// Removes the consumer's waker; nil if there is no waker, or it was called. Other consumers' wakers stay: a reader
+    /// over this one may wait for the same slot.
     @discardableResult
     private mutating func takeWaker() -> BlobWaker? {
         guard self.hasWaker else { return nil }
@@ -66,7 +66,7 @@ struct ReaderWait {
         self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
     }
 
-    /// True from a read in vain to the next bytes.
+    /// True from an unsuccessful read to the next bytes.
     var isWaiting: Bool { self.limit != nil }
 
     mutating func end() { self.limit = nil }
@@ -88,7 +88,7 @@ struct ReaderWait {
 }
 
 extension BlobReader {
-    /// Reads at most `byteCount` bytes, for streams that end before their base does.
+    /// Reads at most `byteCount` bytes, for streams that end before their base ends.
     ///
     /// - Parameters:
     ///   - output: The memory to which the bytes are appended.
@@ -101,10 +101,10 @@ extension BlobReader {
         return result
     }
 
-    /// Reads the next bytes, waiting while there are none; never returns ``BlobReadResult/notYet``.
+    /// Reads the next bytes, waiting until bytes are available; never returns ``BlobReadResult/notYet``.
     ///
     /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
-    ///   timers, because waiting there would stop all others.
+    ///   timers, because waiting there would stop all other waits.
     public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
         while true {
             let result = try self.read(into: &output)
@@ -113,7 +113,7 @@ extension BlobReader {
         }
     }
 
-    /// As ``peek(_:)``, waiting until the bytes are there.
+    /// As ``peek(_:)``, waiting until the bytes are available.
     package func peekWaiting(_ byteCount: Int) throws -> BlobBytes {
         while true {
             if let bytes = try self.peek(byteCount) { return bytes }
@@ -129,17 +129,17 @@ extension BlobReader {
         self.wait.block()
     }
 
-    /// Reads the next bytes into memory that the caller owns, waiting while there are none.
+    /// Reads the next bytes into memory that the caller owns, waiting until bytes are available.
     ///
     /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
-    /// - Returns: The number of bytes read; 0 means the end when the buffer has room.
+    /// - Returns: The number of bytes read; 0 means the end if the buffer has room.
     public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         _ = try self.readWaiting(into: &output)
         return output.finalize(for: buffer)
     }
 
-    /// Reads to the end, waiting while there are no bytes.
+    /// Reads to the end, waiting while no bytes are available.
     ///
     /// - Parameters:
     ///   - byteCount: The size of the memory in bytes; by default 128 KiB, where reading from the page cache is fastest.

@@ -1,8 +1,8 @@
 /// The stream of a transform.
 final class TransformedStream: StreamOverReader {
-    /// The most bytes that a step gets.
+    /// The maximum number of bytes that a step gets.
     private static let inputByteCount = 64 * 1024
-    /// The room that a step has at least.
+    /// The minimum room that a step has.
     private static let outputByteCount = 4096
 
     private let base: BlobReader
@@ -10,7 +10,7 @@ final class TransformedStream: StreamOverReader {
     private var transform: any BlobTransform
     private var knownInfo: BlobInfo?
     private var input = Input()
-    /// Bytes that were made when the output had little room.
+    /// Bytes that were made while the output had little room.
     private var made: BlobBytes?
     private var isLast = false
     /// True when the transform may make more bytes without more input.
@@ -66,7 +66,7 @@ final class TransformedStream: StreamOverReader {
             return try self.step(into: &output, from: start)
         } catch {
             let failure = BlobError(wrapping: error)
-            // The bytes before the error are good and come first; the next read throws.
+            // The bytes before the error are valid and are delivered first; the next read throws.
             guard output.byteCount > start else { throw failure }
             self.failure = failure
             return .bytes
@@ -101,7 +101,7 @@ final class TransformedStream: StreamOverReader {
         return .end
     }
 
-    /// Adds bytes of the base behind those that are left.
+    /// Appends bytes of the base to the remaining ones.
     private func fill() throws -> BlobReadResult {
         guard self.input.count < Self.inputByteCount else { throw self.misbehaving("left a whole input") }
         let result = try self.input.fill(upTo: Self.inputByteCount, from: self.base)
@@ -109,7 +109,7 @@ final class TransformedStream: StreamOverReader {
         return result
     }
 
-    /// Returns an error of the transform with the locator of the base, if it counts the bytes of that.
+    /// Returns an error of the transform with the locator of the base, if its offset counts the bytes of the base.
     private func located(_ error: any Error) -> BlobError {
         var error = BlobError(wrapping: error)
         if error.byteOffset != nil { error.locator = error.locator ?? self.base.locator?.description }
