@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// A digest algorithm, by which hash functions of other libraries are plugged in.
+/// A digest algorithm; conform to it to plug in the hash functions of another library.
 ///
 /// ```swift
 /// struct Adler32: BlobDigest {
@@ -24,7 +24,7 @@ import BlobPlatform
 /// }
 /// ```
 public protocol BlobDigest: Sendable {
-    /// The name for commands and people: `sha256`.
+    /// The name for commands and people, such as `sha256`.
     var name: String { get }
 
     /// Starts a computation.
@@ -41,16 +41,16 @@ public protocol BlobHasher {
 }
 
 extension BlobHasher {
-    /// Returns the digest of all bytes as lower-case hexadecimal digits, two for each byte. Must be the last call.
+    /// Returns the digest of all bytes as lower-case hexadecimal digits, two per byte. Must be the last call.
     public mutating func finalizeHexadecimal() -> String { self.finalize().hexadecimal }
 }
 
 extension BlobInputStreamDataSource {
-    /// Returns this source with a layer that computes the digest of the bytes that pass, and checks it before the end
-    /// is reported.
+    /// Returns this source with a layer that computes the digest of the bytes that pass, and checks it before it
+    /// reports the end.
     ///
-    /// The digest is that of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so
-    /// that the end always means that the digest was checked. It therefore has no random access.
+    /// The digest covers the whole blob: opened at an offset, the layer reads and drops the bytes before it, so that
+    /// the end always means that the digest was checked. It therefore has no random access.
     ///
     /// ```swift
     /// let checked = source.hashing(with: CryptoDigest.sha256, expected: digest)
@@ -69,7 +69,7 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
+/// A layer that computes the digest of the bytes that pass, and checks it before it reports the end.
 private struct DigestSource: ForwardingSource {
     let base: any BlobInputStreamDataSource
     let digest: any BlobDigest

@@ -1,10 +1,10 @@
 import BlobPlatform
 
-/// The layers around a source; each is left out unless it is set.
+/// The layers around a source; a layer that is not set is omitted.
 ///
-/// Whatever the order in which they are set, they are applied in this one, innermost first: the limits of time and of
-/// the ratio, retry, read-ahead, the limit of bytes, throttling, counting, and the digest. So each attempt has its own
-/// limits of time, a byte that was read twice is counted once, and the digest is that of what is delivered.
+/// Regardless of the order in which they are set, they are applied in a fixed order, innermost first: the limits of
+/// time and of the ratio, retry, read-ahead, the limit of bytes, throttling, counting, and the digest. So each attempt
+/// has its own limits of time, a byte that was read twice is counted once, and the digest covers the delivered bytes.
 ///
 /// ```swift
 /// let layered = source.layered {
@@ -14,35 +14,36 @@ import BlobPlatform
 /// }
 /// ```
 public struct BlobLayers: Sendable {
-    /// The longest time that a single attempt may wait for its next bytes; ``BlobError/Code/timedOut`` after it, which
-    /// is tried again if ``retry`` is set. Unlike that of the context, it does not end the job.
+    /// The longest time that a single attempt may wait for its next bytes; after it, the attempt fails with
+    /// ``BlobError/Code/timedOut`` and is tried again if ``retry`` is set. Unlike the context's idle limit, it does not
+    /// end the job.
     public var idleLimit: Duration?
 
-    /// The longest time of a single attempt, however many bytes come; ``BlobError/Code/timedOut`` after it.
+    /// The longest duration of a single attempt, regardless of its progress; ``BlobError/Code/timedOut`` after it.
     public var timeLimit: Duration?
 
-    /// The largest number of bytes that the filters of the source may decode for each byte that they read; see
+    /// The maximum number of bytes that the filters of the source may decode for each byte that they read; see
     /// ``BlobContext/ratioLimit``.
     public var ratioLimit: Int?
 
-    /// The rules by which reading is tried again after transient errors.
+    /// The rules for retrying reads after transient errors.
     public var retry: BlobRetry?
 
     /// True to read on another thread, ahead of the consumer; see
     /// ``BlobInputStreamDataSource/readingAhead(windowByteCounts:)``.
     public var readsAhead = false
 
-    /// The length of the longest blob that is delivered, in bytes: a longer one ends in
-    /// ``BlobError/Code/limitExceeded``, at once if its length is known, and otherwise behind the limit.
+    /// The maximum length of a blob in bytes: a longer blob ends in ``BlobError/Code/limitExceeded``, at once if its
+    /// length is known, and otherwise after the limit.
     public var maximumByteCount: Int64?
 
-    /// The number of bytes that a reader delivers in a second, on average; from 1.
+    /// The average number of bytes per second that a reader delivers; from 1.
     public var bytesPerSecond: Int64?
 
     /// A closure that is called after each read; see ``BlobInputStreamDataSource/counting(_:)``.
     public var onBytes: (@Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void)?
 
-    /// The algorithm of a digest of the whole blob, and the digest that it must have, or nil; see
+    /// The algorithm of a digest of the whole blob, and the expected digest, or nil; see
     /// ``BlobInputStreamDataSource/hashing(with:expected:onDigest:)``.
     public var digest: (algorithm: any BlobDigest, expected: [UInt8]?)?
 
@@ -98,12 +99,12 @@ extension BlobInputStreamDataSource {
         }
     }
 
-    /// Returns this source with a layer that reads it on another thread, ahead of the consumer, and so makes a blocking
+    /// Returns this source with a layer that reads it on another thread, ahead of the consumer, which makes a blocking
     /// source event-driven.
     ///
-    /// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB
-    /// each at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds
-    /// bytes or is being filled. A source whose readers never block is read in place. Over a source without
+    /// In addition to the window that is being consumed, a reader keeps up to two windows of bytes that were read
+    /// ahead: 64 KiB each at first, and up to 1 MiB each if the consumer waits for them. The memory exists only while
+    /// it holds bytes or is being filled. A source whose readers never block is read in place. Over a source without
     /// `concurrentReaders`, a reader is still used by one thread at a time.
     ///
     /// ```swift
@@ -159,11 +160,11 @@ public struct UnchangedBytes: BlobInspector {
     /// - Parameter registration: A registration that lasts until the reader is closed.
     init(keeping registration: BlobRegistration?) { self.registration = registration }
 
-    /// Lets them pass.
+    /// Lets all bytes pass.
     public func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }
 
-/// A layer over whose bytes an inspector of each reader looks.
+/// A layer with an inspector of the bytes of each reader.
 struct InspectedSource: ForwardingSource, NamedLayer {
     let layer: String
     let base: any BlobInputStreamDataSource
@@ -172,7 +173,7 @@ struct InspectedSource: ForwardingSource, NamedLayer {
     func inspector(_ opening: BlobOpening) -> (any BlobInspector)? { self.makeInspector(opening) }
 }
 
-/// Throws for a blob of more than a number of bytes.
+/// Throws if a blob is longer than a number of bytes.
 private struct Limit: BlobInspector {
     let maximumByteCount: Int64
     var byteOffset: Int64
@@ -182,7 +183,7 @@ private struct Limit: BlobInspector {
         return base
     }
 
-    // At the limit, one byte more is asked for: without it, the end is not known.
+    // At the limit, one more byte is requested: otherwise the end would remain unknown.
     func room() -> BlobRoom { .bytes(max(self.maximumByteCount - self.byteOffset, 1)) }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {

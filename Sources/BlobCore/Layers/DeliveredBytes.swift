@@ -1,6 +1,6 @@
-/// The facts kept about the bytes that a reader delivered, by which content that is read again is known to be the same.
+/// The record of the bytes that a reader delivered, to verify that content that is read again is unchanged.
 package struct DeliveredBytes {
-    /// A stretch of bytes to read again, and its hash.
+    /// A range of bytes to read again, and its hash.
     package struct Proof {
         package private(set) var byteCount: Int64
         private var hash = Hasher()
@@ -10,31 +10,31 @@ package struct DeliveredBytes {
             (self.byteCount, self.expected) = (byteCount, expected.finalize())
         }
 
-        /// Takes the next bytes, at most ``byteCount``.
+        /// Adds the next bytes, at most ``byteCount``.
         package mutating func append(_ bytes: UnsafeRawBufferPointer) {
             self.hash.combine(bytes: bytes)
             self.byteCount -= Int64(bytes.count)
         }
 
-        /// False when all bytes were taken and others than those delivered were among them.
+        /// False if all bytes were added and they differ from the delivered bytes.
         package var holds: Bool { self.byteCount > 0 || self.hash.finalize() == self.expected }
     }
 
-    /// The bytes that are kept.
+    /// The extent of the bytes that are kept.
     package enum Extent {
         case none
         /// The last 4 KiB, or all if there are fewer.
         case last
-        /// A hash of all: what is read again anyway, because there is no random access, is compared, too. Checks that
-        /// the source makes at its end are then those of the bytes delivered, and not only of those read again.
+        /// A hash of all bytes: without random access, they are read again anyway, so they are also compared. Checks
+        /// that the source makes at its end then cover the bytes delivered, not only the bytes read again.
         case all
     }
 
-    /// The number of the last delivered bytes that are read again and compared.
+    /// The number of last delivered bytes that are read again and compared.
     package static let lastByteCount = 4096
 
     private var byteCount: Int64 = 0
-    // The same for the same bytes, in whatever pieces they come; some gigabytes a second.
+    // Independent of how the bytes are divided into reads; hashes some gigabytes per second.
     private var hash = Hasher()
     private var last: [UInt8] = []
 
@@ -47,7 +47,7 @@ package struct DeliveredBytes {
         case .all: self.hash.combine(bytes: bytes)
         case .last:
             let start = max(0, bytes.count - Self.lastByteCount)
-            // Twice the number kept has room, so that short reads do not move the bytes each time.
+            // There is room for twice the number kept, so that short reads do not move the bytes each time.
             if start > 0 {
                 self.last.removeAll(keepingCapacity: true)
             } else if self.last.count + bytes.count > 2 * Self.lastByteCount {
@@ -57,7 +57,7 @@ package struct DeliveredBytes {
         }
     }
 
-    /// The bytes before the one reached that must be read again and be the same.
+    /// Returns the proof for the bytes before the byte reached: they must be read again and be unchanged.
     package func proof(_ extent: Extent) -> Proof {
         switch extent {
         case .none: return Proof(0, Hasher())

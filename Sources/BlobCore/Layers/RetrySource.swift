@@ -7,7 +7,7 @@ package struct RetrySource: ForwardingSource {
         (self.base, self.rules) = (base, rules)
     }
 
-    /// Blocks during the delays; a base that never blocks is asked once, unless the job may block.
+    /// Blocks during the delays; a base that never blocks is tried once, unless the job may block.
     package func describe(_ context: BlobContext) throws -> BlobInfo {
         var failures = RetryFailures(self.rules)
         while true {

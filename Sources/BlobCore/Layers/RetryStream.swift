@@ -2,13 +2,13 @@
 final class RetryStream: BlobByteStream {
     private enum Phase {
         case reading(BlobReader)
-        /// The base is read again from an offset before the one reached; the bytes must be the ones delivered.
+        /// The base is read again from an offset before the byte reached; the bytes must equal the delivered ones.
         case comparing(BlobReader, DeliveredBytes.Proof)
         case waiting(TimerWait)
         case over(BlobError)
     }
 
-    /// The number of bytes that are compared in one call of the base.
+    /// The number of bytes that are compared per call of the base.
     private static let comparedByteCount = 64 * 1024
 
     private let base: any BlobInputStreamDataSource
@@ -55,12 +55,12 @@ final class RetryStream: BlobByteStream {
         }
     }
 
-    // Not that of the first reader: another opening of a source that may block may block, too.
+    // Independent of the first reader: a source that may block may block at another opening.
     var neverBlocks: Bool { self.base.traits.contains(.neverBlocks) }
 
     /// Opens the base for the first time.
     ///
-    /// - Throws: An error that trying again cannot help.
+    /// - Throws: An error for which a retry cannot help.
     func start() throws {
         self.attempt()
         if case .over(let error) = self.phase { throw error }
@@ -130,7 +130,7 @@ final class RetryStream: BlobByteStream {
     }
 
     private func declare(as reader: BlobReader) {
-        // An error comes again with the next read, which knows what to do.
+        // An error occurs again in the next read, which handles it.
         if self.declared == nil { self.declared = try? reader.knownInfo() }
     }
 
@@ -141,7 +141,7 @@ final class RetryStream: BlobByteStream {
         return self.rules.identity == .compared && self.declared?.validator?.isStrong != true ? .last : .none
     }
 
-    /// Opens the base where reading is to go on.
+    /// Opens the base at the offset from which reading resumes.
     private func attempt() {
         let proof = self.delivered.proof(self.compared)
         do throws(BlobError) {
@@ -154,7 +154,7 @@ final class RetryStream: BlobByteStream {
         }
     }
 
-    /// Throws when the content has another length than it had before the interruption.
+    /// Throws if the length of the content differs from its length before the interruption.
     private func checkLength(
         _ reader: BlobReader, _ result: BlobReadResult, upTo end: Int64
     ) throws(BlobError) {
@@ -163,7 +163,7 @@ final class RetryStream: BlobByteStream {
         guard isSame, end <= byteCount else { throw self.isChanged }
     }
 
-    /// Compares bytes that were delivered with what the base has now; returns false when there are none yet.
+    /// Compares delivered bytes with the bytes of the base; returns false if none are available yet.
     private func compare(_ reader: BlobReader, _ proof: DeliveredBytes.Proof) throws -> Bool {
         var proof = proof
         let count = min(Self.comparedByteCount, Int(clamping: proof.byteCount))
@@ -185,11 +185,11 @@ final class RetryStream: BlobByteStream {
             byteOffset: self.byteOffset)
     }
 
-    /// Ends an attempt that failed, and begins to wait for the next one, or ends reading.
+    /// Ends a failed attempt, and begins to wait for the next one, or ends reading.
     private func lose(_ error: BlobError) {
         do throws(BlobError) {
             try self.context.check()
-            // Content that ends before the byte reached is shorter than it was.
+            // If the content ends before the byte reached, it has become shorter.
             guard error.code != .invalidArgument || self.byteOffset == self.startOffset else { throw self.isChanged }
             guard self.canResume else { throw error }
             let delay = try self.failures.delay(after: error, self.context)
@@ -203,7 +203,7 @@ final class RetryStream: BlobByteStream {
         }
     }
 
-    /// True when it can be told whether the content is the same, or need not.
+    /// True if the identity of the content can be checked, or need not be.
     private var canResume: Bool {
         guard self.byteOffset > self.startOffset else { return true }
         guard self.rules.resumes else { return false }

@@ -1,4 +1,4 @@
-/// A layer that delivers no more than a number of bytes a second, on average. Blocks no thread.
+/// A layer that limits the average number of bytes per second. Blocks no thread.
 package struct ThrottledSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let makeAllowance: @Sendable () -> ByteAllowance
@@ -9,7 +9,7 @@ package struct ThrottledSource: ForwardingSource {
         self.makeAllowance = { ByteAllowance(bytesPerSecond: bytesPerSecond) }
     }
 
-    /// Creates a layer whose readers share an allowance, also with those of other layers.
+    /// Creates a layer whose readers share an allowance, also with the readers of other layers.
     package init(_ base: any BlobInputStreamDataSource, sharing allowance: ByteAllowance) {
         self.base = base
         self.makeAllowance = { allowance }
@@ -34,15 +34,15 @@ package struct ThrottledSource: ForwardingSource {
     }
 }
 
-/// A rate in bytes a second that readers and requests share.
+/// A rate in bytes per second that readers and requests share.
 ///
-/// Each takes the next portion of bytes in turn, which may pass from the time at which the portions before it are over.
-/// A pause is made up for, up to a quarter of a second.
+/// Readers and requests take portions of bytes in turn; a portion may pass once the portions before it are over. A
+/// pause is made up for, up to a quarter of a second.
 package final class ByteAllowance: Sendable {
     private static let longestBacklog = Duration.milliseconds(250)
-    /// The largest portion, which is efficient to read and to send.
+    /// The maximum size of a portion, efficient to read and to send.
     private static let maximumPortionByteCount: Int64 = 256 * 1024
-    /// The number of portions a second, for a steady flow.
+    /// The number of portions per second, for a steady flow.
     private static let portionsPerSecond: Int64 = 20
 
     private let bytesPerSecond: Double
@@ -59,8 +59,8 @@ package final class ByteAllowance: Sendable {
 
     private func duration(of byteCount: Int) -> Duration { .seconds(Double(byteCount) / self.bytesPerSecond) }
 
-    /// The portions of one reader or request, whose owner makes one call at a time. The unused rest is given back at its
-    /// end.
+    /// The portions of one reader or request, whose owner makes one call at a time. The unused rest is returned when
+    /// the share is released.
     package final class Share: @unchecked Sendable {  // Safe: its owner makes one call at a time.
         private let allowance: ByteAllowance
         private var byteCount = 0
@@ -71,7 +71,7 @@ package final class ByteAllowance: Sendable {
 
         deinit { self.allowance.next.withLock { $0 -= self.allowance.duration(of: self.byteCount) } }
 
-        /// Returns the number of bytes that may pass now; if 0, none may before ``start``.
+        /// Returns the number of bytes that may pass now; if 0, no bytes may pass before ``start``.
         package func available(at now: ContinuousClock.Instant = .now) -> Int {
             if self.byteCount == 0 {
                 (self.byteCount, self.start) = self.allowance.next.withLock { [allowance] next in
@@ -83,7 +83,7 @@ package final class ByteAllowance: Sendable {
             return self.start <= now ? self.byteCount : 0
         }
 
-        /// - Parameter byteCount: At most the number of the last ``available(at:)``.
+        /// - Parameter byteCount: At most the result of the last ``available(at:)``.
         package func use(_ byteCount: Int) { self.byteCount -= byteCount }
     }
 }

@@ -2,8 +2,8 @@ public import BlobPlatform
 
 /// An event-driven source of the bytes of an `AsyncSequence`: no thread waits for its next element.
 ///
-/// A task iterates over the sequence while a reader is open, at most the capacity of a pipe ahead of the reader, and is
-/// cancelled when the reader closes. A repeatable source supports concurrent readers, because each has its own
+/// A task iterates over the sequence while a reader is open, ahead of the reader by at most the capacity of a pipe, and
+/// is cancelled when the reader closes. A repeatable source supports concurrent readers, because each has its own
 /// sequence.
 ///
 /// ```swift
@@ -23,8 +23,8 @@ public struct AsyncSequenceSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - info: The info of the source; a declared byte count is binding.
-    ///   - isRepeatable: True when each sequence from `makeSequence` has the same bytes from the start; false allows
-    ///     one opening.
+    ///   - isRepeatable: True if each sequence from `makeSequence` has the same bytes from the start; false allows a
+    ///     single opening.
     ///   - makeSequence: Returns the sequence; called for each opening.
     public init<Chunks: AsyncSequence & SendableMetatype>(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = false,

@@ -2,11 +2,11 @@ public import BlobPlatform
 
 /// A bounded pipe: a producer writes bytes, and a consumer reads them from ``source``, each at its own pace.
 ///
-/// The producer holds the pipe; several producers may write to it, and while there is room for it, a write is not
-/// interleaved with others. A full pipe makes producers wait, by blocking or by suspending the task, until bytes are
-/// read, even when ``source`` has not been opened yet: a consumer that gives up before that must notify its producer. A
-/// producer that releases the pipe without ``finish(throwing:)`` has failed: the reader throws
-/// ``BlobError/Code/truncated`` and never reaches a clean end.
+/// The producer holds the pipe; several producers may write to it, and as long as a write fits, it is not interleaved
+/// with others. A full pipe makes producers wait, by blocking or by suspending the task, until bytes are read, even if
+/// ``source`` has not been opened yet: a consumer that gives up before then must notify its producer. A producer that
+/// releases the pipe without ``finish(throwing:)`` has failed: the reader throws ``BlobError/Code/truncated`` and never
+/// reaches a clean end.
 ///
 /// ```swift
 /// let pipe = BlobPipe()
@@ -17,11 +17,11 @@ public import BlobPlatform
 /// for try await line in pipe.source.lines() { print(line) }
 /// ```
 public final class BlobPipe: Sendable {
-    /// The default capacity in bytes: 64 KiB, as of a pipe of the system on Linux (`pipe(7)`).
+    /// The default capacity in bytes: 64 KiB, like a system pipe on Linux (`pipe(7)`).
     @usableFromInline package static let defaultCapacity = 64 * 1024
 
     /// The source of the bytes that the producer writes. It can be read once, from the start; opening it at an offset
-    /// drops the bytes before.
+    /// drops the bytes before the offset.
     public let source: any BlobInputStreamDataSource
     private let buffer: PipeBuffer
 
@@ -30,7 +30,8 @@ public final class BlobPipe: Sendable {
     /// - Parameters:
     ///   - capacity: The maximum number of bytes in the pipe, from 1; by default 64 KiB. The memory exists only while
     ///     the pipe holds bytes.
-    ///   - info: The info of the source. A declared byte count is binding: the reader throws when it does not hold.
+    ///   - info: The info of the source. A declared byte count is binding: the reader throws if the bytes do not match
+    ///     it.
     public init(capacity: Int = BlobPipe.defaultCapacity, info: BlobInfo = BlobInfo()) {
         let buffer = PipeBuffer(capacity: capacity)
         self.buffer = buffer
@@ -45,9 +46,8 @@ public final class BlobPipe: Sendable {
 
     /// Writes all of `bytes`, blocking while the pipe is full.
     ///
-    /// - Throws: ``BlobError/Code/closed`` when the reader was closed or the pipe finished,
-    ///   ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` as `context` determines. Some bytes may have been
-    ///   written.
+    /// - Throws: ``BlobError/Code/closed`` if the reader was closed or the pipe finished, ``BlobError/Code/cancelled``
+    ///   and ``BlobError/Code/timedOut`` as `context` determines. Some bytes may have been written.
     public func write(_ bytes: UnsafeRawBufferPointer, context: BlobContext = BlobContext()) throws(BlobError) {
         try self.buffer.write(bytes, context)
     }
@@ -59,7 +59,7 @@ public final class BlobPipe: Sendable {
 
     /// Writes all of `data`, suspending while the pipe is full.
     ///
-    /// - Throws: ``BlobError/Code/closed`` as in the blocking form, or ``BlobError/Code/cancelled`` when the task is
+    /// - Throws: ``BlobError/Code/closed`` as in the blocking form, or ``BlobError/Code/cancelled`` if the task is
     ///   cancelled.
     public func write(_ data: Data) async throws {
         do {
@@ -71,16 +71,16 @@ public final class BlobPipe: Sendable {
 
     /// Writes as many bytes as fit now, without waiting.
     ///
-    /// - Returns: The number of bytes written, from the front; 0 when the pipe is full.
-    /// - Throws: ``BlobError/Code/closed`` when the reader was closed or the pipe finished.
+    /// - Returns: The number of bytes written, from the front; 0 if the pipe is full.
+    /// - Throws: ``BlobError/Code/closed`` if the reader was closed or the pipe finished.
     public func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
         try self.buffer.tryWrite(bytes)
     }
 
     /// Ends the bytes. Only the first call has an effect.
     ///
-    /// - Parameter error: The reason why the producer could not continue, which the reader throws after the bytes
-    ///   written so far. Nil is a clean end.
+    /// - Parameter error: The error that stopped the producer, which the reader throws after the bytes written so far.
+    ///   Nil is a clean end.
     public func finish(throwing error: (any Error)? = nil) {
         self.buffer.finish(error.map { BlobError(wrapping: $0) })
     }
@@ -90,7 +90,7 @@ public final class BlobPipe: Sendable {
 package final class PipeBuffer: Sendable {
     private struct State {
         var ring = Ring()
-        /// The number of bytes that were taken, and are not delivered yet.
+        /// The number of bytes that were taken but not delivered yet.
         var takenByteCount = 0
         /// The handlers of the producers that wait for room.
         var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
@@ -118,7 +118,7 @@ package final class PipeBuffer: Sendable {
     }
     private let capacity: Int
     private let state = Locked(State())
-    /// Fires when there are bytes, and at the end.
+    /// The slot that fires when bytes are available, and at the end.
     let readiness = BlobWakerSlot()
 
     package init(capacity: Int) {
@@ -128,10 +128,10 @@ package final class PipeBuffer: Sendable {
 
     // MARK: The producer's side
 
-    /// Writes as many bytes as there is room for.
+    /// Writes as many bytes as fit.
     ///
-    /// - Returns: The number of bytes written; 0 when the pipe is full.
-    /// - Throws: ``BlobError/Code/closed`` when the reader is closed, or after ``finish(_:)``.
+    /// - Returns: The number of bytes written; 0 if the pipe is full.
+    /// - Throws: ``BlobError/Code/closed`` if the reader is closed, or after ``finish(_:)``.
     package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
         let count = try self.state.withLock { state throws(BlobError) -> Int in
             if let refusal = state.refusal { throw refusal }
@@ -150,9 +150,9 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Writes as many bytes as there is room for, blocking while there is none.
+    /// Writes as many bytes as fit, blocking while the pipe is full.
     ///
-    /// - Returns: The number of bytes written; 0 only when `bytes` is empty.
+    /// - Returns: The number of bytes written; 0 only if `bytes` is empty.
     package func writeSome(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) -> Int {
         guard !bytes.isEmpty else { return 0 }
         try context.check()
@@ -206,12 +206,12 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Calls `handler` each time that a full pipe gets room, and when the reader closes, until ``finish(_:)``.
+    /// Calls `handler` each time a full pipe gets room, and when the reader closes, until ``finish(_:)``.
     package func onRoom(_ handler: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.onRoom = handler }
     }
 
-    /// Ends the bytes, with an error if that is not the clean end. Only the first call has an effect.
+    /// Ends the bytes, cleanly or with an error. Only the first call has an effect.
     package func finish(_ error: BlobError?) {
         let handlers: [@Sendable () -> Void]? = self.state.withLock { state in
             guard !state.isFinished else { return nil }
@@ -239,7 +239,8 @@ package final class PipeBuffer: Sendable {
         return result
     }
 
-    /// Takes the contiguous bytes at the front, which make room once they are delivered; nil when there are none.
+    /// Takes the contiguous bytes at the front, which free their room once they are delivered; nil if the pipe is
+    /// empty.
     func take(atMost byteCount: Int) -> BlobBytes? {
         self.state.withLock { state in
             let taken = state.ring.take(atMost: byteCount) { [weak self] in self?.delivered($0) }
@@ -270,7 +271,7 @@ package final class PipeBuffer: Sendable {
         for handler in handlers { handler() }
     }
 
-    /// Registers `handler` of `waiter` for one call when a write is worth trying; false when it is already.
+    /// Registers the `handler` of `waiter` for one call when a write is worth trying; returns false if it already is.
     private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.refusal == nil, self.isFull(state) else { return false }
@@ -279,7 +280,8 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Drops the handler of a waiter that continued or gave up. The waiter still exists, so its identity is unique.
+    /// Drops the handler of a waiter that has continued or given up. The waiter still exists, so its identity is
+    /// unique.
     private func forget(_ waiter: AnyObject) {
         self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
     }
@@ -319,7 +321,7 @@ package final class PipeStream: BlobByteStream {
 /// The memory is allocated with the first byte and freed with the last one, so that an idle ring costs nothing.
 private struct Ring {
     /// The memory, which is also retained by loans of its bytes.
-    private final class Memory: @unchecked Sendable {  // Safe: the ring does not write to what is lent.
+    private final class Memory: @unchecked Sendable {  // Safe: the ring does not write to lent bytes.
         let bytes: UnsafeMutableRawBufferPointer
 
         init(_ byteCount: Int) { self.bytes = .allocate(byteCount: byteCount, alignment: 16) }
@@ -330,7 +332,7 @@ private struct Ring {
     private var memory: Memory?
     private var start = 0
     private(set) var count = 0
-    /// The bytes of the memory behind these were never written.
+    /// The number of bytes of the memory that were ever written, from its start.
     private var usedByteCount = 0
 
     var isEmpty: Bool { self.count == 0 }
@@ -341,7 +343,7 @@ private struct Ring {
         let total = min(bytes.count, capacity - self.count)
         guard total > 0 else { return 0 }
         var end = (self.start + self.count) % capacity
-        // Bytes that were removed may still be lent: without a loan nobody else holds the memory.
+        // Removed bytes may still be lent; without a loan, no other owner holds the memory.
         let isUnused = end >= self.usedByteCount && total <= capacity - end
         if self.memory != nil, !isUnused, !isKnownUniquelyReferenced(&self.memory) {
             self.moveToNewMemory(capacity)
@@ -358,7 +360,7 @@ private struct Ring {
         return total
     }
 
-    /// Leaves the memory to the loans of its bytes.
+    /// Leaves the memory to the loans of its bytes, and allocates new memory.
     private mutating func moveToNewMemory(_ capacity: Int) {
         let memory = Memory(capacity)
         let count = self.remove(into: UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<self.count]))
@@ -385,7 +387,7 @@ private struct Ring {
         if self.count == 0 { self.removeAll() }
     }
 
-    /// Removes the contiguous bytes at the front, without a copy; nil when there are none.
+    /// Removes the contiguous bytes at the front, without a copy; nil if the ring is empty.
     mutating func take(atMost byteCount: Int, onDelivery: @escaping @Sendable (Int) -> Void) -> BlobBytes? {
         guard let memory, self.count > 0 else { return nil }
         let end = min(memory.bytes.count, self.start + min(byteCount, self.count))

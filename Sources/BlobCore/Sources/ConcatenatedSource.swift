@@ -1,8 +1,8 @@
 /// A source that concatenates several sources.
 ///
-/// Its length is known when the length of every part is; it has random access when every part does. If the content of a
-/// part changes after the opening, reading throws ``BlobError/Code/changed``, so the parts of one pass always belong
-/// together: the info of every part is asked for before the first byte.
+/// Its length is known if the length of every part is known; it has random access if every part has it. If the content
+/// of a part changes after the opening, reading throws ``BlobError/Code/changed``, so the parts of one pass always
+/// belong together: the info of every part is requested before the first byte.
 ///
 /// ```swift
 /// let whole = ConcatenatedSource([MemorySource(Data("Header\n".utf8)), source, other])
@@ -10,7 +10,7 @@
 public struct ConcatenatedSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 
-    /// Creates a source of the bytes of `parts` in order; no parts make an empty blob.
+    /// Creates a source of the bytes of `parts` in order; an empty list makes an empty blob.
     public init(_ parts: [any BlobInputStreamDataSource]) { self.base = Parts(parts: parts) }
 }
 
@@ -28,7 +28,7 @@ private struct Parts: NamedLayer {
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let parts = self.parts.map { ($0, BlobInfo?.none) }
         guard !self.traits.contains(.repeatable) else { return .joined(parts) }
-        // Refused now, not when a part is reached that can be read only once.
+        // Refused now, not when a part that can be read only once is reached.
         return try self.opening.take("A part of this source can be read only once, and was opened already.") {
             let stream = JoinedStream(parts, nil, opening, onClose: self.opening.giveBack)
             return .stream(stream, startingAt: opening.byteOffset)

@@ -15,9 +15,10 @@ public struct MemorySource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
-    ///   - mediaType: The media type, when known.
+    ///   - mediaType: The media type, if known.
     ///   - name: A name for forms and people.
-    ///   - validator: The identity of the bytes; nil, the default, makes a strong one that is unique to this source.
+    ///   - validator: The identity of the bytes; nil, the default, creates a strong validator that is unique to this
+    ///     source.
     public init(
         _ bytes: some Sequence<UInt8>, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil
     ) {
@@ -32,7 +33,8 @@ public struct MemorySource: ForwardingSource {
         }
     }
 
-    /// Returns a new identity. The bytes never change, so one within this process is enough for a strong validator.
+    /// Returns a new identity. The bytes never change, so uniqueness within this process suffices for a strong
+    /// validator.
     private static func identity() -> BlobValidator {
         let number = self.nextIdentity.withLock { identity in
             identity += 1
@@ -42,7 +44,7 @@ public struct MemorySource: ForwardingSource {
     }
 }
 
-/// A source of bytes that a closure reads at any offset, such as a device, a database or a generator.
+/// A source of bytes that a closure reads at any offset, such as from a device, a database or a generator.
 ///
 /// ```swift
 /// let squares = ClosureSource(info: BlobInfo(byteCount: 256)) { byteOffset, output, _ in
@@ -56,9 +58,9 @@ public struct ClosureSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - info: The info of the source; a declared byte count is binding.
-    ///   - readAt: A closure that appends bytes from an offset, from 0: at least one below the byte count. When the
-    ///     length is unknown, appending none means the end. May block, and then should do so through the context, so
-    ///     that it can be cancelled. Called on several threads at once when several readers are open.
+    ///   - readAt: A closure that appends bytes from an offset, from 0: at least one below the byte count. If the
+    ///     length is unknown, appending none means the end. It may block, and should then do so through the context, so
+    ///     that it can be cancelled. Called on several threads at once if several readers are open.
     public init(
         info: BlobInfo = BlobInfo(),
         readAt: @escaping @Sendable (_ byteOffset: Int64, inout OutputRawSpan, BlobContext) throws -> Void
@@ -69,7 +71,7 @@ public struct ClosureSource: ForwardingSource {
             guard offset != byteCount else { return }
             let count = try output.append(atMost: .max) { try readAt(offset, &$0, context) }
             guard count == 0, byteCount == nil, isFirst, offset > 0 else { return }
-            // No bytes at the first offset mean the end or an offset past it; the byte before it decides.
+            // No bytes at the first offset mean the end or an offset past it; reading the byte before decides.
             let before = try output.append(atMost: 1) { try readAt(offset - 1, &$0, context) }
             output.removeLast(before)
             if before == 0 { throw BlobError(.invalidArgument, "The offset \(offset) is past the end.") }

@@ -80,10 +80,10 @@ public struct BlobReaderState: Equatable, Sendable {
     /// True when all bytes were read and there will be no more.
     public var isAtEnd: Bool
 
-    /// The error that ended the bytes, which the next read throws; nil when there is none.
+    /// The error that ended the bytes, which the next read throws; nil if no error occurred.
     public var error: BlobError?
 
-    /// Creates a state; the default is a reader that is still opening.
+    /// Creates a state; the default describes a reader that is still opening.
     public init(
         isOpenCompleted: Bool = false, hasBytesAvailable: Bool = false, isAtEnd: Bool = false, error: BlobError? = nil
     ) {

@@ -1,14 +1,14 @@
-/// A source whose bytes come one after the other from the first: those before an offset are read and dropped.
+/// A source of sequential bytes: the bytes before an offset are read and dropped.
 ///
-/// Unless it is repeatable, its bytes can be read only once: the first opening takes them, and a second one throws
-/// ``BlobError/Code/unsupported``. An opening that fails takes nothing.
+/// Unless it is repeatable, its bytes can be read only once: the first opening takes them, and a second opening throws
+/// ``BlobError/Code/unsupported``. A failed opening takes nothing.
 public final class SequentialSource: NamedLayer {
     package let layer: String
 
     /// The locator that resolves to this source.
     public let locator: BlobLocator?
 
-    /// The traits given.
+    /// The traits passed to the initialiser.
     public let traits: BlobTraits
     private let info: BlobInfo
     private let opening = SingleOpening()
@@ -18,10 +18,10 @@ public final class SequentialSource: NamedLayer {
     ///
     /// - Parameters:
     ///   - layer: The name of the source in errors.
-    ///   - locator: The locator that resolves to this source; nil for none.
+    ///   - locator: The locator that resolves to this source; nil if it has none.
     ///   - info: The facts known before the opening.
     ///   - traits: The traits; by default, reads may block and the bytes can be read once.
-    ///   - open: A closure that returns a body that starts at the first byte.
+    ///   - open: A closure that returns a body starting at the first byte.
     public init(
         layer: String = "SequentialSource", locator: BlobLocator? = nil, info: BlobInfo = BlobInfo(),
         traits: BlobTraits = [], open: @escaping @Sendable (BlobContext) throws -> BlobBody
@@ -36,7 +36,7 @@ public final class SequentialSource: NamedLayer {
     /// Returns the facts known before the opening.
     public func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    /// Hands out the bytes from the first on.
+    /// Hands out the bytes from the first byte on.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         if self.traits.contains(.repeatable) { return try self.open(opening.context) }
@@ -52,7 +52,7 @@ package struct SingleOpening: Sendable {
 
     package init() {}
 
-    /// Calls `open`, unless the opening is taken already. A call that fails takes nothing, because nothing was read.
+    /// Calls `open`, unless the opening is already taken. A failed call takes nothing, because nothing was read.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` with `refusal`, and the errors of `open`.
     package func take<Body>(_ refusal: @autoclosure () -> String, _ open: () throws -> Body) throws -> Body {

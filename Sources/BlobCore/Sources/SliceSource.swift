@@ -4,14 +4,14 @@ extension BlobInputStreamDataSource {
     /// Returns a source of a range of the bytes of this source.
     ///
     /// A source that ends before the range does is an error, never an early end. The checks that this source makes at
-    /// its end are made only when the slice has the same end.
+    /// its end are made only if the slice has the same end.
     ///
     /// ```swift
     /// let header = source.slice(0..<512)
     /// let rest = source.slice(512...)
     /// ```
     ///
-    /// - Parameter range: The offsets of the bytes; without an upper bound, all bytes from the lower one on.
+    /// - Parameter range: The offsets of the bytes; without an upper bound, all bytes from the lower bound on.
     public func slice(_ range: some RangeExpression<Int64>) -> some BlobInputStreamDataSource {
         SliceSource(base: self, range: range.relative(to: 0..<Int64.max))
     }
@@ -22,7 +22,7 @@ private struct SliceSource: ForwardingSource {
     let base: any BlobInputStreamDataSource
     let range: Range<Int64>
 
-    // No locator names a range.
+    // A locator cannot name a range.
     var locator: BlobLocator? { nil }
 
     private var end: Int64? { self.range.upperBound == .max ? nil : self.range.upperBound }
@@ -54,7 +54,7 @@ private struct SliceSource: ForwardingSource {
         }
         let base = try self.base.open(at: start, context: opening.context)
         return .deferred(base) { info, _ in
-            // A slice that reaches to the base's end reads through to it, so that the base checks its end.
+            // A slice that extends to the base's end reads through to it, so that the base checks its end.
             let end = self.end == info.byteCount ? nil : self.end
             let slice = Slice(info: try self.info(over: info), byteOffset: start, end: end)
             return .inspected(base, slice, startingAt: opening.byteOffset)
@@ -65,7 +65,7 @@ private struct SliceSource: ForwardingSource {
 private struct Slice: BlobInspector {
     let info: BlobInfo
     var byteOffset: Int64
-    /// The end in the base; nil for that of the base itself.
+    /// The end in the base; nil for the end of the base itself.
     let end: Int64?
 
     func info(of base: BlobInfo) -> BlobInfo { self.info }
@@ -82,15 +82,15 @@ private struct Slice: BlobInspector {
     }
 }
 
-/// A source of the lines of another source that begin in a range of its bytes, each to its end, which may lie behind
-/// the range.
+/// A source of the lines of another source that begin in a range of its bytes. Each line is complete, even if its end
+/// lies after the range.
 ///
-/// A line begins at the start, and behind each LF; CRLF ends a line too, and the last one may have no end. Of ranges
-/// that follow each other without a gap, each line is in exactly one, whatever the ranges are: the rule by which
-/// engines split text. A line that is longer than the ranges leaves some of them without a line.
+/// A line begins at the start and after each LF; CRLF also ends a line, and the last line may lack a line end. If
+/// ranges follow each other without a gap, each line is in exactly one of them, regardless of the ranges: the rule by
+/// which engines split text. A line longer than the ranges leaves some of them without a line.
 ///
-/// A reader begins one byte before the range, to see whether that is the end of a line, and reads on to the end of the
-/// last line. Memory does not grow with the lines.
+/// A reader begins one byte before the range, to see whether that byte ends a line, and reads on to the end of the last
+/// line. Memory does not grow with the lines.
 package struct LineRangeSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let range: Range<Int64>
@@ -100,7 +100,7 @@ package struct LineRangeSource: ForwardingSource {
         (self.base, self.range) = (base, range)
     }
 
-    // No locator names a range.
+    // A locator cannot name a range.
     package var locator: BlobLocator? { nil }
 
     package func info(over base: BlobInfo) throws -> BlobInfo {
@@ -145,7 +145,7 @@ private struct Lines: BlobInspector {
         case .ended: return .end
         case .inLines: return .bytes(.max)
         case .searching:
-            // The last byte of the range may be the end of a line that begins behind it.
+            // The last byte of the range may be the end of a line, after which the next line begins outside the range.
             let room = self.range.upperBound - 1 - self.byteOffset
             return room > 0 ? .bytes(room) : .end
         }

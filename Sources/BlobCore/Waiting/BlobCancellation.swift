@@ -14,7 +14,7 @@ public final class BlobCancellation: Sendable {
     private struct State {
         var isCancelled = false
         private var lastKey: UInt64 = 0
-        // Keys ascend in the order of registration. Most cancellations have one handler, which needs no table.
+        // Keys ascend in the order of registration. Most cancellations have a single handler, which needs no table.
         private var first: (key: UInt64, handler: Handler)?
         private var others: [UInt64: Handler] = [:]
 
@@ -64,14 +64,15 @@ public final class BlobCancellation: Sendable {
             return state.keys
         }
         for key in keys {
-            // Taken one by one: a handler that an earlier one or another thread has removed meanwhile must not start.
+            // Taken one by one: a handler that an earlier handler or another thread has removed meanwhile must not
+            // start.
             state.withLock { $0.remove(key) }?()
         }
     }
 
-    /// Calls `handler` once, when the cancellation is requested; at once when it already was.
+    /// Calls `handler` once, when the cancellation is requested; at once if it already was.
     ///
-    /// The handler must not block: it wakes a call that does.
+    /// The handler must not block: its purpose is to wake a blocked call.
     ///
     /// - Returns: A registration that keeps the handler registered while it lives.
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
@@ -83,7 +84,7 @@ public final class BlobCancellation: Sendable {
             return BlobRegistration(removal: nil)
         }
         return BlobRegistration { [state] in
-            // Released outside the lock: it may hold the last reference to something with a deinit of its own.
+            // Released outside the lock: the handler may hold the last reference to an object with a deinit of its own.
             _ = state.withLock { $0.remove(key) }
         }
     }
@@ -102,20 +103,21 @@ public final class BlobRegistration: Sendable {
     /// Creates a registration.
     ///
     /// - Parameter removal: A closure that ends the registration; may be called more than once, on several threads at
-    ///   once. Nil when there is nothing to end.
+    ///   once. Nil if there is nothing to end.
     init(removal: (@Sendable () -> Void)?) { self.removal = removal }
 
     deinit { self.cancel() }
 
-    /// Ends the registration, and drops the calls that wait for an executor. May be called twice, and inside the
-    /// handler.
+    /// Ends the registration, and drops the calls that wait for an executor. May be called twice, and from the handler
+    /// itself.
     ///
-    /// No further call starts. A call that another thread was just starting may still run: this method does not wait
-    /// for it. On the thread, serial queue or actor that runs the handler of an observer, there is no such call.
+    /// No further call starts. A call that another thread was just starting may still run; this method does not wait
+    /// for it. When called on the thread, serial queue or actor that runs the handler of an observer, there is no such
+    /// call.
     public func cancel() { self.removal?() }
 }
 
-/// Returns a function that calls `action` the first time that it is called, and releases it then.
+/// Returns a function whose first call calls `action` and releases it.
 func onlyOnce(_ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
     let action = Locked<(@Sendable () -> Void)?>(action)
     return { action.take()?() }

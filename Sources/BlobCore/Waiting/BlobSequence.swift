@@ -1,6 +1,7 @@
 /// An asynchronous sequence: the chunks or lines of a source, or the states of a ``BlobObservable``.
 ///
-/// Each iteration is independent of the others. It has one user at a time, and ends, once, with nil or with an error.
+/// Each iteration is independent of the others. It has one consumer at a time, and ends once, with nil or with an
+/// error.
 public struct BlobSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
     typealias Step = () async throws(Failure) -> Element?
 
@@ -12,7 +13,7 @@ public struct BlobSequence<Element: Sendable, Failure: Error>: AsyncSequence, Se
     /// Starts an iteration.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(step: self.makeStep()) }
 
-    /// One pass over the elements, whose release frees its resources.
+    /// One pass over the elements; releasing it frees its resources.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let step: Step
 

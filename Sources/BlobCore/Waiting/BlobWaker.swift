@@ -1,24 +1,26 @@
 /// A signal that a read is worth trying again.
 ///
-/// The owner of a reader makes a waker and passes it to ``BlobReader/whenReadable(_:)`` after a read returned
-/// ``BlobReadResult/notYet``. It only signals: it resumes a task, signals a semaphore, or schedules a job that reads.
-/// It never reads or closes itself, and never blocks, because it is called by the thread that produces the bytes.
+/// The owner of a reader creates a waker and passes it to ``BlobReader/whenReadable(_:)`` after a read returned
+/// ``BlobReadResult/notYet``. A waker only signals: it resumes a task, signals a semaphore, or schedules a job that
+/// reads. It never reads or closes itself, and never blocks, because it is called on the thread that produces the
+/// bytes.
 public final class BlobWaker: Sendable {
     private let signal: @Sendable () -> Void
 
     /// Creates a waker.
     ///
-    /// - Parameter signal: A closure that is called at each ``wake()``, on any thread, perhaps on several at once.
+    /// - Parameter signal: A closure that is called by each ``wake()``, on any thread, perhaps on several at once.
     public init(_ signal: @escaping @Sendable () -> Void) { self.signal = signal }
 
-    /// Signals. A surplus call does no harm: the read that follows returns `notYet` again.
+    /// Signals that a read is worth trying again. A surplus call is harmless: the read that follows returns `notYet`
+    /// again.
     public func wake() { self.signal() }
 }
 
-/// The place where a consumer that waits leaves its waker for the producer.
+/// The slot in which a waiting consumer leaves its waker for the producer.
 ///
-/// The producer changes its bytes, then calls ``fire()``, outside of any lock; the slot remembers the call until the
-/// next read, and a waker that is stored before that is called at once.
+/// The producer changes its bytes, then calls ``fire()``, outside any lock; the slot remembers the call until the next
+/// read, and calls a waker that is stored before then at once.
 public final class BlobWakerSlot: Sendable {
     private struct State {
         var waker: BlobWaker?
@@ -30,7 +32,7 @@ public final class BlobWakerSlot: Sendable {
     /// Creates an empty slot.
     public init() {}
 
-    /// Calls the waker that is stored, and drops it. A call too many does no harm.
+    /// Calls the stored waker, and drops it. A surplus call is harmless.
     public func fire() {
         let waker = self.state.withLock { state in
             state.wasFired = true
@@ -39,7 +41,7 @@ public final class BlobWakerSlot: Sendable {
         waker?.wake()
     }
 
-    /// Stores a waker for one call, in place of the last one; calls it at once when the slot was fired since the last
+    /// Stores a waker for one call, in place of the previous one; calls it at once if the slot was fired since the last
     /// read.
     public func store(_ waker: BlobWaker) {
         let isDue = self.state.withLock { state in
@@ -49,9 +51,9 @@ public final class BlobWakerSlot: Sendable {
         if isDue { waker.wake() }
     }
 
-    /// Forgets the calls before a read that follows.
+    /// Forgets the calls before an upcoming read.
     ///
-    /// - Returns: True when there were any.
+    /// - Returns: True if there were any calls.
     func takeFired() -> Bool {
         self.state.withLock { state in
             defer { state.wasFired = false }
@@ -59,7 +61,7 @@ public final class BlobWakerSlot: Sendable {
         }
     }
 
-    /// Removes the waker, and forgets a call.
+    /// Removes the waker, and forgets any call.
     @discardableResult
     func clear() -> BlobWaker? { self.state.exchange(State()).waker }
 }

@@ -3,24 +3,24 @@ import BlobPlatform
 /// A pool of threads for blocking calls, which must never run on the cooperative pool of Swift's tasks.
 ///
 /// A job runs at once on an idle thread, or on a new one while there are fewer threads than processors. Otherwise it
-/// waits: short jobs are served by the existing threads, and more threads are started, up to the limit, when those
-/// stall. Threads that compute, or would if the processors were not busy, do not stall. Idle threads end after a while.
-/// No job on a pool waits for a pool: a job that waits for an event leaves its pool for that time, and another job may
-/// take its place.
+/// waits: the existing threads serve short jobs, and more threads are started, up to the limit, when they stall. A
+/// thread that computes, or would compute if the processors were not busy, does not stall. Idle threads end after a
+/// while. No job on a pool waits for a pool: a job that waits for an event leaves its pool for that time, and another
+/// job may take its place.
 package final class BlockingPool: Sendable {
-    /// The pool for reads of sources that block, perhaps for ever, with one thread for each source.
+    /// The pool for reads of sources that block, perhaps indefinitely, with one thread for each source.
     package static let reads = BlockingPool(maximumThreadCount: 512)
 
     /// The pool for openings and closings, which stalled reads must not delay.
     package static let openings = BlockingPool(maximumThreadCount: 128)
 
-    /// The pool for jobs that end by themselves: computation, reads of a disk, notifications of waiters.
+    /// The pool for jobs that end by themselves: computation, disk reads, notifications of waiters.
     package static let brief = BlockingPool(maximumThreadCount: 16)
 
     /// The default lifetime of an idle thread: long enough for a stream's next read, short enough to end soon after it.
     package static let defaultIdleLifetime = Duration.seconds(2)
 
-    /// The default patience: far more than opening a file takes, and little compared with the wait for a network.
+    /// The default patience: far longer than opening a file takes, and short compared with a wait for the network.
     package static let defaultPatience = Duration.milliseconds(10)
 
     /// The number of threads that a pool starts at once, without waiting for busy ones.
@@ -29,7 +29,7 @@ package final class BlockingPool: Sendable {
     /// The maximum number of threads that are started at a time, on the thread that runs the timers.
     private static let maximumGrowth = 32
 
-    /// The maximum number of jobs that wait outside of their pools at once; any more keep their places.
+    /// The maximum number of jobs that wait outside their pools at once; further jobs keep their places.
     private static let maximumWaitingCount = 4096
 
     /// The stack size in bytes, ample for decoders; only touched pages cost memory.
@@ -40,15 +40,15 @@ package final class BlockingPool: Sendable {
     private struct State {
         var jobs = Fifo<(job: Job, start: Moment)>()
         var threadCount = 0
-        /// The threads that have begun and not left to wait.
+        /// The threads that have begun and have not left to wait.
         var threads: Set<ThreadIdentifier> = []
         /// The number of threads that run a job.
         var busyCount = 0
         var idle: [WaitSignal] = []
-        /// Whether a check is pending, and whether a job was taken since it was arranged.
+        /// Whether a check is pending, and whether a job was taken since the check was arranged.
         var isWatched = false
         var hasMoved = false
-        /// When a thread was last added although all processors were taken.
+        /// The time at which a thread was last added although all processors were taken.
         var lastBusyGrowth: ContinuousClock.Instant?
 
         mutating func mustWatch(_ maximumThreadCount: Int) -> Bool {
@@ -57,9 +57,9 @@ package final class BlockingPool: Sendable {
             return true
         }
 
-        /// Returns the number of threads to add: a quarter more while no job is taken and processors are left, and one
+        /// Returns the number of threads to add: a quarter more while no job is taken and processors are free, and one
         /// when the first job has waited for many times the patience. While more threads run than there are processors,
-        /// another one would only wait for these, and is added far less often.
+        /// an additional thread would only wait for them, and is added far less often.
         mutating func growth(_ patience: Duration, runningCount: Int) -> Int {
             self.isWatched = false
             guard self.hasMoved || runningCount >= promptThreadCount else { return max(self.threadCount / 4, 1) }
@@ -75,16 +75,17 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// The number of times the patience that a job waits before a thread is started for it although others are taken or
-    /// compute: a quarter of a second by default, in which two hundred slices of a file are read and hashed.
+    /// The multiple of the patience that a job waits before a thread is started for it although other jobs are taken or
+    /// compute: a quarter of a second by default, enough to read and hash two hundred slices of a file.
     package static let maximumPatienceCount = 25
 
-    /// The number of running threads from which on a pool starts more only for jobs that have waited for long: one
-    /// more than at once.
+    /// The number of running threads at which a pool starts more only for jobs that have waited long: one more than it
+    /// starts at once.
     private static let maximumRunningCount = promptThreadCount + 1
 
-    /// The number of times the patience that a job waits when all processors are taken, and the next one after it: two
-    /// seconds by default. Jobs that compute for long may have all threads, and another one's reader only a few bytes.
+    /// The multiple of the patience that a job waits when all processors are taken, and between two such jobs: two
+    /// seconds by default. Long computations may occupy all threads, while the reader of another job needs only a few
+    /// bytes.
     private static let busyPatienceCount = 8 * maximumPatienceCount
 
     private static let waitingCount = Locked(0)
@@ -108,12 +109,12 @@ package final class BlockingPool: Sendable {
         self.patience = patience
     }
 
-    /// The current number of threads, without those that left to wait.
+    /// The current number of threads, not counting threads that left to wait.
     package var threadCount: Int { self.state.withLock { $0.threadCount } }
 
     /// Runs a job, which may block for any length of time.
     ///
-    /// - Returns: False when the pool has no thread for the job now and may not start one: the job waits for another to
+    /// - Returns: False if the pool has no thread for the job now and may not start one: the job waits for another to
     ///   end.
     @discardableResult
     package func run(_ job: @escaping Job) -> Bool {
@@ -133,10 +134,10 @@ package final class BlockingPool: Sendable {
         return hasRoom
     }
 
-    /// True on the threads of pools.
+    /// True on the threads of any pool.
     static var isCurrentThread: Bool { pthread_getspecific(self.current) != nil }
 
-    /// Runs `body`, which waits, while the calling thread has left its pool, if it belongs to one.
+    /// Runs `body`, which waits; meanwhile, the calling thread leaves its pool, if it belongs to one.
     package static func leave<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -181,14 +182,14 @@ package final class BlockingPool: Sendable {
     // MARK: More threads
 
     private func watch() {
-        // Without a thread for timers either, the next call of `run` tries again.
+        // If there is no thread for timers either, the next call of `run` tries again.
         guard EventLoop.shared.isRunning else { return self.state.withLock { $0.isWatched = false } }
         let number = self.timer.withLock { timer in
             timer.lastNumber += 1
             return timer.lastNumber
         }
         let registration = EventLoop.shared.wake(after: self.patience, BlobWaker { [weak self] in self?.look() })
-        // It may have fired already and been followed by another, which must not be cancelled.
+        // The timer may already have fired and been followed by another, which must not be cancelled.
         _ = self.timer.withLock { timer -> BlobRegistration? in
             guard number == timer.lastNumber else { return nil }
             defer { timer.registration = registration }
@@ -209,8 +210,8 @@ package final class BlockingPool: Sendable {
         if mustWatch { self.watch() }
     }
 
-    /// The number of threads that are about to begin, or run, or would run if the processors were not busy; no more
-    /// than matter are counted.
+    /// The number of threads that are about to begin, run, or would run if the processors were not busy; counted only
+    /// up to the number that matters.
     private var runningCount: Int {
         let (threads, beginningCount) = self.state.withLock { ($0.threads, $0.threadCount - $0.threads.count) }
         return beginningCount + threads.count(atMost: Self.maximumRunningCount) { !$0.isWaiting }
@@ -220,7 +221,7 @@ package final class BlockingPool: Sendable {
         if BlobPlatform.startThread(named: "BlobStreams", stackByteCount: Self.stackByteCount, { self.work() }) {
             return
         }
-        // The system cannot start a thread now: the timer tries again while jobs wait.
+        // The system cannot start a thread now; the timer tries again while jobs wait.
         let mustWatch = self.state.withLock { state in
             state.threadCount -= 1
             return state.mustWatch(self.maximumThreadCount)
@@ -248,13 +249,14 @@ package final class BlockingPool: Sendable {
                 self.state.withLock { $0.busyCount -= 1 }
             } else if !signal.wait(for: self.idleLifetime) {
                 if self.retire(signal) { return }
-                // The signal of a job is imminent. Left over, it would later make this thread count as idle twice.
+                // The signal for a job is imminent. If it were left over, it would later make this thread count as idle
+                // twice.
                 _ = signal.wait(for: nil)
             }
         }
     }
 
-    /// Removes an idle thread from the pool; returns false when a job has just been given to it.
+    /// Removes an idle thread from the pool; returns false if a job has just been given to it.
     private func retire(_ signal: WaitSignal) -> Bool {
         self.state.withLock { state in
             guard let index = state.idle.firstIndex(where: { $0 === signal }) else { return false }
@@ -265,7 +267,7 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// Makes a call that may block, on a thread of this pool; in place on a thread of any pool.
+    /// Makes a call that may block, on a thread of this pool; in place if already on a thread of any pool.
     package nonisolated(nonsending) func value<Value: Sendable>(
         _ body: @escaping @Sendable () throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
@@ -276,8 +278,8 @@ package final class BlockingPool: Sendable {
         return try result.get()
     }
 
-    /// Runs tasks on a thread of this pool, so that their calls may block. On systems without executors for tasks they
-    /// run where all tasks do, and only calls of ``value(_:)`` may block.
+    /// Runs tasks on a thread of this pool, so that their calls may block. On systems without task executors, they run
+    /// where all tasks run, and only calls of ``value(_:)`` may block.
     package func runTasks(_ body: @escaping @Sendable () async -> Void) {
         if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
             Task(executorPreference: PoolExecutor(self), operation: body)
@@ -288,8 +290,8 @@ package final class BlockingPool: Sendable {
 }
 
 extension Sequence {
-    /// Returns the number of elements that satisfy a predicate, or the limit if there are more. Asks each once: the
-    /// answers of a lazy filter must not change between its questions, or it traps.
+    /// Returns the number of elements that satisfy a predicate, or the limit if there are more. Calls the predicate
+    /// once per element: a lazy filter traps if the results change between its passes.
     package func count(atMost limit: Int, where predicate: (Element) -> Bool) -> Int {
         var count = 0
         for element in self where count < limit && predicate(element) { count += 1 }

@@ -2,7 +2,7 @@ import BlobPlatform
 
 /// The only thread of the process that waits for descriptors and runs timers.
 ///
-/// The first use starts it, and it sleeps until something is ready or due. Wakers are called on it, outside of its
+/// The first use starts it, and it sleeps until a descriptor is ready or a timer is due. It calls wakers outside its
 /// lock.
 package final class EventLoop: Sendable {
     package static let shared = EventLoop()
@@ -30,12 +30,12 @@ package final class EventLoop: Sendable {
         }
     }
 
-    /// The time after which the thread retries to make a poller, whose two descriptors may be unavailable.
+    /// The time after which the thread tries again to create a poller, whose two descriptors may be unavailable.
     private static let patience = Duration.milliseconds(10)
     /// The longest delay: a century, longer than any machine runs and short enough for arithmetic without overflow.
     private static let longestDelay = Duration.seconds(100 * 366 * 86400)
 
-    /// The key of a thread-specific value that only the threads of loops have.
+    /// The key of a thread-specific value that only event loop threads have.
     private static let threadMark = makeThreadKey()
 
     private let state = Locked(State())
@@ -43,10 +43,10 @@ package final class EventLoop: Sendable {
     /// True on the thread of the loop, which must not block.
     package static var isCurrentThread: Bool { pthread_getspecific(self.threadMark) != nil }
 
-    /// The number of places in the heap of timers, for tests: the places of removed timers are swept out.
+    /// The number of places in the heap of timers, for tests of the removal of unused places.
     package var timerHeapCount: Int { self.state.withLock { $0.timers.heapCount } }
 
-    /// False when the system has no thread to give for the loop, which is started if it was not.
+    /// False if the system has no thread for the loop. Starts the loop if it is not running.
     package var isRunning: Bool { self.state.withLock { self.start(&$0) } }
 
     /// See ``BlobContext/park(_:_:)``.
@@ -83,7 +83,7 @@ package final class EventLoop: Sendable {
         }
         poller?.wake()
         guard let key else {
-            // Too early, as a waker may be called, is better than never.
+            // A waker may be called early, and early is better than never.
             waker.wake()
             return BlobRegistration(removal: nil)
         }
@@ -101,13 +101,13 @@ package final class EventLoop: Sendable {
         pthread_setspecific(Self.threadMark, Unmanaged.passUnretained(self).toOpaque())
         while true {
             self.wake(self.sleep())
-            // Timers that a waker starts are left for the next turn, so that they do not delay descriptors.
+            // Timers that a waker starts are left for the next iteration, so that they do not delay descriptors.
             let now = ContinuousClock.now
             while let waker = self.state.withLock({ $0.timers.removeFirst(dueAt: now) }) { waker.wake() }
         }
     }
 
-    /// Sleeps until something is ready or due, and returns the tags of the ready descriptors.
+    /// Sleeps until a descriptor is ready or a timer is due, and returns the tags of the ready descriptors.
     private func sleep() -> [UInt64] {
         let (poller, timeout) = self.state.withLock { state in
             let poller = try? state.madePoller()
@@ -125,12 +125,13 @@ package final class EventLoop: Sendable {
     private func wake(_ tags: [UInt64]) {
         for tag in tags {
             guard let (descriptor, keys) = self.state.withLock({ $0.parkings.parked(for: tag) }) else { continue }
-            // Taken one by one: a waker that an earlier one or another thread has removed meanwhile must not be called.
+            // Taken one by one: a waker that an earlier waker or another thread has removed meanwhile must not be
+            // called.
             for key in keys { self.takeParked(key, for: descriptor)?.wake() }
         }
     }
 
-    /// Removes a parking, if it still exists, and stops watching the descriptor with the last one.
+    /// Removes a parking, if it still exists, and stops watching the descriptor after the last one.
     private func takeParked(_ key: UInt64, for descriptor: CInt) -> BlobWaker? {
         self.state.withLock { state in
             let parking = state.parkings.remove(key, for: descriptor)
@@ -142,7 +143,7 @@ package final class EventLoop: Sendable {
 
 /// The wakers that are parked on descriptors.
 ///
-/// A value without system calls. A descriptor gets a new tag each time that it is watched: an event that was pending
+/// A value without system calls. A descriptor gets a new tag each time it is watched: an event that was pending
 /// meanwhile, or that comes from a file to which the number belonged before, has an old tag and wakes nothing.
 private struct ParkingTable {
     private typealias Waiting = (key: UInt64, waker: BlobWaker)
@@ -150,7 +151,7 @@ private struct ParkingTable {
     private struct Parked {
         var generation: UInt32
         var first: Waiting
-        /// Usually empty: an array for a single waker would be a third of the memory of a parking.
+        /// Usually empty: an array for a single waker would take a third of the memory of a parking.
         var others: [Waiting] = []
     }
 
@@ -169,16 +170,16 @@ private struct ParkingTable {
         return UInt64(self.lastGeneration) << 32 | UInt64(UInt32(bitPattern: descriptor))
     }
 
-    /// Returns the descriptor of an event and the keys of its wakers; nil when the tag is an old one.
+    /// Returns the descriptor of an event and the keys of its wakers; nil if the tag is an old one.
     func parked(for tag: UInt64) -> (descriptor: CInt, keys: [UInt64])? {
         let descriptor = CInt(truncatingIfNeeded: tag)
         guard let parked = self.parked[descriptor], parked.generation == UInt32(tag >> 32) else { return nil }
         return (descriptor, [parked.first.key] + parked.others.map(\.key))
     }
 
-    /// Removes a waker, if it still exists. It must be released outside of any lock.
+    /// Removes a waker, if it still exists. The caller must release it outside any lock.
     ///
-    /// - Returns: The waker, and whether it was the last one of its descriptor.
+    /// - Returns: The waker, and whether it was the descriptor's last one.
     mutating func remove(_ key: UInt64, for descriptor: CInt) -> (waker: BlobWaker, isLast: Bool)? {
         guard let parked = self.parked[descriptor] else { return nil }
         if parked.first.key != key {
@@ -197,8 +198,8 @@ private struct ParkingTable {
 
 /// The timers and their wakers, soonest first; timers with the same deadline in the order in which they were added.
 ///
-/// A value without a clock. Removal leaves a place in the heap, and those places are swept out as soon as they are half
-/// of it: a timer that is added and removed costs O(log n), and no memory until its deadline.
+/// A value without a clock. Removal leaves a place in the heap, and the places are swept out as soon as they make up
+/// half of it: a timer that is added and removed costs O(log n), and no memory until its deadline.
 package struct TimerQueue {
     private struct Place {
         let deadline: ContinuousClock.Instant
@@ -207,7 +208,7 @@ package struct TimerQueue {
         func precedes(_ other: Place) -> Bool { (self.deadline, self.key) < (other.deadline, other.key) }
     }
 
-    /// The number of unused places that are not worth a sweep.
+    /// The number of unused places below which a sweep is not worthwhile.
     private static let smallCount = 64
 
     private var wakers: [UInt64: BlobWaker] = [:]
@@ -221,7 +222,7 @@ package struct TimerQueue {
     /// The number of places in the heap, including those of removed timers.
     package var heapCount: Int { self.heap.count }
 
-    /// The deadline of the next timer; nil when there is none.
+    /// The deadline of the next timer; nil if there are no timers.
     package var firstDeadline: ContinuousClock.Instant? {
         mutating get {
             while let first = self.heap.first {
@@ -245,7 +246,7 @@ package struct TimerQueue {
 
     /// Removes a timer, if it still exists.
     ///
-    /// - Returns: The waker of the timer, which must be released outside of any lock.
+    /// - Returns: The waker of the timer; the caller must release it outside any lock.
     package mutating func remove(_ key: UInt64) -> BlobWaker? {
         let waker = self.wakers.removeValue(forKey: key)
         if waker != nil { self.sweep() }
@@ -263,7 +264,7 @@ package struct TimerQueue {
     private mutating func sweep() {
         guard self.heap.count > 2 * self.wakers.count + Self.smallCount else { return }
         self.heap = self.heap.filter { self.wakers[$0.key] != nil }
-        // A dictionary keeps its largest capacity, so it is made anew.
+        // A dictionary keeps its largest capacity, so it is rebuilt.
         self.wakers = Dictionary(uniqueKeysWithValues: self.wakers.map { ($0, $1) })
         for place in (0..<self.heap.count / 2).reversed() { self.siftDown(from: place) }
     }
@@ -291,8 +292,8 @@ package struct TimerQueue {
 
 /// An instant of the system's monotonic clock.
 ///
-/// Its size is known to the compiler. The size of `ContinuousClock.Instant`, and of types that hold one, is not: each
-/// use of a ``BlobContext`` would look it up at run time.
+/// The compiler knows its size. The size of `ContinuousClock.Instant`, and of types that contain one, is known only at
+/// run time, and each use of a ``BlobContext`` would look it up.
 package struct Moment: Comparable, Sendable {
     private static let origin = ContinuousClock.now
     private let sinceOrigin: Duration

@@ -1,4 +1,4 @@
-/// A first-in, first-out queue. Adding and removing an element is cheap, whatever the length of the queue.
+/// A first-in, first-out queue. Adding and removing an element is cheap, regardless of the length of the queue.
 package struct Fifo<Element> {
     private var elements: [Element?] = []  // Those before `start` were removed.
     private var start = 0
@@ -8,13 +8,13 @@ package struct Fifo<Element> {
     package var count: Int { self.elements.count - self.start }
     package var isEmpty: Bool { self.count == 0 }
 
-    /// The elements, the oldest first.
+    /// The elements, oldest first.
     package var all: [Element] { self.elements[self.start...].compactMap { $0 } }
 
-    /// The oldest element; nil when there is none.
+    /// The oldest element; nil if the queue is empty.
     package var first: Element? { self.isEmpty ? nil : self.elements[self.start] }
 
-    /// The newest element; nil when there is none.
+    /// The newest element; nil if the queue is empty.
     var last: Element? {
         get { self.isEmpty ? nil : self.elements[self.elements.count - 1] }
         set { self.elements[self.elements.count - 1] = newValue }

@@ -5,10 +5,10 @@ import Dispatch
 ///
 /// The lock is a `pthread_mutex_t`: the thread sanitizer does not know `Synchronization.Mutex` on Linux, and an
 /// `NSLock` takes four allocations there. A `ManagedBuffer` would take one, but the sanitizer treats each use of its
-/// memory as one of all of it.
+/// memory as a use of all of it.
 package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
     // A mutex must never move. The lock ensures the exclusivity that Swift would otherwise check at each access. The
-    // value is behind the mutex, and not in a generic struct with it, whose metadata each use would look for.
+    // value follows the mutex in one allocation; with a generic struct of both, each use would look up its metadata.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let value: UnsafeMutablePointer<State>
 
@@ -46,12 +46,12 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
         return try body(&self.value.pointee)
     }
 
-    /// Takes the value and leaves nil, so that one caller uses it outside of the lock.
+    /// Takes the value and leaves nil, so that a single caller uses it outside the lock.
     package func take<Value>() -> Value? where State == Value? { self.exchange(nil) }
 
     /// Replaces the value.
     ///
-    /// - Returns: The old value, which is released outside of the lock.
+    /// - Returns: The old value, which is released outside the lock.
     package func exchange(_ new: State) -> State {
         self.withLock { state in
             defer { state = new }
@@ -60,10 +60,10 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
     }
 }
 
-/// A container that hands a value that is not `Sendable` over to the one place that uses it from now on.
+/// A container that hands over a value that is not `Sendable` to the single place that uses it from now on.
 ///
-/// Safe only where the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver stops using
-/// it.
+/// Safe only if the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver no longer uses
+/// the value.
 package struct HandedOver<Value>: @unchecked Sendable {  // Safe: see above; each use names the order it relies on.
     package let value: Value
 
@@ -72,8 +72,8 @@ package struct HandedOver<Value>: @unchecked Sendable {  // Safe: see above; eac
 
 /// A semaphore that wakes one blocked thread; threads wait on it through their context.
 ///
-/// A signal before the wait is kept; a surplus signal makes a later wait return early, so waiters check again in a
-/// loop.
+/// A signal before the wait is kept; a surplus signal makes a later wait return early, so waiters check their condition
+/// in a loop.
 package final class WaitSignal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -81,8 +81,8 @@ package final class WaitSignal: Sendable {
 
     package func signal() { self.semaphore.signal() }
 
-    /// Returns false when `duration` passed without a signal; nil waits for ever. Counts time that the machine is
-    /// awake.
+    /// Returns false if `duration` passed without a signal; nil waits indefinitely. Counts only the time that the
+    /// machine is awake.
     package func wait(for duration: Duration?) -> Bool {
         guard let duration else {
             self.semaphore.wait()
@@ -98,7 +98,7 @@ extension Duration {
     }
 }
 
-/// A gate that resumes one suspended task when it is opened for the first time, also before the task enters.
+/// A gate that resumes one suspended task when it is first opened, even if it opens before the task enters.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -109,7 +109,7 @@ package final class Gate: Sendable {
 
     package init() {}
 
-    /// Resumes `continuation` when the gate is open; at once when it already is.
+    /// Resumes `continuation` when the gate is open; at once if it already is.
     package func enter(_ continuation: CheckedContinuation<Void, Never>) {
         let isOpen = self.state.withLock { state in
             if !state.isOpen { state.continuation = continuation }

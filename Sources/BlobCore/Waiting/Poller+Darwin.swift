@@ -20,18 +20,17 @@ struct Poller: Sendable {
         }
     }
 
-    /// Reports `tag` once, when `descriptor` is readable, hung up or in error. Replaces the tag with which it was
-    /// watched before.
+    /// Reports `tag` once, when `descriptor` is readable, hung up or in error. Replaces the tag of an earlier call.
     ///
-    /// - Returns: False when the descriptor cannot be waited for, such as a regular file or `/dev/null`.
+    /// - Returns: False if the descriptor cannot be waited for, such as a regular file or `/dev/null`.
     func watch(_ descriptor: CInt, tag: UInt64) throws(BlobError) -> Bool {
         var status = stat()
         if fstat(descriptor, &status) == 0 {
-            // At the end of a regular file, its filter waits for the file to grow.
+            // At the end of a regular file, the filter waits for the file to grow.
             let type = status.st_mode & S_IFMT
             guard type != S_IFREG, type != S_IFDIR else { return false }
             if self.change(UInt(descriptor), EVFILT_READ, EV_ADD | EV_ONESHOT, tag: tag) == 0 { return true }
-            // Not every device has a filter.
+            // Some devices have no filter.
             let isDevice = type == S_IFCHR || type == S_IFBLK
             if isDevice, [EINVAL, ENODEV, ENOTSUP, EPERM].contains(errno) { return false }
         }
@@ -41,7 +40,7 @@ struct Poller: Sendable {
     /// Stops watching; a closed descriptor is no longer watched anyway.
     func unwatch(_ descriptor: CInt) { _ = self.change(UInt(descriptor), EVFILT_READ, EV_DELETE) }
 
-    /// Blocks until a descriptor is ready, ``wake()`` is called, `timeout` passes (nil is for ever) or a signal
+    /// Blocks until a descriptor is ready, ``wake()`` is called, `timeout` passes (nil for no timeout) or a signal
     /// arrives.
     ///
     /// - Returns: The tags of the ready descriptors.

@@ -25,10 +25,9 @@ struct Poller: Sendable {
         }
     }
 
-    /// Reports `tag` once, when `descriptor` is readable, hung up or in error. Replaces the tag with which it was
-    /// watched before.
+    /// Reports `tag` once, when `descriptor` is readable, hung up or in error. Replaces the tag of an earlier call.
     ///
-    /// - Returns: False when the descriptor cannot be waited for, such as a regular file or `/dev/null`.
+    /// - Returns: False if the descriptor cannot be waited for, such as a regular file or `/dev/null`.
     func watch(_ descriptor: CInt, tag: UInt64) throws(BlobError) -> Bool {
         var event = epoll_event(events: EPOLLIN.rawValue | EPOLLONESHOT.rawValue, data: epoll_data_t(u64: tag))
         if epoll_ctl(self.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return true }
@@ -42,7 +41,7 @@ struct Poller: Sendable {
     /// Stops watching; a closed descriptor is no longer watched anyway.
     func unwatch(_ descriptor: CInt) { _ = epoll_ctl(self.epoll, EPOLL_CTL_DEL, descriptor, nil) }
 
-    /// Blocks until a descriptor is ready, ``wake()`` is called, `timeout` passes (nil is for ever) or a signal
+    /// Blocks until a descriptor is ready, ``wake()`` is called, `timeout` passes (nil for no timeout) or a signal
     /// arrives.
     ///
     /// - Returns: The tags of the ready descriptors.
