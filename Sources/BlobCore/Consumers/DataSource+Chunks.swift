@@ -1,11 +1,11 @@
 public import BlobPlatform
 
 extension BlobInputStreamDataSource {
-    /// Returns the bytes from `byteOffset` on, in chunks, with a demand of one chunk.
+    /// Returns the bytes from `byteOffset` on, in chunks that are requested one at a time.
     ///
-    /// Each iteration opens a reader of its own. A source that may block is opened and read on other threads, ahead of
-    /// the consumer (``readingAhead(windowByteCounts:)``); a source that never blocks is read on the task's thread when
-    /// a chunk is requested. Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the
+    /// Each iteration opens its own reader. A source that may block is opened and read on other threads, ahead of the
+    /// consumer (``readingAhead(windowByteCounts:)``); a source that never blocks is read on the task's thread when a
+    /// chunk is requested. Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the
     /// reader is closed as soon as its call returns. Leaving the loop closes it as well.
     ///
     /// ```swift
@@ -56,7 +56,7 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// The reader of the chunks of one iteration. Has one owner, as every reader has.
+/// The reader of the chunks of one iteration. Like every reader, it has one owner.
 private final class ChunkReader {
     private let context: BlobContext
     private let source: any BlobInputStreamDataSource
@@ -76,7 +76,7 @@ private final class ChunkReader {
 
     deinit { self.reader?.close() }
 
-    /// Returns the next chunk; nil at the end, and after an error that is not the cancellation. Cancelling the task
+    /// Returns the next chunk; nil at the end, and after an error other than the cancellation. Cancelling the task
     /// cancels the context.
     func nextUnlessCancelled() async throws(BlobError) -> Data? {
         let cancellation = self.context.cancellation
@@ -132,7 +132,7 @@ private final class ChunkReader {
 }
 
 extension Data {
-    /// Uses the memory of `bytes` if nobody else sees it, as the receiver may write to it; otherwise copies it.
+    /// Uses the memory of `bytes` if no other owner sees it, because the receiver may write to it; otherwise copies it.
     init(_ bytes: BlobBytes) {
         self = bytes.withUnsafeBytes { buffer in
             guard bytes.isExclusive, let start = buffer.baseAddress else { return Data(buffer) }
@@ -142,7 +142,7 @@ extension Data {
         }
     }
 
-    /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader gives away.
+    /// Makes one read of `reader`, into memory that fits the bytes, or takes memory that the reader gives away.
     package init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
         if let taken = try reader.take(atMost: byteCount) {
             self.init(taken)
@@ -193,7 +193,7 @@ private struct LineReader {
                 self.chunk = self.chunk[(end + 1)...]
                 return self.takeLine(endByteCount: 1)
             }
-            self.isOver = true  // Unless there is more, which is not so after an error.
+            self.isOver = true  // Unless more chunks follow, which cannot happen after an error.
             guard let next = try await self.chunks.next() else {
                 return self.line.isEmpty ? nil : self.takeLine(endByteCount: 0)
             }

@@ -6,14 +6,15 @@ extension BlobInputStreamDataSource {
     /// - Parameters:
     ///   - maximumByteCount: The maximum number of bytes to accept, from 0.
     ///   - context: The context of the job.
-    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more, and the errors of reading.
-    /// - Complexity: Memory grows with the bytes that have arrived, whatever length the source declares.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if there are more bytes, and the errors of reading.
+    /// - Complexity: Memory grows with the bytes that have arrived, regardless of the length that the source declares.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) throws(BlobError) -> Data {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         return try BlobError.wrapping {
-            // Reads up to one byte more than allowed, to tell a blob of the limit's size from a larger one.
+            // Reads up to one byte more than allowed, to distinguish a blob of exactly the limit's size from a larger
+            // one.
             let data = try reader.data(upTo: maximumByteCount < .max ? maximumByteCount + 1 : .max)
             guard data.count <= maximumByteCount else { throw self.tooLong(maximumByteCount) }
             return data
@@ -26,7 +27,7 @@ extension BlobInputStreamDataSource {
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
     }
 
-    /// Returns all bytes of this source without blocking the task's thread; otherwise as the blocking form.
+    /// Returns all bytes of this source without blocking the task's thread; otherwise like the blocking form.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) async throws -> Data {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
         var data = Data()
@@ -37,10 +38,10 @@ extension BlobInputStreamDataSource {
         return data
     }
 
-    /// Returns the bytes of ranges, each range as one element, in their order.
+    /// Returns the bytes of ranges, one element per range, in their order.
     ///
-    /// The source is told all ranges at once (``prepare(_:_:)``): one on the network requests many together, and reads
-    /// neighbours with one request.
+    /// The source learns all ranges at once (``prepare(_:_:)``): a source on the network requests many together, and
+    /// reads neighbours with one request.
     ///
     /// ```swift
     /// for try await bytes in source.read(ranges: [0..<4, 512..<1024]) { print(bytes.count) }
@@ -50,9 +51,10 @@ extension BlobInputStreamDataSource {
     ///   - ranges: The offsets of the bytes, in any order; they may overlap.
     ///   - context: The context of each iteration.
     /// - Returns: A sequence that throws ``BlobError/Code/invalidArgument`` for a range that is not within the source,
-    ///   and the errors of reading. If the ranges are all bytes, the last one is ``BlobError/Code/checksumMismatch`` when
-    ///   a checksum that combines and that the server states (``BlobInfo/digests``) is not the one of the bytes.
-    /// - Complexity: Memory for one range, and for what the source prepares: 16 MiB on the network.
+    ///   and the errors of reading. If the ranges cover all bytes, the last one throws
+    ///   ``BlobError/Code/checksumMismatch`` if a combining checksum that the server states (``BlobInfo/digests``)
+    ///   differs from the checksum of the bytes.
+    /// - Complexity: Memory for one range, and for the bytes that the source prepares: 16 MiB on the network.
     public func read(
         ranges: [Range<Int64>], context: BlobContext = BlobContext()
     ) -> BlobSequence<Data, BlobError> {
@@ -95,7 +97,7 @@ extension BlobInputStreamDataSource {
         return reader.byteOffset
     }
 
-    /// Writes all bytes to a file without blocking the task's thread; otherwise as the blocking form.
+    /// Writes all bytes to a file without blocking the task's thread; otherwise like the blocking form.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) async throws -> Int64 {
         let context = context.makeChild()
@@ -108,7 +110,7 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobReader {
-    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
+    /// Reads the next `count` bytes, waiting for them; fewer only at the end.
     package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
         try [UInt8](capacity: count) { output in
             while output.freeCapacity > 0, try self.readWaiting(into: &output) == .bytes {}

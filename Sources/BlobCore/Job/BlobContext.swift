@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// The limits, the cancellation, the index policy and the event sink of one job, given when a source is opened.
+/// The limits, the cancellation, the index policy and the event sink of one job, passed when a source is opened.
 ///
 /// A value: copy it and change the copy. A reader keeps the context with which it was opened.
 ///
@@ -9,7 +9,8 @@ import BlobPlatform
 /// let data = try source.data(upTo: 1 << 20, context: context)
 /// ```
 public struct BlobContext: Sendable {
-    /// The instant by which the whole job must be done; nil is never. Later reads throw ``BlobError/Code/timedOut``.
+    /// The instant by which the whole job must be done; nil for no deadline. Later reads throw
+    /// ``BlobError/Code/timedOut``.
     public var deadline: ContinuousClock.Instant? {
         get { self.lastMoment?.instant }
         set { self.lastMoment = newValue.map { Moment($0) } }
@@ -17,47 +18,48 @@ public struct BlobContext: Sendable {
 
     private(set) var lastMoment: Moment?
 
-    /// The longest time that a single step may wait for its first byte; nil is for ever.
+    /// The longest time that a single step may wait for its first byte; nil for no limit.
     public var idleLimit: Duration?
 
     /// The cancellation of the job, after which a blocked call returns within one second.
     public var cancellation: BlobCancellation
 
-    /// The policy for keeping an index of the content for the next time; by default none is kept.
+    /// The policy for keeping an index of the content for later reads; by default, no index is kept.
     public var index: BlobIndexPolicy
 
-    /// The number of bytes from which ``BlobError/Code/limitExceeded`` is thrown instead of copying an archive to a
-    /// temporary file: 1 GiB by default.
+    /// The maximum size in bytes of a temporary copy of an archive, beyond which ``BlobError/Code/limitExceeded`` is
+    /// thrown: 1 GiB by default.
     ///
     /// A zip or 7z is copied, once for all its members, only if its source has no random access, such as a pipe or a
     /// filter without an index. The copy is an unnamed file in the folder for temporary files.
     public var spoolLimit: Int64 = 1 << 30
 
-    /// The largest number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is
+    /// The maximum number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is
     /// no limit. Decoding more throws ``BlobError/Code/limitExceeded``.
     ///
-    /// For data from strangers, of which a few bytes may decode to any number of zeros. The limit is that of each
-    /// filter and each compressed member, counts from the byte at which decoding began, and applies after the first
-    /// mebibyte. Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
+    /// For untrusted data, a few bytes of which may decode to any number of zeros. The limit applies to each filter and
+    /// each compressed member, counts from the byte at which decoding began, and takes effect after the first mebibyte.
+    /// Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
     public var ratioLimit: Int?
 
-    /// The number of bytes from which ``BlobError/Code/limitExceeded`` is thrown instead of giving a decoder the memory
-    /// that the data ask for: 128 MiB by default.
+    /// The maximum memory in bytes for a decoder, beyond which ``BlobError/Code/limitExceeded`` is thrown: 128 MiB by
+    /// default.
     ///
-    /// The limit is that of each window, dictionary or model of LZMA, LZMA2, Zstandard or PPMd, and is checked before
-    /// memory is taken. Archives that were packed with the highest settings may need 256 MiB and more. Listing the
+    /// The limit applies to each window, dictionary or model of LZMA, LZMA2, Zstandard or PPMd, and is checked before
+    /// memory is allocated. Archives that were packed with the highest settings may need 256 MiB or more. Listing the
     /// members of an archive needs no decoder, and has its own bounds.
     public var memoryLimit: Int64 = 128 << 20
 
-    /// True to have pictures and films of strangers decoded by a helper process even where the system does not confine
-    /// it; false by default, which is ``BlobError/Code/unavailable``. Of archives, their isolation decides.
+    /// True to let a helper process decode untrusted pictures and films even where the system does not confine it. With
+    /// false, the default, that is ``BlobError/Code/unavailable``. Archives have an isolation setting of their own.
     public var allowsUnconfinedMedia = false
 
-    /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.
+    /// A closure that returns the password of an archive, or nil if it is unknown; by default, there is no closure.
     ///
-    /// Called with the locator of the archive, as far as it has one, when encrypted bytes are about to be read: on the
-    /// thread that reads them, where it may block, and again for each reader. Its errors become those of the reader.
-    /// Without a password encrypted bytes are ``BlobError/Code/encrypted``. A password is never part of an error, an
+    /// Called with the locator of the archive, if it has one, when encrypted bytes are about to be read: on the thread
+    /// that reads them, where it may block, and again for each reader. Its errors become errors of the reader. Without
+    /// a password, encrypted bytes are ``BlobError/Code/encrypted``. A password is never part of an error, an event or
+    /// an index.
     /// event or an index.
     public var password: (@Sendable (_ archive: BlobLocator?) throws -> String?)? {
         get { self.passwords?.find }
@@ -66,18 +68,19 @@ public struct BlobContext: Sendable {
 
     private var passwords: Passwords?
 
-    /// True when the job's reads may block the calling thread, as those of synchronous consumers may. For readers that
-    /// can read with and without blocking. False by default.
+    /// True when the job's reads may block the calling thread, as in synchronous consumers. For readers that can read
+    /// with and without blocking. False by default.
     public var mayBlock = false
 
     /// True when the job reads several parts of a source at the same time, each over one connection: a prepared range is
-    /// one request, whatever its length. False by default.
+    /// one request, regardless of its length. False by default.
     package var readsPartsInParallel = false
 
-    /// A closure that receives events, on the thread on which they occur; must be quick and must not call the source.
+    /// A closure that receives events, on the thread on which they occur; it must be quick and must not call the
+    /// source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?
 
-    /// Creates a context; the default waits for ever.
+    /// Creates a context; by default, without limits of time.
     public init(
         deadline: ContinuousClock.Instant? = nil, idleLimit: Duration? = nil,
         cancellation: BlobCancellation = BlobCancellation(), index: BlobIndexPolicy = .none,
@@ -102,11 +105,11 @@ public struct BlobContext: Sendable {
         }
     }
 
-    /// Throws when a filter has decoded more than ``ratioLimit`` allows. For filters, before they decode more.
+    /// Throws if a filter has decoded more than ``ratioLimit`` allows. For filters, before they decode more.
     ///
     /// - Parameters:
     ///   - decodedByteCount: The number of bytes decoded so far.
-    ///   - byteCount: The number of bytes that were read for them.
+    ///   - byteCount: The number of bytes that were read for the decoded bytes.
     /// - Throws: ``BlobError/Code/limitExceeded``.
     public func checkRatio(ofDecoded decodedByteCount: Int64, to byteCount: Int64) throws(BlobError) {
         guard let ratioLimit, decodedByteCount > Self.uncheckedByteCount,
@@ -118,7 +121,7 @@ public struct BlobContext: Sendable {
                 + "\(ratioLimit) to 1.", remedy: .ratioLimit)
     }
 
-    /// Throws when a decoder asks for more memory than ``memoryLimit`` allows. For filters, before they take it.
+    /// Throws if a decoder needs more memory than ``memoryLimit`` allows. For filters, before they allocate it.
     ///
     /// - Parameter consumer: The beginning of a sentence: `The member`.
     /// - Throws: ``BlobError/Code/limitExceeded``.
@@ -130,7 +133,7 @@ public struct BlobContext: Sendable {
                 + "bytes.", remedy: .memoryLimit)
     }
 
-    /// The number of decoded bytes after which ``ratioLimit`` applies: fewer do no harm.
+    /// The number of decoded bytes after which ``ratioLimit`` applies; fewer are harmless.
     private static let uncheckedByteCount: Int64 = 1 << 20
 
     /// This context, for reads that may block.
@@ -140,7 +143,7 @@ public struct BlobContext: Sendable {
         return context
     }
 
-    /// Returns true when both have the same limits, so that a reader opened with one serves the other.
+    /// Returns true if both contexts have the same limits, so that a reader opened with one serves the other.
     package func hasSameLimits(as other: BlobContext) -> Bool {
         self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
             && self.spoolLimit == other.spoolLimit && self.ratioLimit == other.ratioLimit
@@ -167,7 +170,7 @@ public struct BlobContext: Sendable {
         package let end: Moment?
         package let isIdleLimit: Bool
 
-        /// The time that remains, at least zero; nil is for ever.
+        /// The time that remains, at least zero; nil for no limit.
         package var remaining: Duration? { self.end?.remaining }
 
         package func error(idleLimit: Duration?) -> BlobError {
@@ -201,7 +204,7 @@ public struct BlobContext: Sendable {
     /// Blocks until `descriptor` has bytes to read, its other end is closed, or the job is over.
     ///
     /// For plugins that would otherwise block in `read(2)`. The descriptor may be in blocking mode. Costs one system
-    /// call when bytes are available; otherwise the wait parks the descriptor, see ``park(_:_:)``.
+    /// call if bytes are available; otherwise the wait parks the descriptor, see ``park(_:_:)``.
     ///
     /// - Throws: ``BlobError/Code/cancelled``, ``BlobError/Code/timedOut``, or ``BlobError/Code/io``.
     public func waitReadable(_ descriptor: CInt) throws(BlobError) {
@@ -220,23 +223,23 @@ public struct BlobContext: Sendable {
         try self.wait(on: signal) { isReady.withLock { $0 } ? () : nil }
     }
 
-    /// Reads the next bytes of a descriptor, waiting as ``waitReadable(_:)`` does while there are none.
+    /// Reads the next bytes of a descriptor, waiting for them as ``waitReadable(_:)`` does.
     ///
-    /// - Returns: ``BlobReadResult/end`` at the end of a file, or when the other end is closed.
+    /// - Returns: ``BlobReadResult/end`` at the end of a file, or if the other end is closed.
     /// - Throws: As ``waitReadable(_:)``, and ``BlobError/Code/io`` with the `errno` of `read(2)`.
     public func read(_ descriptor: CInt, into output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
         while true {
             try self.waitReadable(descriptor)
             let count = output.append { BlobPlatform.read(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 { return count > 0 ? .bytes : .end }
-            // Another reader of the same description was faster, or a signal came.
+            // Another reader of the same description was faster, or a signal arrived.
             guard errno == EAGAIN || errno == EINTR else {
                 throw BlobError(systemError: errno, doing: "Could not read a descriptor")
             }
         }
     }
 
-    /// Waits for the duration; throws when the job is cancelled or times out before.
+    /// Waits for the duration; throws if the job is cancelled or times out first.
     package func pause(for duration: Duration) throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = WaitSignal()
@@ -253,19 +256,19 @@ public struct BlobContext: Sendable {
     ///
     /// For reads that would otherwise block. One thread of the process waits for all descriptors; it neither reads them
     /// nor changes their flags, so they may be in blocking mode. The waker is called on that thread, must not block it,
-    /// and may park again or remove registrations. A descriptor may be parked several times at once; each parking is
-    /// woken.
+    /// and may park again or remove registrations. A descriptor may be parked several times at once; the wakers of all
+    /// its parkings are called.
     ///
     /// For regular files, and for devices that cannot be waited for, the waker is called at once, before this returns.
-    /// On Linux a FIFO without a writer is not readable until it has had one; Apple's systems report it as hung up.
+    /// On Linux, a FIFO without a writer is not readable until it has had one; Apple's systems report it as hung up.
     ///
     /// - Parameters:
     ///   - descriptor: A descriptor that is open for reading. Unless the waker was called, the registration must be
     ///     removed before the descriptor is closed: the waker could otherwise be called for another file with the same
     ///     number, or never.
     ///   - waker: The waker, which is called at most once. Cancellation and limits of the context do not call it.
-    /// - Returns: A registration that keeps the descriptor parked while it lives. A call that has begun when it is
-    ///   removed may still be running.
+    /// - Returns: A registration that keeps the descriptor parked while it lives. A call that has begun when the
+    ///   registration is removed may still be running.
     /// - Throws: ``BlobError/Code/io`` with ``BlobError/systemErrorNumber``: `EBADF` for a descriptor that is not open;
     ///   transient when the process or the system has too many open files.
     /// - Complexity: One or two system calls, and some 300 bytes while it is parked.
@@ -279,8 +282,8 @@ public struct BlobContext: Sendable {
     /// Time during which the machine sleeps may not count.
     ///
     /// - Parameters:
-    ///   - delay: The delay; zero or less is as soon as possible. Accurate to the millisecond, and never shortened.
-    ///   - waker: The waker, which is called at most once, and early only when the system cannot start a thread.
+    ///   - delay: The delay; zero or less means as soon as possible. Accurate to the millisecond, and never shortened.
+    ///   - waker: The waker, which is called at most once, and early only if the system cannot start a thread.
     /// - Returns: A registration that keeps the timer running while it lives; ``BlobRegistration/cancel()`` cancels it
     ///   and frees its memory.
     /// - Complexity: O(log n) for n timers.
@@ -289,14 +292,14 @@ public struct BlobContext: Sendable {
     }
 }
 
-/// A closure that has an identity, so that two contexts can be compared.
+/// A closure with an identity, so that two contexts can be compared.
 private final class Passwords: Sendable {
     let find: @Sendable (BlobLocator?) throws -> String?
 
     init(find: @escaping @Sendable (BlobLocator?) throws -> String?) { self.find = find }
 }
 
-/// A wait for a time, of a stream that returns `notYet` meanwhile.
+/// A timed wait of a stream that returns `notYet` meanwhile.
 package final class TimerWait {
     /// Fires once the wait is over.
     package let slot: BlobWakerSlot
@@ -319,12 +322,12 @@ package final class TimerWait {
 
 /// The place where indexes are kept.
 ///
-/// An index records what a source learned of its content while reading, so that the next reading finds any byte of a
-/// gzip, or any member of an archive, at once.
+/// An index records the facts that a source learned about its content while reading, so that the next read finds any
+/// byte of a gzip, or any member of an archive, at once.
 ///
-/// An index is a cache. It is used only for the content from which it was made, and only when it belongs to this user;
-/// a stale, damaged or missing index costs time and never gives wrong bytes. <doc:IndexFiles> explains what reading
-/// with an index verifies, and specifies the format of the files.
+/// An index is a cache. It is used only for the content from which it was made, and only if it belongs to this user; a
+/// stale, damaged or missing index costs time and never gives wrong bytes. <doc:IndexFiles> explains what reading with
+/// an index verifies, and specifies the format of the files.
 public struct BlobIndexPolicy: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
         case none, automatic
@@ -343,7 +346,7 @@ public struct BlobIndexPolicy: Hashable, Sendable {
     /// missing home folder is not created. Only for sources that have a locator.
     public static let automatic = Self(place: .automatic)
 
-    /// A folder, which is created for this user alone when it is missing.
+    /// A folder, which is created for this user alone if it is missing.
     ///
     /// A folder that is a link, belongs to another user or is writable by others is not used. Only for sources that
     /// have a locator.
@@ -356,9 +359,9 @@ public struct BlobIndexPolicy: Hashable, Sendable {
         Self(place: .folder(path, maximumByteCount: maximumByteCount))
     }
 
-    /// A file, whatever the locator of the content is.
+    /// A file, regardless of the locator of the content.
     ///
-    /// Reading creates the file when it is missing, and otherwise leaves it unchanged. ``BlobIndexing/buildIndex(_:)``
+    /// Reading creates the file if it is missing, and otherwise leaves it unchanged. ``BlobIndexing/buildIndex(_:)``
     /// replaces a stale or damaged index; a file that is not an index of this user is not overwritten, and the error is
     /// ``BlobError/Code/inconsistent``.
     public static func file(_ path: String) -> Self { Self(place: .file(path)) }

@@ -1,10 +1,10 @@
-/// An event of a job besides its bytes, reported to ``BlobContext/eventSink``.
+/// An event of a job, other than its bytes, reported to ``BlobContext/eventSink``.
 public struct BlobEvent: Hashable, Sendable {
     /// The kind of an event. New kinds may be added.
     public struct Kind: Hashable, Sendable {
         private let number: Int
 
-        /// More bytes passed ``BlobInputStreamDataSource/counting(_:)``, or were read to make an index; the value is
+        /// More bytes passed ``BlobInputStreamDataSource/counting(_:)``, or were read to build an index; the value is
         /// their number.
         public static let bytes = Self(number: 1)
         /// The content changed under the reader; the value is the byte offset.
@@ -15,19 +15,19 @@ public struct BlobEvent: Hashable, Sendable {
         public static let recovered = Self(number: 4)
         /// An index for random access was built; the value is its size in bytes.
         public static let indexBuilt = Self(number: 5)
-        /// A call that may block waits for a thread, because the limit of blocked threads is reached; the value is 0.
+        /// A call that may block waits for a thread, because the limit of blocked threads was reached; the value is 0.
         public static let waitingForThread = Self(number: 6)
-        /// A helper process was started; the value is 0 when the system confines it, and otherwise the sum of the parts
-        /// that are missing: 1 for the limit of memory, 2 for the limits of files, 4 for the filter of system calls.
+        /// A helper process was started; the value is 0 if the system confines it completely, and otherwise the sum of
+        /// the missing parts: 1 for the limit of memory, 2 for the limits of files, 4 for the filter of system calls.
         public static let helperStarted = Self(number: 7)
-        /// Bytes passed the checksum of their format that ``BlobEvent/check`` names; the value is the number of bytes,
-        /// as decoded. Reported by each layer at its end, before the reader above it reports its own.
+        /// Bytes passed the checksum of their format that ``BlobEvent/check`` names; the value is the number of decoded
+        /// bytes. Reported by each layer at its end, before the reader above it reports its own.
         ///
-        /// A layer that is left before its end, or read from its middle with an index, reports nothing; a source on the
-        /// network does when the ranges that a job has read are all bytes.
+        /// A layer that is abandoned before its end, or read from its middle with an index, reports nothing; a source
+        /// on the network reports once the ranges that a job has read cover all bytes.
         public static let verified = Self(number: 8)
         /// Bytes reached an end for which their format, or the writer, has no checksum, or were read in an order in which
-        /// their digest cannot be compared: damage can look like data. The value is the number of bytes, as decoded.
+        /// their digest cannot be compared: damage can look like data. The value is the number of decoded bytes.
         public static let unverified = Self(number: 9)
     }
 
@@ -37,14 +37,14 @@ public struct BlobEvent: Hashable, Sendable {
     /// A number of bytes or a byte offset, depending on ``kind``.
     public let value: Int64
 
-    /// The scheme of the layer that ``Kind/verified`` and ``Kind/unverified`` are about, such as `gzip` or, for a
+    /// The scheme of the layer that ``Kind/verified`` and ``Kind/unverified`` refer to, such as `gzip` or, for a
     /// member, `zip`; nil for other kinds.
     public let layer: String?
 
-    /// The checksum that ``Kind/verified`` is about, such as `CRC-32`; nil for other kinds.
+    /// The checksum that ``Kind/verified`` refers to, such as `CRC-32`; nil for other kinds.
     public let check: String?
 
-    /// The time before the attempt that ``Kind/recovering`` announces; nil for other kinds.
+    /// The delay before the attempt that ``Kind/recovering`` announces; nil for other kinds.
     package private(set) var delay: Duration?
 
     /// Creates an event.
@@ -55,7 +55,7 @@ public struct BlobEvent: Hashable, Sendable {
         self.check = check
     }
 
-    /// Creates the event of an attempt that follows after a delay.
+    /// Creates the event for an attempt that follows after a delay.
     init(_ kind: Kind, _ value: Int64 = 0, delay: Duration) {
         self.init(kind, value)
         self.delay = delay
@@ -63,9 +63,9 @@ public struct BlobEvent: Hashable, Sendable {
 }
 
 extension BlobContext {
-    /// Reports that bytes of a layer reached their end, after all checks there.
+    /// Reports that the bytes of a layer reached their end, after all checks there.
     ///
-    /// - Parameter check: The checksum that covers them; nil when there is none.
+    /// - Parameter check: The checksum that covers them; nil if there is none.
     package func reportEnd(of layer: String, byteCount: Int64, check: String?) {
         self.eventSink?(
             BlobEvent(check == nil ? .unverified : .verified, byteCount, layer: layer, check: check))

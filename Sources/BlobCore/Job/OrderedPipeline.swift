@@ -2,8 +2,8 @@ import BlobPlatform
 
 /// A pipeline that performs jobs on several threads, and returns their products in the order of the jobs.
 ///
-/// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread when no
-/// other thread gets a processor. Has one owner. At most `window` jobs are begun and not taken.
+/// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread if no other
+/// thread gets a processor. Has one owner. At most `window` jobs are begun and not taken.
 package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     private enum Slot {
         case waiting(Job)
@@ -17,7 +17,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         var firstNumber = 0
         var workerCount = 0
         var isClosed = false
-        /// The error after which no more jobs are made.
+        /// The error after which no more jobs are created.
         var failure: (any Error)?
 
         var firstIsDone: Bool {
@@ -40,7 +40,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
             return nil
         }
 
-        /// Stores the product of a job; returns true when it is the next to take.
+        /// Stores the product of a job; returns true if it is the next to take.
         mutating func end(_ number: Int, _ result: Result<Product, any Error>) -> Bool {
             guard !self.isClosed, self.slots.indices.contains(number - self.firstNumber) else { return false }
             self.slots[number - self.firstNumber] = .done(result)
@@ -61,9 +61,9 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
 
     /// - Parameters:
     ///   - threadCount: The number of threads, including the one that takes the products.
-    ///   - window: The largest number of jobs that are begun and not taken, at least 1.
+    ///   - window: The maximum number of jobs that are begun and not taken, at least 1.
     ///   - pool: The pool of the other threads.
-    ///   - context: The cancellation and the deadline of waiting.
+    ///   - context: The context whose cancellation and deadline end a wait.
     ///   - perform: Performs a job; called on any thread, and concurrently.
     package init(
         threadCount: Int, window: Int, on pool: BlockingPool, context: BlobContext,
@@ -76,10 +76,10 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         self.perform = perform
     }
 
-    /// Returns the product of the next job; nil when there is no job.
+    /// Returns the product of the next job; nil if there is no job.
     ///
-    /// - Parameter makeJob: Returns the next job to begin; nil when there is none for now.
-    /// - Throws: Errors of `makeJob`, of the next job and of waiting.
+    /// - Parameter makeJob: Returns the next job to begin; nil if there is none for now.
+    /// - Throws: The errors of `makeJob`, of the next job and of waiting.
     package func next(_ makeJob: () throws -> Job?) throws -> Product? {
         self.begin(makeJob)
         self.startWorkers(leaving: 1)
@@ -94,7 +94,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         }
     }
 
-    /// Has the other threads begin jobs, while the calling thread does something else before it takes the next product.
+    /// Lets the other threads begin jobs, while the calling thread does other work before it takes the next product.
     ///
     /// - Parameter makeJob: As for ``next(_:)``, which throws its errors.
     package func prepare(_ makeJob: () throws -> Job?) {
@@ -116,12 +116,12 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
                 self.state.withLock { $0.slots.append(.waiting(job)) }
             }
         } catch {
-            // Jobs that were begun before come first.
+            // Jobs that were begun earlier come first.
             self.state.withLock { $0.failure = error }
         }
     }
 
-    /// Starts as many workers as there are waiting jobs, except for those that are left to the calling thread.
+    /// Starts as many workers as there are waiting jobs, except for the jobs that are left to the calling thread.
     private func startWorkers(leaving leftCount: Int) {
         let newWorkerCount = self.state.withLock { state in
             let waiting = state.slots.count { if case .waiting = $0 { true } else { false } } - leftCount
@@ -137,7 +137,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         self.state.withLock { $0.workerCount -= 1 }
     }
 
-    /// Performs the first waiting job; returns false when there is none.
+    /// Performs the first waiting job; returns false if no job is waiting.
     private func runOne() -> Bool {
         guard let (number, job) = self.state.withLock({ $0.begin() }) else { return false }
         let result = Result { try self.perform(job) }

@@ -1,17 +1,17 @@
 public import Dispatch
 
-/// A value with observable key paths: key-value observing on every platform.
+/// A value with observable key paths: key-value observing for every platform.
 ///
 /// Each observer sees each change of its key path once and in order. One thread at a time delivers: the thread that
-/// made a change, or one that is already delivering. It never delivers under a lock: handlers may read, update, observe
-/// and cancel. With a ``BlobDelivery``, a handler runs on a run loop or a queue instead.
+/// made a change, or a thread that is already delivering. It never delivers under a lock: handlers may read, update,
+/// observe and cancel. With a ``BlobDelivery``, a handler runs on a run loop or a queue instead.
 ///
-/// A method that changes the value may therefore return before a handler was called for it, when another thread is
+/// A method that changes the value may therefore return before a handler was called for it, if another thread is
 /// delivering; that thread then makes the call, unless the token is cancelled or released first. Keep the token until
-/// the handler has seen the value that is waited for.
+/// the handler has seen the value that you wait for.
 ///
-/// Changes made while a handler runs wait for it without limit. A rule given to ``init(_:coalescing:isLast:)`` keeps
-/// them few, by coalescing changes that not every observer has to see.
+/// Changes made while a handler runs are queued without limit. A rule given to ``init(_:coalescing:isLast:)`` keeps the
+/// queue short by coalescing changes that not every observer has to see.
 ///
 /// ```swift
 /// let state = BlobObservable(BlobReaderState())
@@ -26,18 +26,18 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Creates an observable with its first value.
     ///
-    /// Both rules may be called with the lock of this object held, and on any thread: they must use nothing but the
-    /// values that they are given.
+    /// Both rules may be called with the lock of this object held, and on any thread: they must use only the values
+    /// that they are given.
     ///
     /// - Parameters:
     ///   - state: The first value.
-    ///   - coalescing: Returns true when no observer has to see `old`, because `new`, the value right after it, is as
-    ///     good: for example, when only a byte offset differs. Called only while both changes wait: for a running
+    ///   - coalescing: Returns true if no observer has to see `old`, because `new`, the value right after it, is as
+    ///     good: for example, if only a byte offset differs. Called only while both changes are queued: for a running
     ///     handler, for an executor (see ``BlobDelivery``) or for the consumer of ``states``. The two changes then
     ///     become one, from the value before the first to the value after the second, which is delivered unless these
     ///     are equal. Changes with different observers are not coalesced. Nil coalesces nothing.
-    ///   - isLast: Returns true for a value that ends ``states``; it is not coalesced with a value after it that does
-    ///     not. With nil, only the release of this object ends them.
+    ///   - isLast: Returns true for a value that ends ``states``; such a value is not coalesced with a later value that
+    ///     does not end them. With nil, only the release of this object ends them.
     public init(
         _ state: State, coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)? = nil,
         isLast: (@Sendable (State) -> Bool)? = nil
@@ -45,24 +45,24 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         self.core = ObservableCore(state, ObservableRules(coalescing: coalescing, isLast: isLast))
     }
 
-    // A thread that delivers retains this object, so nothing is pending any more.
+    // A thread that delivers retains this object, so no change is pending any more.
     deinit { self.core.end() }
 
     /// The current value.
     public var value: State { self.core.withValue { $0 } }
 
     /// Runs `body` under the lock of this object with the current value, to access the caller's own state that changes
-    /// without the value. Costs less than an ``update(_:)``.
+    /// independently of the value. Costs less than an ``update(_:)``.
     package func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {
         try self.core.withValue(body)
     }
 
-    /// An asynchronous sequence of the current value and of the value after each change.
+    /// An asynchronous sequence of the current value and the value after each change.
     ///
-    /// Each iteration sees every value once and in order. Values wait for a slow consumer without limit, except those
-    /// that the rule of this object coalesces, of which only the latest waits. An iteration ends after a value that is
-    /// the last by the rule of this object, after this object was released and all waiting values were taken, or, when
-    /// its task is cancelled, at once and permanently. The sequence does not keep this object alive.
+    /// Each iteration sees every value once and in order. Values are queued for a slow consumer without limit, except
+    /// values that the rule of this object coalesces, of which only the latest is kept. An iteration ends after a value
+    /// that is the last by the rule of this object, after this object was released and all queued values were taken,
+    /// or, if its task is cancelled, at once and permanently. The sequence does not keep this object alive.
     public var states: BlobSequence<State, Never> {
         BlobSequence { [core] in
             let (queue, key) = core.addQueue()
@@ -81,8 +81,8 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Changes the value, then notifies the observers if it is different.
     ///
-    /// `body` runs under the lock of this object: the caller's own state that must change together with the value may
-    /// be changed there, but nothing may be called that waits or that calls this object.
+    /// `body` runs under the lock of this object: it may change the caller's own state that must change together with
+    /// the value, but must not call anything that waits or that calls this object.
     ///
     /// - Returns: The result of `body`.
     /// - Complexity: With observers, a copy and a comparison of the value, and no allocation unless changes have to
@@ -104,13 +104,14 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         return try self.core.update(delivers: false, body)
     }
 
-    /// Notifies the observers of the waiting changes, unless a thread is already doing so.
+    /// Notifies the observers of the queued changes, unless a thread is already doing so.
     package func deliver() {
         self.core.deliver()
         withExtendedLifetime(self) {}
     }
 
-    /// Calls `wake` after each change, until the token is cancelled or released; for observers that others wait for.
+    /// Calls `wake` after each change, until the token is cancelled or released; for observers on which other threads
+    /// wait.
     ///
     /// Unlike a handler, `wake` does not wait for running handlers. The thread that made the change calls it, outside
     /// of the lock; several threads may call it at once and out of order, so it must look at the value.
@@ -126,13 +127,13 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
     ///
-    /// With `.initial` the first call has the current value, through `delivery` like all others. With
-    /// ``BlobDelivery/immediate`` it is made before this method returns, unless a thread is already delivering, which
-    /// then makes that call next; the same applies when this method is called in a delivery.
+    /// With `.initial`, the first call has the current value, and is made through `delivery` like all others. With
+    /// ``BlobDelivery/immediate``, it is made before this method returns, unless a thread is already delivering, which
+    /// then makes that call next; the same applies if this method is called in a delivery.
     ///
     /// - Parameters:
     ///   - keyPath: The member to observe; `\.self` is the whole value.
-    ///   - options: The values that the ``BlobChange`` carries, and the calls besides those for changes.
+    ///   - options: The values that the ``BlobChange`` carries, and additional calls besides the calls for changes.
     ///   - delivery: The executor of `handler`; by default the thread that changes the value.
     ///   - handler: A closure that is called for one change at a time.
     /// - Returns: The token that keeps the observation alive.
@@ -181,7 +182,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     }
 }
 
-/// A member of a state, read at its offset in memory if it is stored: many times faster than by its key path.
+/// A member of a state, read at its offset in memory if it is stored: many times faster than through its key path.
 @usableFromInline struct StateMember<State, Value>: Sendable {
     @usableFromInline let keyPath: any KeyPath<State, Value> & Sendable
     @usableFromInline let byteOffset: Int?
@@ -197,7 +198,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     }
 }
 
-/// The options of an observation: the calls that it makes and the values that they have.
+/// The options of an observation: its calls and the values that they carry.
 public struct BlobObservingOptions: OptionSet, Sendable {
     /// The bits.
     public let rawValue: Int
@@ -212,19 +213,19 @@ public struct BlobObservingOptions: OptionSet, Sendable {
     /// ``BlobChange/new`` is filled in.
     public static let new = Self(rawValue: 1 << 2)
     /// An additional call for each change, just before the call for the change itself, with ``BlobChange/isPrior`` true
-    /// and ``BlobChange/new`` nil. Handlers run after a change: the value of the observable is already a new one.
+    /// and ``BlobChange/new`` nil. Handlers run after a change: the observable already has a new value.
     public static let prior = Self(rawValue: 1 << 3)
 }
 
 /// One change of an observed value.
 public struct BlobChange<Value: Sendable>: Sendable {
-    /// The value before; nil in the initial call and without ``BlobObservingOptions/old``.
+    /// The value before the change; nil in the initial call and without ``BlobObservingOptions/old``.
     public let old: Value?
-    /// The value after; nil in a prior call and without ``BlobObservingOptions/new``.
+    /// The value after the change; nil in a prior call and without ``BlobObservingOptions/new``.
     public let new: Value?
-    /// True in the first call that ``BlobObservingOptions/initial`` asks for.
+    /// True in the initial call that ``BlobObservingOptions/initial`` requests.
     public let isInitial: Bool
-    /// True in the first of the two calls for a change that ``BlobObservingOptions/prior`` asks for.
+    /// True in the first of the two calls for a change that ``BlobObservingOptions/prior`` requests.
     public let isPrior: Bool
 
     @usableFromInline init(old: Value?, new: Value?, isInitial: Bool, isPrior: Bool) {
@@ -245,9 +246,9 @@ extension BlobRegistration {
 
 /// The executor on which the handler of an observation runs.
 ///
-/// A handler is always called for one change at a time and in order, also on a concurrent queue. Unless delivery is
+/// A handler is always called for one change at a time and in order, even on a concurrent queue. Unless delivery is
 /// immediate, an observation has at most one job scheduled at a time. Changes that wait for the job are coalesced by
-/// the rule of the ``BlobObservable``, however long they wait, and keep the observable alive;
+/// the rule of the ``BlobObservable``, regardless of how long they wait, and keep the observable alive;
 /// ``BlobRegistration/cancel()`` drops them.
 public struct BlobDelivery: Sendable {
     /// The connection of one observer to its executor.
@@ -273,7 +274,7 @@ public struct BlobDelivery: Sendable {
         self.init(connect: { job in Connection(schedule: { schedule(job) }) })
     }
 
-    /// Delivers on the thread that makes a change, or on one that is already delivering.
+    /// Delivers on the thread that makes a change, or on a thread that is already delivering.
     public static let immediate = BlobDelivery(connect: nil)
 
     /// Delivers on a queue, serial or concurrent.

@@ -1,9 +1,8 @@
-/// The value of a ``BlobObservable``, its observers and the changes that wait for them; shared with tokens and
-/// iterations.
+/// The value of a ``BlobObservable``, its observers and the changes queued for them; shared with tokens and iterations.
 ///
-/// Other modules call this type unspecialised. There, each use of a type that is generic over the state, even of an
-/// optional of it, costs a look-up, which was most of the time of a delivery: hence variables beside a lock, observers
-/// without their type, and flags for empty arrays.
+/// Other modules call this type unspecialised. There, each use of a type that is generic over the state, even an
+/// optional of it, costs a look-up, which used to take most of the time of a delivery. Hence the variables beside a
+/// lock, the untyped observers, and the flags for empty arrays.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
         var change: Change<State>
@@ -16,9 +15,9 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private var observers = Audience<AnyObserver>()  // Each is an `Observer<State>`.
     private var wakers = Audience<BlobWaker>()
     private var lastKey: UInt64 = 0
-    private var hasAudience = false  // True when there are any of these.
+    private var hasAudience = false  // True if there are observers or wakers.
     private var pending: [Delivery] = []
-    private var hasPending = false  // True when `pending` is not empty.
+    private var hasPending = false  // True if `pending` is not empty.
     private var isDelivering = false
     private var hasEnded = false
 
@@ -66,7 +65,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
             return
         }
         let new = self.state.pointee
-        let mayDeliver = delivers && !self.isDelivering  // Otherwise a thread is delivering and takes this too.
+        let mayDeliver = delivers && !self.isDelivering  // Otherwise the delivering thread takes this change, too.
         let isNext = mayDeliver && !self.hasPending
         if mayDeliver { self.isDelivering = true }
         if !isNext { self.enqueue(old, new, isInitial: false, for: observers) }
@@ -79,7 +78,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
-    /// Notifies the observers of the waiting changes, unless a thread is already doing so.
+    /// Notifies the observers of the queued changes, unless a thread is already doing so.
     func deliver() {
         let mayDeliver = self.lock.withLock { _ in
             guard self.hasPending, !self.isDelivering else { return false }
@@ -94,7 +93,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     /// Adds an observer.
     ///
-    /// - Returns: Its key, for ``remove(_:)``.
+    /// - Returns: The key of the observer, for ``remove(_:)``.
     func add(_ observer: Observer<State>, isInitialWanted: Bool) -> UInt64 {
         let key = self.lock.withLock { _ in
             let key = self.nextKey()
@@ -108,7 +107,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         return key
     }
 
-    /// Adds a queue that begins with the current value: no change in between is lost or repeated.
+    /// Adds a queue that begins with the current value: no change is lost or repeated in between.
     func addQueue() -> (StateQueue<State>, key: UInt64) {
         self.lock.withLock { _ in
             let (queue, key) = (StateQueue(self.state.pointee, self.rules), self.nextKey())
@@ -120,7 +119,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     /// Adds a waker.
     ///
-    /// - Returns: Its key, for ``remove(_:)``.
+    /// - Returns: The key of the waker, for ``remove(_:)``.
     func add(_ waker: BlobWaker) -> UInt64 {
         self.lock.withLock { _ in
             let key = self.nextKey()
@@ -136,8 +135,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         return self.lastKey
     }
 
-    /// Removes an observer or a waker, which the caller retains: it is released outside of the lock, with all that its
-    /// handler retains.
+    /// Removes an observer or a waker, which the caller retains: it is released outside the lock, with all objects that
+    /// its handler retains.
     func remove(_ key: UInt64) {
         self.lock.withLock { _ in
             self.observers.remove(key)
@@ -159,7 +158,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     // MARK: Pending changes
 
     /// Adds a change to the pending ones; called under the lock.
-    @inline(never)  // Otherwise every update looks up the types that are used here, not only one that waits.
+    @inline(never)  // Otherwise every update, not only one that is queued, looks up the types used here.
     private func enqueue(_ old: State, _ new: State, isInitial: Bool, for observers: [AnyObserver]) {
         let change = Change(old: old, new: new, isInitial: isInitial)
         if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),
@@ -186,7 +185,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 
-    /// Returns false when nothing is pending: the calling thread then no longer delivers.
+    /// Returns false if no changes are pending: the calling thread then no longer delivers.
     private func mustDeliverMore() -> Bool {
         self.lock.withLock { _ in
             self.isDelivering = self.hasPending
@@ -212,9 +211,9 @@ struct ObservableRules<State: Sendable>: Sendable {
 }
 
 extension Fifo {
-    /// Adds a change, or coalesces it with the newest one that waits.
+    /// Adds a change, or coalesces it with the newest change in the queue.
     ///
-    /// - Returns: The superseded state, to be released outside of any lock; nil when there is none.
+    /// - Returns: The superseded state, to be released outside any lock; nil if no state was superseded.
     mutating func append<State>(_ change: Change<State>, _ rules: ObservableRules<State>) -> State?
     where Element == Change<State> {
         guard let last = self.last, rules.mayCoalesce(last, change) else {
@@ -228,7 +227,7 @@ extension Fifo {
 
 /// The members of an audience, in the order in which they were added.
 ///
-/// Found by their keys: a search would take as many steps as there are members, for each that is released.
+/// Found by their keys: a linear search would take as many steps as there are members, for each member released.
 struct Audience<Member> {
     private(set) var members: [Member] = []
     private var keys: [UInt64] = []  // Ascending.
@@ -241,7 +240,7 @@ struct Audience<Member> {
 
     /// Removes a member, if it is still there.
     ///
-    /// - Complexity: O(log n) to find it; those after it are moved.
+    /// - Complexity: O(log n) to find it; the members after it are moved.
     mutating func remove(_ key: UInt64) {
         let index = self.keys.partitioningIndex { $0 >= key }
         guard index < self.keys.count, self.keys[index] == key else { return }

@@ -54,7 +54,7 @@ final class HandlerObserver<State: Equatable & Sendable>: Observer<State>, @unch
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 }
 
-/// The queue of values that wait for the consumer of an iteration, or of the consumer that waits for a value.
+/// The queue of values for the consumer of an iteration, or of the consumer that waits for a value.
 final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     typealias Demand = CheckedContinuation<State?, Never>
 
@@ -98,7 +98,8 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
         cancelled.demand?.resume(returning: nil)
     }
 
-    /// Resumes `demand` with the next value, now or as soon as there is one; with nil at the end. One demand at a time.
+    /// Resumes `demand` with the next value, now or as soon as one is available; with nil at the end. One demand at a
+    /// time.
     func resume(_ demand: Demand) {
         let answer = self.waiting.withLock { waiting -> State?? in
             if let change = waiting.changes.popFirst() { return .some(change.new) }
@@ -111,7 +112,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
     }
 }
 
-/// The queue of changes that wait for the executor of an observer.
+/// The queue of changes for the executor of an observer.
 final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     private struct Waiting {
         var connection: BlobDelivery.Connection?  // Nil before the start and after the end.
@@ -130,7 +131,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
     private let rules: ObservableRules<State>
     private let waiting = Locked(Waiting())
 
-    /// - Parameter observable: The observable, which is kept alive only while changes wait.
+    /// - Parameter observable: The observable, which is kept alive only while changes are queued.
     init(
         _ observer: HandlerObserver<State>, of observable: AnyObject, _ rules: ObservableRules<State>,
         connect: (@escaping @Sendable () -> Void) -> BlobDelivery.Connection
@@ -152,17 +153,17 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
             return (connection.schedule, superseded)
         }
         schedule?()
-        withExtendedLifetime(superseded) {}  // Released outside of the lock.
+        withExtendedLifetime(superseded) {}  // Released outside the lock.
     }
 
     override func cancel() {
         self.observer.cancel()
-        // The waiting changes are released outside of the lock.
+        // The queued changes are released outside the lock.
         let dropped = self.waiting.exchange(Waiting())
         dropped.connection?.close()
     }
 
-    /// Delivers the waiting changes, as the job. Later ones are left for the next job, so that the executor can do
+    /// Delivers the queued changes, as the job. Later changes are left for the next job, so that the executor can do
     /// other work.
     private func drain() {
         var changes = self.waiting.withLock { waiting in
@@ -184,6 +185,6 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
             return (nil, waiting.job)
         }
         schedule?()
-        withExtendedLifetime(job) {}  // Released outside of the lock.
+        withExtendedLifetime(job) {}  // Released outside the lock.
     }
 }

@@ -1,4 +1,4 @@
-/// A container of members, which a provider of kind ``BlobProvider/Kind/container(_:)`` makes.
+/// A container of members, made by a provider of kind ``BlobProvider/Kind/container(_:)``.
 ///
 /// ```swift
 /// let container = try registry.container(for: BlobLocator("file:///backup.tgz"))
@@ -11,17 +11,17 @@
 public protocol BlobContainer: Sendable {
     /// Returns the member that `selector` names, as a source.
     ///
-    /// An implementation need not look it up: a missing member may also be reported when the source is described or
+    /// An implementation need not look it up: it may also report a missing member when the source is described or
     /// opened.
     ///
     /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and the errors of reading the
     ///   container.
     func member(_ selector: BlobLocator.Selector, context: BlobContext) throws -> any BlobInputStreamDataSource
 
-    /// Calls `body` with each member, in the container's order, as they are found.
+    /// Calls `body` with each member, in the container's order, as it is found.
     ///
     /// Memory does not grow with the number of members. When this returns, either the listing is complete and every
-    /// check on the way passed, or `body` ended it.
+    /// check so far passed, or `body` ended it.
     ///
     /// - Parameters:
     ///   - context: The context of the job.
@@ -33,9 +33,9 @@ public protocol BlobContainer: Sendable {
 extension BlobContainer {
     /// Returns the member that `selector` names, as ``forEachMember(_:_:)`` lists it.
     ///
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember`` when several members have the name; the
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember`` if several members have the name; the
     ///   errors of listing.
-    /// - Complexity: Lists the members up to that with the index, and all of them for a name.
+    /// - Complexity: Lists the members up to the one with the index, and all members for a name.
     public func findMember(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> BlobMember {
@@ -75,27 +75,27 @@ extension BlobError {
     }
 }
 
-/// A source with facts for which ``BlobInfo`` has no place, such as the number of members of a gzip or the permissions
-/// of a file in an archive.
+/// A source with facts that ``BlobInfo`` does not cover, such as the number of members of a gzip or the permissions of
+/// a file in an archive.
 public protocol BlobDescribing: BlobInputStreamDataSource {
-    /// Returns the facts in the order in which they are shown, without reading more than headers and indexes.
+    /// Returns the facts in display order, without reading more than headers and indexes.
     ///
-    /// - Returns: Names of a few words in lower case, the same for every blob of the format, with the unit if there is
-    ///   one ("members", "restart point spacing in bytes"), and values: `String`, `Int64`, `Bool` or `Date`.
+    /// - Returns: Names of a few words in lower case, the same for every blob of the format, with the unit if the fact
+    ///   has one ("members", "restart point spacing in bytes"), and values: `String`, `Int64`, `Bool` or `Date`.
     /// - Throws: The errors of ``BlobInputStreamDataSource/describe(_:)``.
     func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)]
 }
 
-/// A source or container that can build an index, so that any part of it is found at once the next time.
+/// A source or container that can build an index, so that any part of it is found at once in later reads.
 ///
 /// ``BlobContext/index`` determines where indexes are kept.
 public protocol BlobIndexing: Sendable {
-    /// Builds the index, reading as much as is needed, unless there is already a valid one.
+    /// Builds the index, reading as much as is needed, unless a valid index already exists.
     ///
-    /// Reports the bytes that it reads of its base as ``BlobEvent/Kind/bytes``, and the index as
+    /// Reports the bytes that it reads from its base as ``BlobEvent/Kind/bytes``, and the index as
     /// ``BlobEvent/Kind/indexBuilt``.
     ///
-    /// - Returns: True when there is an index now; false when an index is of no use or not wanted.
+    /// - Returns: True if there is an index now; false if an index is of no use or not wanted.
     /// - Throws: The errors of reading and of writing the index, even those that ``BlobIndexPolicy/automatic``
     ///   otherwise ignores, because the index was requested.
     func buildIndex(_ context: BlobContext) throws -> Bool

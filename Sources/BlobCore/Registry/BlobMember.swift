@@ -1,6 +1,6 @@
 public import BlobPlatform
 
-/// A member of a ``BlobContainer``, as in its listing.
+/// A member of a ``BlobContainer``, as listed by the container.
 public struct BlobMember: Hashable, Sendable {
     /// The kind of a member.
     public enum Kind: Hashable, Sendable {
@@ -10,7 +10,7 @@ public struct BlobMember: Hashable, Sendable {
         case directory
         /// A link to another name; has no bytes of its own.
         case symbolicLink
-        /// Another name of an earlier member, whose bytes it stands for.
+        /// Another name of an earlier member, whose bytes it shares.
         case hardLink
         /// A device, a FIFO or a socket; has no bytes.
         case special
@@ -23,7 +23,7 @@ public struct BlobMember: Hashable, Sendable {
         case fifo
         case socket
 
-        /// Creates a kind from a mode as in `stat(2)`; nil for the mode of anything else.
+        /// Creates a kind from a mode as in `stat(2)`; nil if the mode is of another kind of file.
         package init?(mode: UInt32) {
             switch mode & 0o170000 {
             case 0o020000: self = .characterDevice
@@ -35,7 +35,7 @@ public struct BlobMember: Hashable, Sendable {
         }
     }
 
-    /// The index in the container's order, from 0: the member is `@N` in a locator.
+    /// The index in the container's order, from 0: `@N` in a locator names the member.
     public var index: Int
 
     /// The name as in the container: bytes, not necessarily UTF-8, not necessarily unique, and not a path to write to.
@@ -44,31 +44,31 @@ public struct BlobMember: Hashable, Sendable {
     /// The kind of the member.
     public var kind: Kind
 
-    /// The kind of a member that is ``Kind/special``; nil when the container does not state it, and for other members.
+    /// The kind of a member that is ``Kind/special``; nil if the container does not state it, and for other members.
     public var specialKind: SpecialKind?
 
-    /// The length in bytes, from 0; nil when the container does not state it before the end, and for members without
+    /// The length in bytes, from 0; nil if the container does not state it before the end, and for members without
     /// bytes.
     public var byteCount: Int64?
 
-    /// The time of the last modification; nil when the container does not state it.
+    /// The time of the last modification; nil if the container does not state it.
     public var modificationTime: Date?
 
-    /// The permissions, twelve bits as in `chmod(2)`; nil when the container does not state them.
+    /// The permissions, twelve bits as in `chmod(2)`; nil if the container does not state them.
     public var permissions: UInt16?
 
-    /// The checksum of the bytes as the container lists it, in the form `crc32:1a2b3c4d`; nil when there is none.
+    /// The checksum of the bytes as the container lists it, in the form `crc32:1a2b3c4d`; nil if it lists none.
     public var checksum: String?
 
-    /// The target of a link, as in the container; nil for other members.
+    /// The target of a link, as stored in the container; nil for other members.
     public var linkTarget: [UInt8]?
 
-    /// True when the bytes are encrypted; without a password, ``BlobContext/password``, reading them throws
+    /// True if the bytes are encrypted; without a password, ``BlobContext/password``, reading them throws
     /// ``BlobError/Code/encrypted``.
     public var isEncrypted: Bool
 
-    /// The fault of the header, in spite of which the rest of it was read; nil when there is none, and in members of a
-    /// table, which does not have it: it makes no difference between members.
+    /// The fault of the header, despite which the rest of the header was read; nil for a sound header, and for members
+    /// listed from a stored table, which does not record it. Ignored in comparisons of members.
     package var headerFault: String? {
         get { self.header.fault }
         set { self.header.fault = newValue }
@@ -76,7 +76,7 @@ public struct BlobMember: Hashable, Sendable {
 
     private var header = HeaderState()
 
-    /// Creates a member; values that are left out are unknown.
+    /// Creates a member; omitted values are unknown.
     public init(
         index: Int, name: [UInt8], kind: Kind = .file, specialKind: SpecialKind? = nil, byteCount: Int64? = nil,
         modificationTime: Date? = nil, permissions: UInt16? = nil, checksum: String? = nil,
@@ -94,10 +94,9 @@ public struct BlobMember: Hashable, Sendable {
         self.isEncrypted = isEncrypted
     }
 
-    /// The name on one line, for people, in a form that is accepted where people write locators.
+    /// The name on one line, for people, in a form that is accepted wherever people write locators.
     ///
-    /// Nothing is encoded but control characters, `%`, bytes that are not UTF-8, `!`, `#` and a leading `@`, which
-    /// become `%XX`.
+    /// Encodes only control characters, `%`, bytes that are not UTF-8, `!`, `#` and a leading `@`, which become `%XX`.
     package var printableName: String { Self.printable(self.name) }
 
     /// Returns the printable form of any bytes; see ``printableName``.
@@ -131,7 +130,7 @@ public struct BlobMember: Hashable, Sendable {
     private static let at = UInt8(ascii: "@")
 }
 
-/// The state of a member's header, which makes no difference between members: all are equal.
+/// The state of a member's header, ignored in comparisons of members: all states are equal.
 private struct HeaderState: Hashable, Sendable {
     var fault: String?
 

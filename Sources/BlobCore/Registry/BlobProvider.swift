@@ -1,4 +1,4 @@
-/// The entry of a plugin in a ``BlobRegistry``: a factory of sources, and the properties by which formats are
+/// The entry of a plugin in a ``BlobRegistry``: a factory of sources, and the properties by which its formats are
 /// recognised.
 ///
 /// ```swift
@@ -13,7 +13,7 @@ public struct BlobProvider: Sendable {
     public enum Kind: Sendable {
         /// Makes a source from a locator with a scheme of the provider.
         case origin(@Sendable (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource)
-        /// Makes a source from another source, whose bytes it decodes: `gzip`.
+        /// Makes a source that decodes the bytes of another source: `gzip`.
         case filter(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobInputStreamDataSource)
         /// Makes a container from another source; each member is a source: `tar`.
         case container(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobContainer)
@@ -22,38 +22,39 @@ public struct BlobProvider: Sendable {
     /// The kind of the provider.
     package let kind: Kind
 
-    /// The schemes of the provider, in lower case; those of filters and containers are the wrappers of locators.
+    /// The schemes of the provider, in lower case; the schemes of filters and containers are the wrappers of locators.
     public internal(set) var schemes: [String]
 
     /// True for an origin whose sources connect to other machines.
     ///
-    /// A program that takes locators from data, such as a list, can refuse those that reach the network, with the
-    /// credentials of its user: see ``BlobRegistry/reachesNetwork(_:)``.
+    /// A program that takes locators from data, such as a list, can refuse locators that reach the network with its
+    /// user's credentials: see ``BlobRegistry/reachesNetwork(_:)``.
     public let reachesNetwork: Bool
 
-    /// The media types of the formats that it decodes, in lower case and without parameters.
+    /// The media types of the formats that the provider decodes, in lower case and without parameters.
     package let mediaTypes: [String]
 
-    /// The file name extensions of the formats that it decodes, in lower case and without the dot; `tar.gz` is one.
+    /// The file name extensions of the formats that the provider decodes, in lower case and without the dot; `tar.gz`
+    /// is one.
     package let fileExtensions: [String]
 
-    /// The signatures of the formats that it decodes.
+    /// The signatures of the formats that the provider decodes.
     package let signatures: [BlobSignature]
 
-    /// Recognises a format without a signature by its first 512 bytes at most (fewer when the blob has fewer). Called
-    /// when no signature of any provider matches; nil when there is no such format.
+    /// Recognises a format without a signature by its first 512 bytes at most (fewer if the blob is shorter). Called if
+    /// no signature of any provider matches; nil if the provider has no such format.
     package let recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)?
 
-    /// Recognises a format that other data precedes, such as a program that unpacks it. Called last, and only for
-    /// repeatable sources with random access; nil when there is no such format.
+    /// Recognises a format that other data may precede, such as a self-extracting archive. Called last, and only for
+    /// repeatable sources with random access; nil if the provider has no such format.
     package let recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
 
     /// The name of the module that created the provider, for people.
     package let module: String
 
-    /// Creates a provider; at least one scheme is needed.
+    /// Creates a provider with at least one scheme.
     ///
-    /// The module is the one of `fileID`, the file of the call.
+    /// The module is taken from `fileID`, the file of the call.
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
         signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil,
@@ -75,8 +76,8 @@ public struct BlobProvider: Sendable {
 
 /// Bytes at a fixed offset that identify a format.
 public struct BlobSignature: Hashable, Sendable {
-    /// The number of bytes of a blob within which signatures lie: 36 KiB, past the volume descriptor of ISO 9660 at 32
-    /// KiB (ECMA-119, section 7.2.1), which is the furthest signature in use.
+    /// The number of bytes at the start of a blob within which signatures lie: 36 KiB, past the volume descriptor of
+    /// ISO 9660 at 32 KiB (ECMA-119, section 7.2.1), which is the furthest signature in use.
     static let maximumExtent = 36 * 1024
 
     /// The offset of the bytes from the start of the blob.

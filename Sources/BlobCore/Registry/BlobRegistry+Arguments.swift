@@ -1,18 +1,18 @@
 import BlobPlatform
 
 extension BlobRegistry {
-    /// Returns the locator for a text that a person writes: a locator, a path, or `-` for standard input, preceded by
-    /// wrappers of this registry and followed by `#MEMBER`.
+    /// Returns the locator for a user-supplied text: a locator, a path, or `-` for standard input, preceded by wrappers
+    /// of this registry and followed by `#MEMBER`.
     ///
     ///     photo.jpg    gzip+log.gz    backup.tgz#etc/hosts    tar+backup.tar#@0    -#first.txt    file:///x.tgz#a.txt
     ///
-    /// An existing file of that name takes precedence over any other reading. Relative paths are resolved against the
-    /// current folder. Characters of members that a locator must percent-encode may be written unencoded.
+    /// An existing file of that name takes precedence over any other interpretation. Relative paths are resolved
+    /// against the current folder. Characters of members that a locator must percent-encode may be written unencoded.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` with the offset of the error in bytes.
     /// - Complexity: A few calls of `lstat(2)`; opens nothing.
     public func locator(for text: String) throws(BlobError) -> BlobLocator {
-        // Without these there is neither a wrapper, nor a scheme, nor a member: whatever exists, it is a path.
+        // Without these marks, there is neither a wrapper, nor a scheme, nor a member: the text is a path.
         if !text.isEmpty, text != "-", !text.utf8.contains(where: marks.contains) {
             return BlobLocator(filePath: text.utf8)
         }
@@ -24,13 +24,13 @@ extension BlobRegistry {
             rest = base
             isExisting = isFile(rest)
         }
-        // The name '-' is that of standard input in any case, as usual.
+        // By convention, the name '-' is standard input, even if a file has this name.
         var locator = try isExisting && rest != "-" ? BlobLocator(filePath: rest.utf8) : Self.locatorWithoutFile(rest)
         for wrapper in wrappers.reversed() { locator = try locator.wrapped(in: wrapper) }
         return locator
     }
 
-    /// Returns the locator for a text that is no file's name and has no wrappers.
+    /// Returns the locator for a text that is not the name of a file and has no wrappers.
     private static func locatorWithoutFile(_ text: String) throws(BlobError) -> BlobLocator {
         guard !text.isEmpty else {
             throw BlobError(.invalidLocator, "An empty text names nothing.", operation: "resolve")
@@ -64,7 +64,7 @@ extension BlobRegistry {
     }
 }
 
-/// The characters behind a wrapper, behind a scheme and before a member.
+/// The characters after a wrapper, after a scheme and before a member.
 private let marks = ByteSet("+:#".utf8)
 
 /// PATH_MAX of Linux, in bytes.
@@ -81,10 +81,10 @@ private func hasScheme(_ text: String) -> Bool {
     return originScheme(of: Array(text.utf8)) != nil
 }
 
-/// Returns the index at which a path ends and members begin: of the first `#` after the name of a file, or else the
-/// first.
+/// Returns the index at which a path ends and members begin: the first `#` after the name of a file, or else the first
+/// one.
 private func memberMark(_ text: String) -> String.Index? {
-    // By byte: a '#' with a combining character is a mark, too. No longer path names a file.
+    // By byte: a '#' with a combining character is a mark, too. A longer path cannot name a file.
     let marks = text.utf8.prefix(maximumPathByteCount).indices.filter { text.utf8[$0] == UInt8(ascii: "#") }
     return marks.first { isFile(String(text[..<$0])) } ?? marks.first ?? text.utf8.firstIndex(of: UInt8(ascii: "#"))
 }

@@ -1,17 +1,18 @@
 import BlobPlatform
 
 extension BlobRegistry {
-    /// Finds the provider that decodes `source`: by signature, then by the formats that providers recognise without
-    /// one, then by media type, then by file name extension, then by looking further into a source with random access.
+    /// Finds the provider that decodes `source`: by signature, then by the formats that providers recognise without a
+    /// signature, then by media type, then by file name extension, then by looking further into a source with random
+    /// access.
     ///
     /// The result is deterministic: the longest signature wins, then the longest extension, then the provider that was
-    /// registered first. Reads the first 36 KiB at most, and no more than the registered signatures need, unless all of
-    /// these fail and the source has random access.
+    /// registered first. Reads the first 36 KiB at most, and no more than the registered signatures need, unless all
+    /// other methods fail and the source has random access.
     ///
-    /// - Returns: The provider that decodes the source, nil when there is none; and the source to continue with, which
-    ///   has all bytes even when it can be read only once and its beginning was read.
-    /// - Throws: The errors of reading the source. After damage within these bytes, the bytes before it may still identify
-    ///   the source by a signature or as a format without one; the error is then left to its readers.
+    /// - Returns: The provider that decodes the source, or nil if no provider does; and the source to continue with,
+    ///   which has all bytes even if it can be read only once and its beginning was read.
+    /// - Throws: The errors of reading the source. After damage within these bytes, the bytes before it may still
+    ///   identify the source by a signature or as a format without one; the error is then left to the source's readers.
     public func identify(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) throws(BlobError) -> (provider: BlobProvider?, source: any BlobInputStreamDataSource) {
@@ -66,10 +67,10 @@ extension BlobRegistry {
         }
     }
 
-    /// The errors that say that bytes are wrong or missing, and not that they could not be read.
+    /// The errors of bytes that are wrong or missing, as opposed to bytes that could not be read.
     private static let damageCodes: Set<BlobError.Code> = [.corrupted, .truncated, .checksumMismatch, .sizeMismatch]
 
-    /// Returns the first of the providers with the highest score.
+    /// Returns the first provider with the highest score.
     private func best(_ score: (BlobProvider) -> Int?) -> BlobProvider? {
         var best: (provider: BlobProvider, score: Int)?
         for provider in self.providers {
@@ -81,12 +82,12 @@ extension BlobRegistry {
 
     /// Reads the first bytes of a source.
     ///
-    /// - Returns: The bytes, the info, and the source to read from now on; the error of data that are damaged after the
-    ///   bytes.
+    /// - Returns: The bytes, the info, and the source to read from now on; the error if data after the bytes are
+    ///   damaged.
     private func peek(
         _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext
     ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource, damage: BlobError?) {
-        // A child, so that the later reader can cancel it too.
+        // A child, so that the later reader can also cancel it.
         let context = context.makeChild()
         let reader = try source.open(context: context)
         let info = reader.info
@@ -102,7 +103,7 @@ extension BlobRegistry {
             return (beginning, info, source, damage)
         }
         // The source can be read only once: this reader delivers the bytes again.
-        let rest = HandedOver(reader)  // To the one opening that takes it.
+        let rest = HandedOver(reader)  // Handed over to the single opening that takes it.
         let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
             let cancelling = later.cancellation.onCancel { context.cancellation.cancel() }
             return .inspected(rest.value, UnchangedBytes(keeping: cancelling), startingAt: 0)

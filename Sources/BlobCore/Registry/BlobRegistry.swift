@@ -1,6 +1,6 @@
 /// The registered plugins, which resolve locators to sources.
 ///
-/// A value: copy it, extend the copy, pass it on. Nothing registers itself.
+/// A value: copy it, extend the copy, pass it on. Registration is always explicit.
 ///
 /// ```swift
 /// var plugins = BlobRegistry()
@@ -9,11 +9,11 @@
 /// let log = try plugins.source(for: "gzip+file:///var/log/syslog.1.gz")
 /// ```
 public struct BlobRegistry: Sendable {
-    /// The maximum number of wrappers in a locator: a filter around each container. Each adds a frame to every read,
-    /// and a locator may come from an untrusted source.
+    /// The maximum number of wrappers in a locator: a filter around each container. Each wrapper adds a frame to every
+    /// read, and a locator may come from an untrusted source.
     private static let maximumWrapperCount = 2 * BlobLocator.maximumDepth
 
-    /// The wrapper for containers, and the filters around them, that are found by signature.
+    /// The wrapper that stands for containers, and the filters around them, found by signature.
     static let bySignature = "archive"
 
     /// The providers, in the order of their registration.
@@ -26,9 +26,8 @@ public struct BlobRegistry: Sendable {
     ///
     /// - Parameters:
     ///   - provider: The provider to add.
-    ///   - isReplacing: True to take schemes over from the providers that have them; providers without a scheme are
-    ///     removed.
-    /// - Throws: ``BlobError/Code/invalidArgument`` when a scheme is already registered and not replaced, or is not
+    ///   - isReplacing: True to take schemes over from other providers; providers left without a scheme are removed.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if a scheme is already registered and not replaced, or is not
     ///   valid.
     public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {
         for scheme in provider.schemes {
@@ -49,7 +48,7 @@ public struct BlobRegistry: Sendable {
         self.providers.append(provider)
     }
 
-    /// Returns the provider with a scheme; nil when there is none.
+    /// Returns the provider with a scheme; nil if the scheme is not registered.
     package func provider(for scheme: String) -> BlobProvider? {
         self.providers.first { $0.schemes.contains(scheme) }
     }
@@ -79,7 +78,7 @@ public struct BlobRegistry: Sendable {
 
     /// Returns the container that a locator stands for, to list its members.
     ///
-    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when it is not a
+    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` if the source is not a
     ///   container.
     public func container(
         for locator: BlobLocator, context: BlobContext = BlobContext()
@@ -97,7 +96,7 @@ public struct BlobRegistry: Sendable {
         case container(any BlobContainer)
     }
 
-    /// Runs `find`, and adds to its errors that they are from resolving `locator`.
+    /// Runs `find`, and marks its errors as errors of resolving `locator`.
     private func resolving<Found>(_ locator: BlobLocator, _ find: () throws -> Found) throws(BlobError) -> Found {
         do {
             return try find()
@@ -109,7 +108,7 @@ public struct BlobRegistry: Sendable {
         }
     }
 
-    /// Builds the chain of sources from the base outwards; each container on the way takes the next selector.
+    /// Builds the chain of sources from the base outwards; each container along the way takes the next selector.
     private func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
         guard locator.selectors.count <= BlobLocator.maximumDepth else {
             throw BlobError(
@@ -119,7 +118,7 @@ public struct BlobRegistry: Sendable {
         let (wrappers, makeOrigin, _) = try self.split(locator.scheme)
         var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
         var selectors = locator.selectors[...]
-        // Without a named container the selectors open the base, and the filters decode the member.
+        // Without an explicit container, the selectors open the base, and the filters decode the member.
         if !wrappers.contains(where: isContainer) {
             while let selector = selectors.popFirst() {
                 source = try self.containerBySignature(source, context).member(selector, context: context)
@@ -148,14 +147,14 @@ public struct BlobRegistry: Sendable {
         return .source(source)
     }
 
-    /// Returns true when a locator's origin is registered as one that connects to other machines, whatever its wrappers.
+    /// Returns true if a locator's origin is registered as connecting to other machines, regardless of its wrappers.
     ///
-    /// Constant time, no I/O. False for a scheme that is not registered, which is an error when it is opened.
+    /// Constant time, no I/O. False for a scheme that is not registered, which is an error when the locator is opened.
     public func reachesNetwork(_ locator: BlobLocator) -> Bool {
         (try? self.split(locator.scheme).reachesNetwork) ?? false
     }
 
-    /// Returns the member that a locator stands for, undecoded: its container and its selector there; nil when the
+    /// Returns the member that a locator stands for, undecoded: its container and its selector in it; nil if the
     /// locator stands for anything else.
     package func member(
         at locator: BlobLocator
@@ -166,7 +165,8 @@ public struct BlobRegistry: Sendable {
         return (container, selector)
     }
 
-    /// Splits a scheme into its wrappers, outermost first (nil is the one by signature), and the factory of its base.
+    /// Splits a scheme into its wrappers, outermost first (nil for the wrapper by signature), and the factory of its
+    /// base.
     ///
     /// At each step, a registered scheme takes precedence over splitting.
     private func split(_ scheme: String) throws(BlobError) -> (
@@ -211,7 +211,7 @@ public struct BlobRegistry: Sendable {
             case .filter(let decode): source = try decode(source, context)
             case .container(let open): return try open(source, context)
             case .origin, nil:
-                // A source that can be read only once is not needed any more.
+                // A source that can be read only once is no longer needed.
                 guard try source.open(context: context).data(upTo: 1).count > 0 else {
                     throw BlobError(.unsupported, "This is empty, and no archive.")
                 }
@@ -234,11 +234,10 @@ public struct BlobRegistry: Sendable {
         return schemes.isEmpty ? "none" : schemes.joined(separator: ", ")
     }
 
-    /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or for a plain source
-    /// the layer found by signature: a container first, which includes the filters around it, then a filter.
+    /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or, for a plain source,
+    /// the layer found by signature: first a container, which includes the filters around it, then a filter.
     ///
-    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when nothing can be
-    ///   indexed.
+    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` if nothing can be indexed.
     package func indexable(
         for locator: BlobLocator, context: BlobContext
     ) throws(BlobError) -> any BlobIndexing {
@@ -258,7 +257,7 @@ public struct BlobRegistry: Sendable {
     private func indexableBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> (any BlobIndexing)? {
-        // A source that can be read only once cannot be read again, and an index of it would be of no use.
+        // A source that can be read only once cannot be read again, so an index of it would be of no use.
         guard source.traits.contains(.repeatable) else { return nil }
         do {
             if let container = try self.containerBySignature(source, context) as? any BlobIndexing { return container }
@@ -271,7 +270,7 @@ public struct BlobRegistry: Sendable {
     }
 }
 
-/// Returns true for a wrapper that is a container; nil is the one found by signature.
+/// Returns true for a wrapper that is a container; nil is the wrapper by signature.
 private func isContainer(_ wrapper: BlobProvider?) -> Bool {
     switch wrapper?.kind {
     case .container, nil: true

@@ -2,7 +2,7 @@ import BlobPlatform
 
 /// The media type and the bytes of a `data:` URL (RFC 2397).
 private struct DataURL {
-    /// The media type of a URL that names none (RFC 2397, section 3).
+    /// The media type of a URL without one (RFC 2397, section 3).
     private static let defaultMediaType = "text/plain;charset=US-ASCII"
 
     /// The maximum number of bytes of a URL in a message.
@@ -21,7 +21,7 @@ private struct DataURL {
             guard let comma = text.firstIndex(of: UInt8(ascii: ",")) else {
                 throw Fault(reason: "no comma before its data", offset: text.count)
             }
-            let mark = ";base64"  // In any case, as browsers take it.
+            let mark = ";base64"  // In upper or lower case, as browsers accept it.
             let isBase64 = String(decoding: text[..<comma], as: UTF8.self).lowercased().hasSuffix(mark)
             self.mediaType = try Self.mediaType(text[..<(isBase64 ? comma - mark.utf8.count : comma)])
             let data = text[(comma + 1)...]
@@ -40,7 +40,7 @@ private struct DataURL {
         let offset: Int
     }
 
-    /// Returns a media type, decoded; one that consists of parameters alone is of `text/plain`.
+    /// Returns a media type, decoded; parameters alone imply `text/plain`.
     private static func mediaType(_ text: ArraySlice<UInt8>) throws(Fault) -> String {
         guard !text.isEmpty else { return self.defaultMediaType }
         let decoded = PercentEncoding.decode(text) ?? []
@@ -78,7 +78,7 @@ private struct DataURL {
             characters.append(byte)
         }
         if characters.last != padding { characters += Array(repeating: padding, count: -characters.count & 3) }
-        // Encoded again, the last character shows whether it has bits for which there is no byte.
+        // Encoding the bytes again reveals whether the last character has surplus bits.
         guard let bytes = Data(base64Encoded: Data(characters)), bytes.base64EncodedData().elementsEqual(characters)
         else { throw Fault(reason: "base64 data that ends in the middle of a byte", offset: text.endIndex) }
         return Array(bytes)
@@ -86,11 +86,10 @@ private struct DataURL {
 }
 
 extension BlobProvider {
-    /// The `data:` URLs (RFC 2397), which hold their bytes themselves: `data:,hello`,
-    /// `data:image/png;base64,iVBORw0KGgo=`.
+    /// The `data:` URLs (RFC 2397), which contain their bytes: `data:,hello`, `data:image/png;base64,iVBORw0KGgo=`.
     ///
-    /// The data is what stands between the first comma and the selectors of the locator: a `#` in it is `%23`, and a
-    /// `+` is a `+`. Errors are ``BlobError/Code/invalidLocator`` with the byte.
+    /// The data is the text between the first comma and the selectors of the locator: a `#` in it is `%23`, and a `+`
+    /// is a `+`. Errors are ``BlobError/Code/invalidLocator`` with the byte.
     ///
     /// ```swift
     /// let hello = try BlobRegistry.standard.source(for: "data:text/plain,hello%20world").data(upTo: 64)
