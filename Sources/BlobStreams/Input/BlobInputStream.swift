@@ -4,8 +4,8 @@ public import Foundation
 public enum BlobStreamMode: Sendable {
     /// Each call does its work before it returns. For HTTP request bodies, and for read loops on threads that may wait.
     case synchronous
-    /// Opening returns at once, and events report what follows; only a read of a stream without available bytes waits,
-    /// as with Foundation's streams. For delegates on run loops.
+    /// Opening returns at once, and events report the outcome; only a read of a stream without available bytes waits,
+    /// as in Foundation's streams. For delegates on run loops.
     case asynchronous
 }
 
@@ -34,12 +34,12 @@ public enum BlobStreamMode: Sendable {
 ///
 /// ## Life cycle
 ///
-/// Opening produces the event `openCompleted` and, when bytes are available, `hasBytesAvailable`, or it produces
+/// Opening produces the event `openCompleted` and, if bytes are available, `hasBytesAvailable`, or it produces
 /// `errorOccurred`. Each read that leaves bytes produces `hasBytesAvailable`, and the last read produces
-/// `endEncountered`. A delegate receives the events on the run loops that the stream is scheduled on: each event once,
-/// in this order, on the first run loop that reaches it. Nothing is delivered unless the stream is scheduled, nor after
-/// closing. Undelivered events are kept until the stream is scheduled; events that were already delivered are not
-/// repeated for a delegate that is set later.
+/// `endEncountered`. A delegate receives the events on the run loops on which the stream is scheduled: each event once,
+/// in this order, on the first run loop that reaches it. Events are delivered only while the stream is scheduled, and
+/// never after closing. Undelivered events are kept until the stream is scheduled; events that were already delivered
+/// are not repeated for a delegate that is set later.
 ///
 /// Opening again at the end starts over at the offset of the first opening, if the source is repeatable. Opening again
 /// in the middle of the bytes is an error, because the caller expects the start. The resources of the stream are freed
@@ -47,7 +47,7 @@ public enum BlobStreamMode: Sendable {
 open class BlobInputStream: InputStream, StreamDelegate {
     private let engine: BlobStreamEngine
 
-    /// Creates a stream that is not open yet.
+    /// Creates an unopened stream.
     ///
     /// - Parameters:
     ///   - source: The source of the bytes.
@@ -65,10 +65,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
 
     deinit { self.engine.close(evenUnopened: true) }
 
-    /// The state of the stream, which may be read and observed on any thread. Never waits.
+    /// The state of the stream, which can be read and observed on any thread. Never waits.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
-    /// A handle to the stream that may be passed to other threads and tasks. Any thread may call this; never waits.
+    /// A handle to the stream that can be passed to other threads and tasks. Any thread may call this; never waits.
     public var control: BlobStreamControl { BlobStreamControl(engine: self.engine) }
 
     /// Returns an unopened stream over the same source, in the same mode and at the same first offset; for requests
@@ -79,8 +79,8 @@ open class BlobInputStream: InputStream, StreamDelegate {
         return copy
     }
 
-    /// Sets a handler for when the stream fails or is closed: nothing more will be read. Must be set before the stream
-    /// is used.
+    /// Sets the handler that is called when the stream fails or is closed, after which no more bytes are read. Must be
+    /// set before the stream is used.
     func onEnded(_ handler: @escaping @Sendable () -> Void) { self.engine.onEnded = handler }
 
     // MARK: InputStream
@@ -94,13 +94,13 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(length, 0)))
     }
 
-    /// Lends the bytes that are in memory until the next call of the stream, without consuming them.
+    /// Lends the bytes in memory until the next call of the stream, without consuming them.
     ///
-    /// An end of the stream for another reason, such as a cancellation, does not affect the memory. Any thread may call
-    /// this, but only one caller has the memory: with several, each call ends the loan to another. Never waits.
+    /// If the stream ends for another reason, such as a cancellation, the memory remains valid. Any thread may call
+    /// this, but only one caller holds the memory: with several callers, each call ends the previous loan. Never waits.
     ///
-    /// - Returns: False when no bytes are in memory. In synchronous mode there are some after a read of less than 16
-    ///   KiB, and when the source never blocks.
+    /// - Returns: False if no bytes are in memory. In synchronous mode, bytes are in memory after a read of less than
+    ///   16 KiB, and if the source never blocks.
     open override func getBuffer(
         _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length: UnsafeMutablePointer<Int>
     ) -> Bool {
@@ -113,8 +113,8 @@ open class BlobInputStream: InputStream, StreamDelegate {
 
     /// True from opening until the end is known, and after an error.
     ///
-    /// Callers that poll, such as `URLSession` on Linux, take false for the end. ``BlobStreamState/hasBytesAvailable``
-    /// shows whether a read would wait. Any thread may call this; never waits.
+    /// Callers that poll, such as `URLSession` on Linux, interpret false as the end.
+    /// ``BlobStreamState/hasBytesAvailable`` shows whether a read would wait. Any thread may call this; never waits.
     open override var hasBytesAvailable: Bool {
         switch self.state.value.phase {
         case .opening, .open, .failed: true
@@ -128,67 +128,67 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// synchronous mode it waits for the source.
     open override func open() { self.engine.open() }
 
-    /// Closes the stream permanently, in any phase; before opening it does nothing.
+    /// Closes the stream permanently, in any phase; does nothing before opening.
     ///
     /// Removes the stream from its run loops. Any thread may call this; in synchronous mode the reader is closed before
     /// this returns, unless another thread is using it.
     ///
-    /// Observers of ``state`` see all states up to ``BlobStreamState/Phase/closed``, also when the stream is released
-    /// right after this: on this thread before this returns or, while another thread notifies them, on that thread
-    /// afterwards. A token that is released earlier drops the states that its observer has not seen: keep it until the
-    /// observer has seen `closed`, or iterate ``BlobObservable/states``.
+    /// Observers of ``state`` see all states up to ``BlobStreamState/Phase/closed``, even if the stream is released
+    /// right after this call: on this thread before the call returns or, while another thread notifies them, on that
+    /// thread afterwards. A token that is released earlier drops the states that its observer has not seen: keep it
+    /// until the observer has seen `closed`, or iterate ``BlobObservable/states``.
     open override func close() { self.engine.close() }
 
     /// The status of the stream; `reading` while a read runs. Any thread may call this; never waits.
     ///
-    /// As in Foundation's own streams, one that was opened without bytes is `open`, and `atEnd` only after a read or
-    /// the event for its end.
+    /// As in Foundation's own streams, a stream opened without bytes is `open`, and becomes `atEnd` only after a read
+    /// or the event for its end.
     open override var streamStatus: Stream.Status { self.engine.status }
 
     /// The ``BlobError`` that ended the stream, or that made the last read fail before opening or after closing. Any
     /// thread may call this; never waits.
     open override var streamError: (any Error)? { self.engine.error }
 
-    /// The delegate that receives the events, not retained. The stream itself unless set, and again when set to nil.
-    /// Any thread may set it; a call of the old delegate may still be running.
+    /// The delegate that receives the events, not retained. It is the stream itself by default, and again after it is
+    /// set to nil. Any thread may set it; a call of the old delegate may still be running.
     open override var delegate: (any StreamDelegate)? {
         get { self.engine.delegate }
         set { self.engine.delegate = newValue }
     }
 
     /// Delivers events on `runLoop` in `mode`, and keeps it running, until the stream is removed from it or closed;
-    /// does nothing after closing. Any thread may call this for any run loop; for a run loop of another thread it takes
-    /// effect when that runs next, at the latest.
+    /// does nothing after closing. Any thread may call this for any run loop; for another thread's run loop, it takes
+    /// effect when that run loop runs next, at the latest.
     open override func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
         self.engine.schedule(in: runLoop, mode)
     }
 
     /// Reverts ``schedule(in:forMode:)``. Any thread may call this; a call of the delegate may still be running on
-    /// another.
+    /// another thread.
     open override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
         self.engine.unschedule(from: runLoop, mode)
     }
 
     /// Returns the offset of the next byte, as a number, for `.fileCurrentOffsetKey`.
     ///
-    /// Other keys are passed to the ``BlobPropertySource`` that the stream reads, if it is one. Any thread may call this.
+    /// Other keys are passed to the ``BlobPropertySource`` that the stream reads, if any. Any thread may call this.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
         if key == .fileCurrentOffsetKey { return NSNumber(value: self.state.value.byteOffset) }
         return self.propertySource?.property(forKey: key).map { $0 as BlobStreamProperty }
     }
 
     /// Sets the offset at which reading begins or continues, in bytes from 0 to the length, for
-    /// `.fileCurrentOffsetKey`. Other keys are passed to the ``BlobPropertySource`` that the stream reads, if it is one.
+    /// `.fileCurrentOffsetKey`. Other keys are passed to the ``BlobPropertySource`` that the stream reads, if any.
     ///
-    /// A stream at its end is open again after its offset is set back. In synchronous mode the source is opened at the
+    /// A stream at its end is open again after its offset is set back. In synchronous mode, the source is opened at the
     /// offset before this returns; in asynchronous mode, and before opening, an offset that turns out to be past the
     /// end is an error of the stream. Setting the same offset costs nothing. As after a read, the delegate receives
-    /// `hasBytesAvailable` when there are bytes at the offset. Any thread may call this; in synchronous mode it waits
-    /// for the source.
+    /// `hasBytesAvailable` if there are bytes at the offset. Any thread may call this; in synchronous mode it waits for
+    /// the source.
     ///
-    /// - Returns: False when the offset is refused: it is not a number, is negative or past the length, the source
-    ///   cannot be opened there or again, its content changed, or the stream is closed, failed, or at its end and
-    ///   cancelled. The stream is then unchanged.
+    /// - Returns: False if the offset is refused: it is not a number, is negative or past the length, the source cannot
+    ///   be opened there or again, its content changed, or the stream is closed, failed, or at its end and cancelled.
+    ///   The stream is then unchanged.
     open override func setProperty(_ property: BlobStreamProperty?, forKey key: Stream.PropertyKey) -> Bool {
         guard key == .fileCurrentOffsetKey else {
             return self.propertySource?.setProperty(property, forKey: key) ?? false
@@ -204,7 +204,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     // MARK: StreamDelegate
 
     /// Does nothing: the stream is its own delegate until another is set. For subclasses to override; called on the run
-    /// loops that the stream is scheduled on, by one thread at a time.
+    /// loops on which the stream is scheduled, by one thread at a time.
     open func stream(_ stream: Stream, handle event: Stream.Event) {}
 
     /// Creates a stream over the source that a locator names.
@@ -238,42 +238,42 @@ open class BlobInputStream: InputStream, StreamDelegate {
     }
 }
 
-/// A source with stream properties besides the offset, to which ``BlobInputStream`` passes them on: through all layers,
-/// before it is opened and after. Any thread may call it.
+/// A source with stream properties besides the offset, which ``BlobInputStream`` forwards to it: through all layers,
+/// before and after it is opened. Any thread may call it.
 public protocol BlobPropertySource: BlobInputStreamDataSource {
-    /// Returns the value of a property; nil when the source does not have it.
+    /// Returns the value of a property; nil if the source does not have it.
     func property(forKey key: Stream.PropertyKey) -> Any?
 
     /// Sets a property.
     ///
-    /// - Returns: False when the source does not have the property or refuses the value.
+    /// - Returns: False if the source does not have the property or refuses the value.
     func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool
 }
 
-/// A handle to a ``BlobInputStream`` that may be passed to other threads and tasks.
+/// A handle to a ``BlobInputStream`` that can be passed to other threads and tasks.
 ///
 /// The stream object itself is a Foundation class and stays with its owner. Every member may be called on any thread.
 public struct BlobStreamControl: Sendable {
     let engine: BlobStreamEngine
 
-    /// The state of the stream, which may be read and observed.
+    /// The state of the stream, which can be read and observed.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
-    /// Ends the stream as a cancellation does: a waiting read returns -1, with ``BlobError/Code/cancelled``. A stream
-    /// at its end stays there, and cannot be opened again.
+    /// Ends the stream like a cancellation: a waiting read returns -1, with ``BlobError/Code/cancelled``. A stream at
+    /// its end stays there, and cannot be opened again.
     public func cancel() { self.engine.cancel() }
 
     /// Sets the offset at which reading begins or continues; see ``BlobInputStream/setProperty(_:forKey:)``.
     ///
     /// - Parameter byteOffset: The offset in bytes, from 0 to the length.
-    /// - Returns: False when the offset is refused; the stream is then unchanged.
+    /// - Returns: False if the offset is refused; the stream is then unchanged.
     @discardableResult
     public func setOffset(_ byteOffset: Int64) -> Bool { self.engine.setOffset(byteOffset) }
 }
 
 /// The observable state of a ``BlobInputStream``.
 ///
-/// Every observer sees each phase, error, interruption and recovery. While an observer is slow, waiting changes of
+/// Every observer sees each phase, error, interruption and recovery. While an observer is slow, queued changes of
 /// ``byteOffset`` and ``hasBytesAvailable`` alone are coalesced into the last one.
 public struct BlobStreamState: Equatable, Sendable {
     /// The phases of a stream's life. ``closed`` is final.
@@ -295,7 +295,7 @@ public struct BlobStreamState: Equatable, Sendable {
 
     /// The stages of an interruption, after which the source continues, or the stream fails.
     public enum Interruption: Sendable {
-        /// The content or its place changed; whether it is still the same content is not known yet.
+        /// The content or its location changed; it is not known yet whether it is still the same content.
         case invalidated
         /// The source is looking for the content, or waits before it tries again.
         case recovering
@@ -326,9 +326,10 @@ public struct BlobStreamState: Equatable, Sendable {
     /// The number of times that the source recovered after its content was unreachable for a while.
     public var recoveries = 0
 
-    /// The stage of an interruption; nil while there is none, and once the stream was moved, failed, ended or closed.
+    /// The stage of an interruption; nil without an interruption, and once the stream was moved, failed, ended or
+    /// closed.
     ///
-    /// Reported as soon as the source notices it, also while nobody reads.
+    /// Reported as soon as the source notices it, even if no call is reading.
     public var interruption: Interruption?
 
     /// True from the loss of the content until reading resumes.

@@ -15,7 +15,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     // Set once, before the stream is shared.
     weak var inputStream: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
-    private let ended = BlobCancellation()  // Requested when nothing more will be read.
+    private let ended = BlobCancellation()  // Requested when no more bytes will be read.
     private let readers: any BlobInputStreamDataSource  // The source, as its readers are opened.
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
@@ -34,10 +34,10 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
 
     // MARK: The lock
 
-    /// Passes an event to the machine and performs its actions. Observers are notified last: one may be slow, or call
-    /// the stream.
+    /// Passes an event to the machine and performs its actions. Observers are notified last: an observer may be slow,
+    /// or call the stream.
     ///
-    /// At that point the calling thread must not have work left that other threads wait for: a thread that uses the
+    /// At that point, the calling thread must not have work left on which other threads wait: a thread that uses the
     /// reader notifies no observer before it has given the reader back.
     @discardableResult
     private func update<Result>(
@@ -93,7 +93,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
             case .notOpen: .notOpen
             case .opening: .opening
             case .open: machine.session?.isReading == true ? .reading : .open
-            // As in Foundation's streams, an empty one is open until a read or the event has shown its end.
+            // As in Foundation's streams, an empty stream is open until a read or the event has shown its end.
             case .atEnd: machine.isUnread && machine.events.pending.contains(.endEncountered) ? .open : .atEnd
             case .failed: .error
             case .closed: .closed
@@ -114,7 +114,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         if let id { self.start(id) }
     }
 
-    /// Opens the source, unless another call does or the opening is no longer the current one.
+    /// Opens the source, unless another call does so or the opening is no longer the current one.
     private func start(_ id: Int) {
         let start = self.machine.withLock { machine, _ in machine.start(id) }
         guard let (byteOffset, validator, cancellation) = start else { return }
@@ -143,13 +143,13 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     }
 
     /// Records an event in the state. Called by threads that use the reader, which must not notify observers, and by
-    /// others.
+    /// other threads.
     private func record(_ event: BlobEvent, of session: BlobCancellation) {
         let (isShown, _) = self.state.updateWithoutDelivering { self.machine.locked.record(event, of: session, &$0) }
         if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }
 
-    /// Makes a cancellation end the stream also while no call reads.
+    /// Makes a cancellation end the stream even while no call reads.
     private func watchCancellation() {
         guard self.machine.withLock({ machine, _ in !machine.isCancellable }) else { return }
         let registration = self.context.cancellation.onCancel { [weak self] in self?.cancel() }
@@ -167,7 +167,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
 
     // MARK: Reading
 
-    /// Reads the next bytes, waiting while there are none.
+    /// Reads the next bytes, waiting until bytes are available.
     ///
     /// - Returns: The number of bytes read; 0 at the end, -1 after an error.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
@@ -193,7 +193,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         }
     }
 
-    /// The size from which reads go straight to the caller's memory; smaller reads take bytes from a window.
+    /// The size from which reads go directly to the caller's memory; smaller reads take bytes from a window.
     private static let directByteCount = 16 * 1024
     private static let peekByteCount = 512
 
@@ -229,8 +229,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
 
     /// Gives the reader back.
     ///
-    /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, when nothing
-    ///   else shows it; nil when reading would block.
+    /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, if there is no
+    ///   other way; nil if reading would block.
     private func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
         let reader = use.reader
         if case .success(.bytes) = outcome.result, outcome.window == nil {
@@ -281,7 +281,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// Checks for bytes with limits, which apply from now on.
     func wasScheduled() { self.checkForBytes() }
 
-    /// Lends the bytes that are in memory until the next call; nil when there are none.
+    /// Lends the bytes in memory until the next call; nil if no bytes are in memory.
     func lendWindow() -> UnsafeRawBufferPointer? {
         // Under the lock: lending only accesses memory, and no thread is using the reader.
         self.machine.withLock { machine, state in machine.lend(state) { $0.lend() } }
@@ -291,7 +291,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
 
     /// Sets the offset at which reading begins or continues.
     ///
-    /// - Returns: False when the offset is refused; the stream is then unchanged.
+    /// - Returns: False if the offset is refused; the stream is then unchanged.
     func setOffset(_ byteOffset: Int64) -> Bool {
         guard byteOffset >= 0 else { return false }
         let (traits, waiter) = (self.source.traits, WaitSignal())

@@ -4,8 +4,8 @@ public import Foundation
 extension BlobInputStreamDataSource {
     /// Returns a layer over this source that keeps `progress` up to date, in bytes.
     ///
-    /// Cancelling the progress cancels all readers of the layer. A cancellation handler that the progress already has
-    /// is also called.
+    /// Cancelling the progress cancels all readers of the layer. A cancellation handler already set on the progress is
+    /// also called.
     public func reporting(to progress: Progress) -> some BlobInputStreamDataSource {
         ProgressSource(self, progress)
     }

@@ -1,10 +1,10 @@
 public import Foundation
 
-/// A source of the bytes of any `InputStream`, which is created anew for each opening.
+/// A source of the bytes of any `InputStream`, created anew for each opening.
 ///
-/// The stream's blocking reads run on a thread of their own while bytes are awaited, so cancelling works even though
-/// nothing can interrupt the stream; the thread is released when its read returns. A repeatable source supports
-/// concurrent readers.
+/// The stream's blocking reads run on their own thread while bytes are awaited, so cancelling works even though a
+/// stream cannot be interrupted; the thread is released when its read returns. A repeatable source supports concurrent
+/// readers.
 ///
 /// ```swift
 /// let file = InputStreamSource { InputStream(fileAtPath: path) }
@@ -17,9 +17,10 @@ public struct InputStreamSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - info: The info of the source; a declared byte count is binding.
-    ///   - isRepeatable: True when each stream has the same bytes from the start; false allows one opening.
-    ///   - makeStream: Returns a new, unopened stream at each call, which nothing else uses; nil is reported as
-    ///     ``BlobError/Code/unavailable``, a stream that was already opened as ``BlobError/Code/misbehavingPlugin``.
+    ///   - isRepeatable: True if each stream has the same bytes from the start; false allows a single opening.
+    ///   - makeStream: Returns a new, unopened stream for each call, for the exclusive use of this source; nil is
+    ///     reported as ``BlobError/Code/unavailable``, a stream that was already opened as
+    ///     ``BlobError/Code/misbehavingPlugin``.
     public init(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?
     ) {
@@ -68,7 +69,7 @@ private final class BytesOfInputStream: BlobByteStream {
     func close() { self.stream.close() }
 
     private static func failure(of stream: InputStream, _ act: String) -> BlobError {
-        // On Linux, accessing `streamError` of a stream that has none ends the process (Swift 6.3).
+        // On Linux, accessing `streamError` of a stream without an error crashes the process (Swift 6.3).
         guard stream.streamStatus == .error, let error = stream.streamError else {
             return BlobError(.io, "\(act), and gives no reason.")
         }

@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// A layer over a source without concurrent readers, which makes calls of its readers wait for each other.
+/// A layer over a source without concurrent readers, which serialises the calls of its readers.
 struct SerialSource: ForwardingSource, NamedLayer {
     let base: any BlobInputStreamDataSource
     private let lock = ReaderLock()
@@ -28,7 +28,7 @@ private final class SerialStream: StreamOverReader {
     var info: BlobInfo? { get throws { try self.lock.withLock(self.context) { try self.base.knownInfo() } } }
     var reader: BlobReader? { self.base }
     var neverBlocks: Bool { self.base.neverBlocks }
-    // Without limits, waiting for the lock throws nothing.
+    // Without limits, waiting for the lock cannot throw.
     var readiness: BlobWakerSlot? { try? self.lock.withLock(BlobContext()) { self.base.readiness } }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -42,7 +42,7 @@ private final class SerialStream: StreamOverReader {
     func close() { try? self.lock.withLock(BlobContext()) { self.base.close() } }
 }
 
-/// The lock of the readers of one source. The thread that has it may acquire it again: a plugin may call the stream.
+/// The lock of the readers of one source. The owning thread may acquire it again: a plugin may call the stream.
 private final class ReaderLock: Sendable {
     private struct State {
         var holder: pthread_t?
@@ -52,7 +52,7 @@ private final class ReaderLock: Sendable {
 
     private let state = Locked(State())
 
-    /// Calls `body` with the lock, for which it waits.
+    /// Waits for the lock, and calls `body` with it held.
     ///
     /// - Throws: The errors of `body` and of waiting in `context`.
     func withLock<Result>(_ context: BlobContext, _ body: () throws -> Result) throws -> Result {
@@ -66,7 +66,7 @@ private final class ReaderLock: Sendable {
         return try body()
     }
 
-    /// - Returns: False when another thread has the lock; `signal` is signalled when it is released.
+    /// - Returns: False if another thread holds the lock; `signal` is signalled when it is released.
     private func acquire(_ signal: WaitSignal?) -> Bool {
         let thread = pthread_self()
         return self.state.withLock { state in

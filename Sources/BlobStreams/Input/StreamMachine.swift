@@ -3,21 +3,22 @@ import Foundation
 /// The state machine of a ``BlobInputStream``, without threads: events in, actions out.
 ///
 /// A value guarded by the stream's lock, together with the ``BlobStreamState`` that the stream publishes: every event
-/// changes both, and the actions that it returns are performed after the lock was released. The reader is used by one
-/// thread at a time, the one to which an event gave it.
+/// changes both, and the actions that it returns are performed after the lock was released. One thread at a time uses
+/// the reader: the thread to which an event gave it.
 struct StreamMachine<Reader: AnyObject> {
     /// One opening of the source, and the reader that it produces.
     struct Session {
         enum Step {
-            /// Nobody opens the reader yet.
+            /// No thread has started to open the reader.
             case requested(byteOffset: Int64)
-            /// A thread opens the reader.
+            /// A thread is opening the reader.
             case opening
-            /// No thread uses the reader. It may have bytes in memory, to be read or lent.
+            /// No thread is using the reader. It may have bytes in memory, to be read or lent.
             case idle(isReadable: Bool)
-            /// A thread uses the reader, for a read or to look for bytes. The waker may have been called meanwhile.
+            /// A thread is using the reader, for a read or to check for bytes. The waker may have been called
+            /// meanwhile.
             case inUse(isReading: Bool, wasWoken: Bool)
-            /// The reader had nothing to read and will call the stream's waker. A limit may apply to the wait.
+            /// The reader had nothing to read, and will call the stream's waker. A limit may apply to the wait.
             case parked(isLimited: Bool)
         }
 
@@ -25,7 +26,7 @@ struct StreamMachine<Reader: AnyObject> {
         let cancellation: BlobCancellation
         // Changed in place, which counts no references.
         fileprivate(set) var step: Step
-        /// Nil until it is open.
+        /// Nil until the reader is open.
         fileprivate var reader: Reader?
         fileprivate(set) var neverBlocks = false
         /// Nil until the opening is completed.
@@ -39,7 +40,7 @@ struct StreamMachine<Reader: AnyObject> {
         /// True while a thread uses the reader for a read.
         var isReading: Bool { if case .inUse(isReading: true, _) = self.step { true } else { false } }
 
-        /// True when there is a reader that no thread uses.
+        /// True when there is a reader that no thread is using.
         fileprivate var isUnused: Bool {
             switch self.step {
             case .idle, .parked: true
@@ -59,7 +60,7 @@ struct StreamMachine<Reader: AnyObject> {
                 isOpenCompleted: self.isOpenCompleted)
         }
 
-        /// Notes a call of the waker, or a need to look for bytes, while a thread uses the reader.
+        /// Records a call of the waker, or a need to check for bytes, while a thread is using the reader.
         fileprivate mutating func wake() {
             if case .inUse(let isReading, _) = self.step { self.step = .inUse(isReading: isReading, wasWoken: true) }
         }
@@ -67,7 +68,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     enum Action {
         case wake([WaitSignal])
-        /// Nothing more will be read.
+        /// No more bytes will be read.
         case ended
         case signal([RunLoopSource])
         case invalidate([RunLoopSource])
@@ -101,7 +102,7 @@ struct StreamMachine<Reader: AnyObject> {
         var result = Result<BlobReadResult, BlobError>.success(.bytes)
     }
 
-    /// Nil before opening, at the end, after an error and once closed: the published state shows which.
+    /// Nil before opening, at the end, after an error and once closed; the published state shows which.
     private(set) var session: Session?
     private var window: Window?
     private(set) var startOffset: Int64 = 0
@@ -115,11 +116,11 @@ struct StreamMachine<Reader: AnyObject> {
     /// The end of the bytes or an error, which is published once the window is empty.
     private var ending: Result<Void, BlobError>?
     private var sessionCount = 0
-    /// True when a read returned bytes, or the offset was set, since the last event for available bytes.
+    /// True if a read returned bytes, or the offset was set, since the last event for available bytes.
     private var wantsEvent = false
-    /// True once the job was cancelled; kept for a stream at its end, which a cancellation does not change.
+    /// True once the job was cancelled; remembered for a stream at its end, which a cancellation does not change.
     private var isCancelled = false
-    /// True while no read was begun since the stream was opened or its offset was set.
+    /// True while no read has begun since the stream was opened or its offset was set.
     private(set) var isUnread = true
     /// The signals of waiting threads; `isReading` is true for a thread that waits to read.
     private var waiters: [(signal: WaitSignal, isReading: Bool)] = []
@@ -130,8 +131,8 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Opens the stream; at its end, opens it again at its first offset.
     ///
-    /// - Parameter isRepeatable: True when the source can be opened again.
-    /// - Returns: The opening to start; nil when there is none.
+    /// - Parameter isRepeatable: True if the source can be opened again.
+    /// - Returns: The opening to start; nil if there is none.
     mutating func open(isRepeatable: Bool, _ state: inout BlobStreamState) -> (sessionID: Int?, [Action]) {
         self.refusal = nil
         switch state.phase {
@@ -162,7 +163,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.sessionCount
     }
 
-    /// Gives the opening to the calling thread, unless another thread has it or it is no longer the current one.
+    /// Gives the opening to the calling thread, unless another thread has taken it or it is no longer the current one.
     mutating func start(
         _ id: Int
     ) -> (byteOffset: Int64, validator: BlobValidator?, cancellation: BlobCancellation)? {
@@ -201,7 +202,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.post(.openCompleted)
     }
 
-    /// The error when the length differs from the first opening's, for sources without a validator.
+    /// The error if the length differs from the first opening's, for sources without a validator.
     private func lengthChangeError(_ info: BlobInfo) -> BlobError? {
         guard self.validator == nil, let old = self.declaredByteCount, let new = info.byteCount, old != new else {
             return nil
@@ -211,16 +212,16 @@ struct StreamMachine<Reader: AnyObject> {
 
     // MARK: Events, uses and waiters
 
-    /// Keeps the registration of the cancellation handler, unless there is one.
+    /// Keeps the registration of the cancellation handler, unless one is already kept.
     mutating func keep(_ registration: BlobRegistration) {
         self.cancellationRegistration = self.cancellationRegistration ?? registration
     }
 
     var isCancellable: Bool { self.cancellationRegistration != nil }
 
-    /// Records an event of a reader, unless it is one of an opening that is over.
+    /// Records an event of a reader, unless its opening is over.
     ///
-    /// - Returns: True when the event is part of the state.
+    /// - Returns: True if the event is part of the state.
     func record(_ event: BlobEvent, of session: BlobCancellation, _ state: inout BlobStreamState) -> Bool {
         guard self.session?.cancellation === session else { return false }
         switch event.kind {
@@ -256,9 +257,9 @@ struct StreamMachine<Reader: AnyObject> {
         case done(Int)
         /// The caller must start the opening.
         case start(Int)
-        /// The read returns this number after ``publishOutcome(_:)``; nil when its result depends on that.
+        /// The read returns this number after ``publishOutcome(_:)``; nil if its result depends on that call.
         case publishOutcome(Int?)
-        /// The calling thread uses the reader from now on; `appended` bytes were taken from the window already.
+        /// The calling thread uses the reader from now on; `appended` bytes were already taken from the window.
         case use(Use, appended: Int)
         case wait
     }
@@ -286,7 +287,7 @@ struct StreamMachine<Reader: AnyObject> {
             self.wantsEvent = count > 0
         }
         if self.session?.isRequested == true, let id = self.session?.id { return (.start(id), []) }
-        // With bytes to return, the reader is used only if that makes no caller wait.
+        // With bytes to return, the reader is used only if no caller has to wait for it.
         let mayUse = count == 0 || self.session?.neverBlocks == true || state.byteOffset == state.byteCount
         if mayUse, self.ending == nil, count > 0 || !self.mustWaitForWaker,
             let use = self.session?.use(isReading: true)
@@ -303,7 +304,7 @@ struct StreamMachine<Reader: AnyObject> {
         if case .parked(isLimited: true) = self.session?.step { true } else { false }
     }
 
-    /// Lends the bytes in memory until the next call; nil when there are none, or while a thread uses the reader.
+    /// Lends the bytes in memory until the next call; nil if no bytes are in memory, or while a thread uses the reader.
     mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobBytes?) -> UnsafeRawBufferPointer? {
         (self.refusal, self.lent) = (nil, nil)
         guard state.phase == .open, self.session?.isInUse == false else { return nil }
@@ -315,7 +316,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.lent?.bytes
     }
 
-    /// Gives the reader to the calling thread to check whether bytes are available; nil when that is not needed now.
+    /// Gives the reader to the calling thread to check whether bytes are available; nil if no check is needed now.
     mutating func beginCheckForBytes(_ state: BlobStreamState) -> Use? {
         guard self.session?.neverBlocks == true, self.session?.isReadable == false, self.window == nil,
             self.ending == nil
@@ -328,7 +329,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// Takes the reader back.
     ///
     /// - Parameter opening: The info of the reader, if it is open now and was not known to be before.
-    /// - Returns: True when ``publishOutcome(_:)`` has more to do.
+    /// - Returns: True if ``publishOutcome(_:)`` has more to do.
     mutating func finish(
         _ use: Use, _ outcome: Outcome, opening info: BlobInfo?, _ state: inout BlobStreamState
     ) -> (hasMore: Bool, [Action]) {
@@ -359,8 +360,8 @@ struct StreamMachine<Reader: AnyObject> {
         return (hasMore, actions)
     }
 
-    /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers see
-    /// each.
+    /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers see each
+    /// step.
     mutating func publishOutcome(_ state: inout BlobStreamState) -> (hasMore: Bool, actions: [Action]) {
         guard self.session?.isUnused == true else { return (false, []) }
         let isOpenCompleted = self.session?.isOpenCompleted == true
@@ -392,7 +393,7 @@ struct StreamMachine<Reader: AnyObject> {
             return []
         }
         if case .parked = self.session?.step { self.session?.step = .idle(isReadable: false) }
-        // Threads that wait to read check by themselves.
+        // Threads that wait to read check for themselves.
         let hasWaitingRead = self.waiters.contains { $0.isReading }
         return hasWaitingRead ? self.wakeWaiters() : [.checkForBytes]
     }
@@ -409,7 +410,7 @@ struct StreamMachine<Reader: AnyObject> {
         return [.ended] + self.endSession(&state) + self.post(.errorOccurred)
     }
 
-    /// Cancels the job: fails the stream, unless it is at its end, which stays; it can then not be opened again.
+    /// Cancels the job: fails the stream, unless it is at its end; it then stays there and cannot be opened again.
     mutating func cancel(_ state: inout BlobStreamState) -> [Action] {
         self.isCancelled = true
         return state.phase == .atEnd ? [] : self.fail(Self.cancellationError, &state)
@@ -425,7 +426,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.endSession(&state) + self.post(.endEncountered)
     }
 
-    /// Closes the stream permanently. Before opening it does nothing, unless `evenUnopened`.
+    /// Closes the stream permanently. Before opening, does nothing unless `evenUnopened`.
     mutating func close(evenUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
         (self.refusal, self.lent) = (nil, nil)
         guard state.phase != .notOpen || evenUnopened else { return [] }
@@ -454,7 +455,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// The next step in setting the offset.
     enum OffsetStep {
-        /// The offset was set; false when it was refused.
+        /// The offset was set; false if it was refused.
         case done(Bool)
         /// The caller must start this opening, then try again.
         case start(Int)
@@ -513,7 +514,7 @@ struct StreamMachine<Reader: AnyObject> {
         return (.replace(self.session?.id), [])
     }
 
-    /// Repeats the event for available bytes: a delegate may set the offset in place of reading.
+    /// Repeats the event for available bytes: a delegate may set the offset instead of reading.
     private mutating func repostBytesAvailable(_ state: BlobStreamState) -> [Action] {
         state.hasBytesAvailable ? self.post(.hasBytesAvailable) : []
     }

@@ -9,8 +9,8 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
     private let context: BlobContext
     private let machine: LockedMachine<OutputMachine, BlobOutputStreamState>
 
-    /// - Parameter readerState: The state of the reading end, whose error explains why it closed; nil when there is no
-    ///   reading end.
+    /// - Parameter readerState: The state of the reading end, whose error explains why it closed; nil without a reading
+    ///   end.
     init(_ buffer: PipeBuffer, readerState: BlobObservable<BlobStreamState>?, _ context: BlobContext) {
         self.buffer = buffer
         self.readerState = readerState
@@ -50,7 +50,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
         case .finish(let ending): self.buffer.finish(ending.error)
         case .checkLimitLater(let delay):
             let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.checkLimit() } }
-            // Under the lock, so that a timer that has already fired cannot replace the one that its check started.
+            // Under the lock, so that a timer that has already fired cannot replace the timer that its check started.
             self.machine.withLock { machine, _ in machine.limitTimer = self.context.wake(after: delay, waker) }
         }
     }
@@ -115,7 +115,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
         }
     }
 
-    /// Writes as many bytes as there is room for, waiting while there is none.
+    /// Writes as many bytes as fit, waiting while the pipe is full.
     ///
     /// - Returns: The number of bytes written; -1 after an error.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -147,7 +147,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
 /// The state machine of a `BlobOutputStream`, without threads: events in, actions out. A value guarded by the
 /// stream's lock, together with the state that the stream publishes.
 struct OutputMachine {
-    /// The end of the bytes: clean when `error` is nil.
+    /// The end of the bytes: clean if `error` is nil.
     struct Ending: Equatable {
         let error: BlobError?
     }
@@ -165,7 +165,8 @@ struct OutputMachine {
     /// The error of the last call, if the call was refused.
     private(set) var refusal: BlobError?
     private(set) var writerCount = 0
-    /// The first ending; every later step passes the same one to the pipe, whichever thread gets there first.
+    /// The first ending; every later step passes the same ending to the pipe, regardless of which thread gets there
+    /// first.
     private var ending: Ending?
     /// The limit of the current wait for room.
     private var limit: BlobContext.StepLimit?
@@ -185,7 +186,7 @@ struct OutputMachine {
         return opened + self.updateRoom(room, readerClosedError(), &state)
     }
 
-    /// Begins a write; false when it is refused.
+    /// Begins a write; returns false if it is refused.
     mutating func beginWrite(_ state: BlobOutputStreamState) -> Bool {
         self.refusal = nil
         guard state.phase == .open else {
@@ -207,14 +208,14 @@ struct OutputMachine {
             return count > 0 ? self.updateRoom(room, readerClosedError(), &state) : []
         case .failure(let error):
             self.refuse(state)
-            // First: it has the reason why the reader closed.
+            // First, because it has the reason why the reader closed.
             let roomActions = self.updateRoom(room, readerClosedError(), &state)
             return roomActions + self.fail(error, &state)
         }
     }
 
-    /// Ends the bytes and closes the stream permanently; before opening only when `evenUnopened`. Only the first
-    /// ending, with an error or without one, reaches the reader.
+    /// Ends the bytes and closes the stream permanently; before opening, only if `evenUnopened`. Only the first ending,
+    /// with or without an error, reaches the reader.
     mutating func finish(
         _ error: BlobError?, evenUnopened: Bool, _ state: inout BlobOutputStreamState
     ) -> [Action] {
@@ -226,7 +227,7 @@ struct OutputMachine {
 
     mutating func checkLimit(_ state: inout BlobOutputStreamState) -> [Action] {
         guard let limit, let remaining = limit.remaining else { return [] }
-        // A wait that began after this check was arranged has a later limit.
+        // A wait that began after this check was scheduled has a later limit.
         guard remaining == .zero else { return [.checkLimitLater(remaining)] }
         return self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
     }
@@ -271,7 +272,7 @@ struct OutputMachine {
         return sources.isEmpty ? [] : [.signal(sources)]
     }
 
-    /// Records why a write is refused, unless the stream has failed.
+    /// Records the reason why a write is refused, unless the stream has failed.
     private mutating func refuse(_ state: BlobOutputStreamState) {
         guard state.phase == .notOpen || state.phase == .closed else { return }
         let step = state.phase == .closed ? "closed" : "not open"

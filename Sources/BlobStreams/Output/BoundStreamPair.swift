@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The output stream of a ``BoundStreamPair``, where its contract is described.
+/// The output stream of a ``BoundStreamPair``, which documents its contract.
 package final class BlobOutputStream: OutputStream, StreamDelegate {
     let engine: BlobOutputEngine
 
@@ -11,8 +11,8 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
     }
 
     #if !canImport(Darwin)
-    /// Creates a stream without a reader, which is required of every `OutputStream` on Linux: every write fails
-    /// with ``BlobError/Code/closed``.
+    /// Creates a stream without a reader, as is required of every `OutputStream` on Linux: every write fails with
+    /// ``BlobError/Code/closed``.
     package required init(toMemory: ()) {
         self.engine = BlobOutputEngine()
         super.init(toMemory: ())
@@ -25,7 +25,7 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
         self.engine.finish(error, evenUnopened: true)
     }
 
-    /// Ends the bytes with an error and closes the stream, in any phase, also before opening.
+    /// Ends the bytes with an error and closes the stream, in any phase, even before opening.
     ///
     /// - Parameter error: The error that the reader receives after the bytes written so far. Ignored after the stream
     ///   was closed or failed.
@@ -33,7 +33,7 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
         self.engine.finish(BlobError(wrapping: error), evenUnopened: true)
     }
 
-    /// The state of the stream, which may be read and observed on any thread.
+    /// The state of the stream, which can be read and observed on any thread.
     package var state: BlobObservable<BlobOutputStreamState> { self.engine.state }
 
     // MARK: OutputStream
@@ -121,19 +121,18 @@ package struct BlobOutputStreamState: Equatable, Sendable {
 
 /// An input stream and an output stream with a bounded buffer between them.
 ///
-/// Bytes that are written to the output are read from the input, in order, up to a clean end or an error. The
-/// counterpart of `Stream.getBoundStreams` on Apple platforms, which Foundation on Linux lacks. For a producer that
-/// writes, by events or by blocking calls, to a consumer that takes an `InputStream`, above all as the body of an HTTP
-/// request.
+/// Bytes written to the output are read from the input, in order, up to a clean end or an error. The counterpart of
+/// `Stream.getBoundStreams` on Apple platforms, which Foundation on Linux lacks. For a producer that writes, by events
+/// or by blocking calls, to a consumer that takes an `InputStream`, above all as the body of an HTTP request.
 ///
 /// - Closing the output ends the input cleanly, after the bytes written so far.
 /// - An error passed to ``finish(throwing:)`` is an error of the input, after the bytes written so far. So are a
 ///   cancellation, the deadline and the idle limit, and the release of the output without closing:
 ///   ``BlobError/Code/truncated``, never a clean end.
 /// - Closing, failing or releasing the input is an error of the output, ``BlobError/Code/closed``, and ends a waiting
-///   write. As with every input stream, closing does nothing before opening.
+///   write. As in every input stream, closing does nothing before opening.
 /// - The pair retains both streams: neither is released before the pair.
-/// - The bytes can be read only once: opening the input a second time is an error, as is opening a copy of it as well.
+/// - The bytes can be read only once: opening the input a second time, or opening a copy of it as well, is an error.
 ///
 /// Each end may be used on several threads or from several run loops, by blocking calls or by events, independently of
 /// the other end. Neither end occupies a thread.
@@ -152,17 +151,17 @@ public struct BoundStreamPair {
     /// The stream that reads the bytes written to ``output``.
     public let input: BlobInputStream
 
-    /// The stream that accepts the bytes to be read from ``input``; the same object at each call.
+    /// The stream that accepts the bytes to be read from ``input``; the same object for each access.
     ///
-    /// A write accepts as many of its bytes as there is room for, and returns their number, from 1; 0 when no bytes are
-    /// passed; -1 after an error, before opening and after closing, with a ``BlobError`` in `streamError`. It waits
-    /// while there is no room at all. `hasSpaceAvailable` is true while the stream is open and a write would not wait,
-    /// and after an error, which a write then reports. `streamStatus` is never `atEnd`, and `.fileCurrentOffsetKey` is
-    /// the number of bytes written so far, which cannot be set.
+    /// A write accepts as many of its bytes as fit, and returns their number, from 1; 0 if no bytes are passed; -1
+    /// after an error, before opening and after closing, with a ``BlobError`` in `streamError`. It waits while the pair
+    /// is full. `hasSpaceAvailable` is true while the stream is open and a write would not wait, and after an error,
+    /// which a write then reports. `streamStatus` is never `atEnd`, and `.fileCurrentOffsetKey` is the number of bytes
+    /// written so far, which cannot be set.
     ///
     /// `close()` marks the end of the bytes, closes the stream permanently and removes it from its run loops: the
-    /// reader reaches a clean end after the bytes that were written, unless the stream failed before. Before opening it
-    /// does nothing. Only the first `open()` has an effect.
+    /// reader reaches a clean end after the bytes that were written, unless the stream failed before. It does nothing
+    /// before opening. Only the first `open()` has an effect.
     ///
     /// ## Threads
     ///
@@ -175,24 +174,24 @@ public struct BoundStreamPair {
     ///
     /// Opening produces `openCompleted` and `hasSpaceAvailable`, or `errorOccurred`. `hasSpaceAvailable` is sent again
     /// after each write that leaves room, and when the reader makes room in a full pair; room that is left unused is
-    /// not reported again. When the reader closes before the end, the event is `errorOccurred` and the error
+    /// not reported again. If the reader closes before the end, the event is `errorOccurred` and the error
     /// ``BlobError/Code/closed``, with the reader's own error as its cause (a bound pair on Apple platforms reports
     /// this as `endEncountered`, which is never sent here).
     ///
     /// The delegate is not retained. Until one is set, and after it is set to nil, it is the stream itself, which
-    /// ignores the events. A delegate receives the events on the run loops that the stream is scheduled on, each event
-    /// once, on the first run loop that reaches it; scheduling keeps a run loop running. Nothing is delivered unless
-    /// the stream is scheduled, nor after closing. After the stream was removed from a run loop or given another
-    /// delegate, a call of the old delegate may still be running on another thread.
+    /// ignores the events. A delegate receives the events on the run loops on which the stream is scheduled, each event
+    /// once, on the first run loop that reaches it; scheduling keeps a run loop running. Events are delivered only
+    /// while the stream is scheduled, and never after closing. After the stream was removed from a run loop or given
+    /// another delegate, a call of the old delegate may still be running on another thread.
     ///
     /// A delegate should write once for each event, or while `hasSpaceAvailable` is true, because a write without room
-    /// waits in a delegate too: on a run loop that the reader also needs, no room would ever be made.
+    /// also waits in a delegate: on a run loop that the reader also needs, no room would ever become available.
     public var output: OutputStream { self.writer }
 
     /// The same stream as ``output``.
     package let writer: BlobOutputStream
 
-    /// Creates a pair of streams that are not open yet.
+    /// Creates a pair of unopened streams.
     ///
     /// - Parameters:
     ///   - capacity: The maximum number of bytes buffered between the streams, from 1. The memory exists only while
@@ -206,14 +205,14 @@ public struct BoundStreamPair {
             guard !isTaken.exchange(true) else { throw BlobError(.closed, "The input stream of the pair was closed.") }
             return .stream(PipeStream(buffer, info: BlobInfo()), startingAt: 0)
         }
-        // Synchronous: an event-driven reader needs no thread to open or to read, and events are sent all the same.
+        // Synchronous: an event-driven reader needs no thread to open or to read, and events are sent nevertheless.
         self.input = BlobInputStream(source, mode: .synchronous, context: context)
-        // Once there is a reader, closing it notifies the output; before that, only this handler does.
+        // Once there is a reader, closing it notifies the output; before then, only this handler does.
         self.input.onEnded { if !isTaken.exchange(true) { buffer.closeReader() } }
         self.writer = BlobOutputStream(BlobOutputEngine(buffer, readerState: self.input.state, context))
     }
 
-    /// Ends the bytes with an error and closes ``output``, in any phase, also before opening.
+    /// Ends the bytes with an error and closes ``output``, in any phase, even before opening.
     ///
     /// Any thread may call this; never waits.
     ///

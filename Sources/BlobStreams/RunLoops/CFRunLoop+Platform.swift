@@ -1,7 +1,7 @@
 internal import CoreFoundation
 import Foundation
 
-// The differences between platforms in run loops and stream properties, and nothing else.
+// The platform differences in run loops and stream properties, and nothing else.
 
 #if canImport(Darwin)
 /// The type of a stream property on this platform.
@@ -31,21 +31,21 @@ private struct KnownRunLoop {
     let cfRunLoop: Unmanaged<CFRunLoop>
 }
 
-/// The run loops of other threads that streams were scheduled on.
+/// The run loops of other threads on which streams were scheduled.
 private let knownRunLoops = Locked<[ObjectIdentifier: KnownRunLoop]>([:])
 
 extension RunLoop {
-    /// The `CFRunLoop` of this run loop of another thread; nil until ``withCFRunLoop(in:_:)`` has learnt it there.
+    /// The `CFRunLoop` of another thread's run loop; nil until ``withCFRunLoop(in:_:)`` has learnt it there.
     private var knownCFRunLoop: CFRunLoop? {
         knownRunLoops.withLock { loops in
-            // Another run loop may have been at this address before.
+            // Another run loop may previously have been at this address.
             guard let known = loops[ObjectIdentifier(self)], known.runLoop === self else { return nil }
             return known.cfRunLoop.takeUnretainedValue()
         }
     }
 
-    /// Calls `body` with the `CFRunLoop` of this run loop: now, or, for the first call of another thread, on its
-    /// own thread when it runs next in `mode`, because nothing else gives access to it.
+    /// Calls `body` with the `CFRunLoop` of this run loop: now, or, for the first call from another thread, on the run
+    /// loop's own thread when it runs next in `mode`, because it is accessible only there.
     func withCFRunLoop(in mode: RunLoop.Mode, _ body: @escaping @Sendable (CFRunLoop) -> Void) {
         if self === RunLoop.current {
             body(CFRunLoopGetCurrent())
@@ -54,7 +54,7 @@ extension RunLoop {
         } else if let known = self.knownCFRunLoop {
             body(known)
         } else {
-            // Foundation frees neither the timer nor its block: once `body` is taken, what is left holds nothing.
+            // Foundation frees neither the timer nor its block: once `body` is taken, they no longer retain anything.
             let body = Locked(Optional(body))
             // Adding a timer from another thread wakes the run loop.
             let timer = Timer(timeInterval: 0, repeats: false) { _ in

@@ -9,7 +9,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     let mode: RunLoop.Mode
     private let source: CFRunLoopSource
     private let attachment = Locked<(runLoop: CFRunLoop?, isInvalidated: Bool)>((nil, false))
-    /// The thread that is performing the source; nil when none is.
+    /// The thread that is performing the source; nil if no thread is.
     fileprivate let performingThread = Locked<pthread_t?>(nil)
 
     /// - Parameter perform: Called on the thread of the run loop after each signal.
@@ -34,7 +34,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
         target.source = self
     }
 
-    /// Adds the source to its run loop: now, or when the run loop of another thread runs next.
+    /// Adds the source to its run loop: now, or, for the run loop of another thread, when it runs next.
     func attach() {
         self.runLoop.withCFRunLoop(in: self.mode) { runLoop in
             self.attachment.withLock { attachment in
@@ -46,7 +46,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
         }
     }
 
-    /// Makes the run loop perform the source, once for all signals until it does.
+    /// Makes the run loop perform the source, once for all signals until then.
     func signal() {
         CFRunLoopSourceSignal(self.source)
         // A run loop that is performing the source checks its sources again before it sleeps.
@@ -73,7 +73,7 @@ private final class PerformTarget {
 
     func perform() {
         guard let source else { return }
-        // Not nil when the action of an outer call runs the run loop.
+        // Not nil if the action of an outer call runs the run loop.
         let outerThread = source.performingThread.withLock { thread in
             defer { thread = pthread_self() }
             return thread
@@ -89,7 +89,7 @@ extension BlobDelivery {
     /// Until the observation ends, it keeps the run loop from exiting in that mode, as an input source does. A handler
     /// that runs the run loop itself receives the next change after it has returned.
     public static func runLoop(_ runLoop: RunLoop, mode: RunLoop.Mode = .default) -> BlobDelivery {
-        let runLoop = HandedOver(runLoop)  // Safe: only used for what any thread may do.
+        let runLoop = HandedOver(runLoop)  // Safe: only used for calls that any thread may make.
         return BlobDelivery(connect: { job in
             let source = RunLoopSource(runLoop.value, mode) { _ in job() }
             source.attach()

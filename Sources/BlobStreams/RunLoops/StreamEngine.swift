@@ -2,19 +2,19 @@ import Foundation
 
 /// The part common to input and output streams: the delivery of events to a delegate on run loops.
 protocol StreamEngine: AnyObject, Sendable {
-    /// The stream that the events are about; nil when it was deallocated.
+    /// The stream that the events concern; nil if it was deallocated.
     var stream: (any Stream & StreamDelegate)? { get }
 
     /// Runs `body` under the lock of the stream. Its second argument returns true for an event that still applies.
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result
 
-    /// Called after the stream was scheduled: from now on events are awaited.
+    /// Called after the stream was scheduled; from now on, events are awaited.
     func wasScheduled()
 }
 
 extension StreamEngine {
-    /// The delegate that receives the events: the stream itself unless set, nil when the one that was set is
-    /// deallocated.
+    /// The delegate that receives the events: the stream itself unless another is set; nil if the delegate that was set
+    /// has been deallocated.
     var delegate: (any StreamDelegate)? {
         get { self.withEvents { events, _ in events.delegate(of: self.stream) } }
         set { self.withEvents { events, _ in events.setDelegate(newValue) } }
@@ -35,7 +35,7 @@ extension StreamEngine {
         self.withEvents { events, _ in events.remove(runLoop, mode) }?.invalidate()
     }
 
-    /// Calls the delegate for the next event; the run loop performs the source again for more.
+    /// Calls the delegate for the next event; the run loop performs the source again for further events.
     private func deliver(on source: RunLoopSource) {
         let stream = self.stream
         let (event, delegate, sourcesToSignal) = self.withEvents { events, stillApplies in
@@ -43,14 +43,14 @@ extension StreamEngine {
             return (event, events.delegate(of: stream), events.pending.isEmpty ? [] : events.sources)
         }
         guard let event else { return }
-        // Before the call, because the delegate may run its run loop in it.
+        // Before the call, because the delegate may run its run loop during it.
         for source in sourcesToSignal { source.signal() }
         if let stream, let delegate { delegate.receive(event, from: stream) }
         for source in self.withEvents({ events, _ in events.endDelivery() }) { source.signal() }
     }
 }
 
-/// The machine of a stream and the state that it publishes, under one lock: every event changes both.
+/// The machine of a stream and the state that it publishes, under one lock; every event changes both.
 struct LockedMachine<Machine, State: Equatable & Sendable>: ~Copyable, @unchecked Sendable {  // Safe: locked.
     let state: BlobObservable<State>
     // Behind a pointer: the lock ensures the exclusivity that Swift would otherwise check at each access.
@@ -69,25 +69,25 @@ struct LockedMachine<Machine, State: Equatable & Sendable>: ~Copyable, @unchecke
         self.state.withValue { body(&self.machine.pointee, $0) }
     }
 
-    /// The machine; only to be used in an update of ``state``, which holds the lock.
+    /// The machine; use only in an update of ``state``, which holds the lock.
     var locked: Machine {
         @inline(__always) get { self.machine.pointee }
         @inline(__always) nonmutating _modify { yield &self.machine.pointee }
     }
 }
 
-/// The pending events of a stream's delegate, and the run loops that the stream is scheduled on.
+/// The pending events of a stream's delegate, and the run loops on which the stream is scheduled.
 ///
-/// A value guarded by the stream's lock; the results of its methods are acted upon outside of the lock. An event is
+/// A value guarded by the stream's lock; the results of its methods are acted upon outside the lock. An event is
 /// delivered once, by the first scheduled run loop that reaches it; one thread at a time delivers.
 struct StreamEvents {
     private(set) var pending: Stream.Event = []
     private(set) var sources: [RunLoopSource] = []
-    /// The thread that calls the delegate, and the number of its nested calls; nil when none does.
+    /// The thread that calls the delegate, and the number of its nested calls; nil if no thread does.
     private var delivery: (thread: pthread_t, depth: Int)?
     /// True when a thread was refused a delivery because another thread delivers.
     private var wasDeliveryRefused = false
-    /// True once the stream was closed: nothing is scheduled any more.
+    /// True once the stream was closed: it can no longer be scheduled.
     private var isClosed = false
     private var isOwnDelegate = true
     private weak var otherDelegate: (any StreamDelegate)?
@@ -110,12 +110,12 @@ struct StreamEvents {
     /// Drops events that no longer apply.
     mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
 
-    /// Takes the next event that still applies, for the run loop of `source`; nil when there is none, or while another
-    /// thread delivers, which then signals the others again.
+    /// Takes the next event that still applies, for the run loop of `source`; nil if there is none, or while another
+    /// thread delivers, which then signals the other sources again.
     mutating func beginDelivery(on source: RunLoopSource, _ stillApplies: (Stream.Event) -> Bool) -> Stream.Event? {
         guard self.sources.contains(where: { $0 === source }) else { return nil }
         let thread = pthread_self()
-        // On the same thread, the delegate is running its run loop inside of a call.
+        // On the same thread, the delegate is running its run loop during a call.
         guard self.delivery == nil || self.delivery?.thread == thread else {
             self.wasDeliveryRefused = true
             return nil
@@ -129,7 +129,7 @@ struct StreamEvents {
 
     /// Ends a delivery.
     ///
-    /// - Returns: The sources to signal, because their run loops were refused meanwhile.
+    /// - Returns: The sources to signal, because their run loops were refused a delivery meanwhile.
     mutating func endDelivery() -> [RunLoopSource] {
         self.delivery?.depth -= 1
         guard self.delivery?.depth == 0 else { return [] }
@@ -142,7 +142,7 @@ struct StreamEvents {
 
     /// Adds a source.
     ///
-    /// - Returns: False when the stream is already scheduled there, or closed.
+    /// - Returns: False if the stream is already scheduled there, or closed.
     mutating func add(_ source: RunLoopSource) -> Bool {
         guard !self.isClosed,
             !self.sources.contains(where: { $0.runLoop === source.runLoop && $0.mode == source.mode })
@@ -153,7 +153,7 @@ struct StreamEvents {
 
     /// Removes the source of a run loop and mode.
     ///
-    /// - Returns: The source to invalidate, if there is one.
+    /// - Returns: The source to invalidate, if any.
     mutating func remove(_ runLoop: RunLoop, _ mode: RunLoop.Mode) -> RunLoopSource? {
         self.sources.firstIndex { $0.runLoop === runLoop && $0.mode == mode }.map { self.sources.remove(at: $0) }
     }
@@ -168,12 +168,12 @@ struct StreamEvents {
 
     // MARK: The delegate
 
-    /// Sets the delegate, which is not retained; nil stands for the stream itself.
+    /// Sets the delegate, which is not retained; nil means the stream itself.
     mutating func setDelegate(_ delegate: (any StreamDelegate)?) {
         (self.otherDelegate, self.isOwnDelegate) = (delegate, delegate == nil)
     }
 
-    /// The delegate of `stream`; nil when it was deallocated. Mutating, so that nothing is copied.
+    /// The delegate of `stream`; nil if it was deallocated. Mutating, so that nothing is copied.
     mutating func delegate(of stream: (any StreamDelegate)?) -> (any StreamDelegate)? {
         self.isOwnDelegate ? stream : self.otherDelegate
     }
