@@ -45,7 +45,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     /// The number of bytes.
     public var count: Int { self.bytes.count }
 
-    /// True when there are no bytes.
+    /// True when the number of bytes is 0.
     public var isEmpty: Bool { self.bytes.isEmpty }
 
     /// Calls `body` with the bytes, which are valid during the call.

@@ -65,7 +65,7 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.systemErrorNumber = newValue }
     }
 
-    /// The setting with which the same request would succeed; nil if there is no such setting.
+    /// The setting with which the same request would succeed; nil if no setting would help.
     public var remedy: Remedy? {
         get { self.fields.remedy }
         set { self.fields.remedy = newValue }

@@ -54,7 +54,7 @@ public struct BlobContext: Sendable {
     /// false, the default, that is ``BlobError/Code/unavailable``. Archives have an isolation setting of their own.
     public var allowsUnconfinedMedia = false
 
-    /// A closure that returns the password of an archive, or nil if it is unknown; by default, there is no closure.
+    /// A closure that returns the password of an archive, or nil if it is unknown; not set by default.
     ///
     /// Called with the locator of the archive, if it has one, when encrypted bytes are about to be read: on the thread
     /// that reads them, where it may block, and again for each reader. Its errors become errors of the reader. Without

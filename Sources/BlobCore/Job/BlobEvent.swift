@@ -65,7 +65,7 @@ public struct BlobEvent: Hashable, Sendable {
 extension BlobContext {
     /// Reports that the bytes of a layer reached their end, after all checks there.
     ///
-    /// - Parameter check: The checksum that covers them; nil if there is none.
+    /// - Parameter check: The checksum that covers them; nil if no checksum does.
     package func reportEnd(of layer: String, byteCount: Int64, check: String?) {
         self.eventSink?(
             BlobEvent(check == nil ? .unverified : .verified, byteCount, layer: layer, check: check))

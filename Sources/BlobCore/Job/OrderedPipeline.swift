@@ -60,7 +60,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
     private let news = WaitSignal()
 
     /// - Parameters:
-    ///   - threadCount: The number of threads, including the one that takes the products.
+    ///   - threadCount: The number of threads, including the thread that takes the products.
     ///   - window: The maximum number of jobs that are begun and not taken, at least 1.
     ///   - pool: The pool of the other threads.
     ///   - context: The context whose cancellation and deadline end a wait.
@@ -76,9 +76,9 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         self.perform = perform
     }
 
-    /// Returns the product of the next job; nil if there is no job.
+    /// Returns the product of the next job; nil if no job is left.
     ///
-    /// - Parameter makeJob: Returns the next job to begin; nil if there is none for now.
+    /// - Parameter makeJob: Returns the next job to begin; nil if no job is available for now.
     /// - Throws: The errors of `makeJob`, of the next job and of waiting.
     package func next(_ makeJob: () throws -> Job?) throws -> Product? {
         self.begin(makeJob)

@@ -28,7 +28,7 @@ public struct BlobRetry: Hashable, Sendable {
     /// The total number of failures of one reader after which the last error is thrown: 1,000 by default.
     public var failureBudget: Int
 
-    /// The maximum total of consecutive delays; nil, the default, is no limit.
+    /// The maximum total of consecutive delays; nil, the default, for no limit.
     ///
     /// If the next delay would exceed it, such as a delay that a server asks for, the error is thrown at once.
     public var maximumWait: Duration?

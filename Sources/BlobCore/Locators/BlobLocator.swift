@@ -62,7 +62,7 @@ public struct BlobLocator: Hashable, Sendable {
         self.selectors = []
     }
 
-    /// Returns the locator of the container of the last selector; nil if there are no selectors.
+    /// Returns the locator of the container of the last selector; nil without selectors.
     package var container: BlobLocator? {
         guard !self.selectors.isEmpty else { return nil }
         var locator = self

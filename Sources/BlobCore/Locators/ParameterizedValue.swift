@@ -41,7 +41,7 @@ package struct ParameterizedValue: Equatable, Sendable {
     /// Returns the file name: the decoded `filename*` (RFC 8187) if present, which takes precedence (RFC 6266, section
     /// 4.3), otherwise the `filename` as received; nil if neither is present.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for a `filename*` that cannot be decoded, if there is no `filename`.
+    /// - Throws: ``BlobError/Code/corrupted`` for a `filename*` that cannot be decoded, if no `filename` is given.
     package func filename() throws(BlobError) -> [UInt8]? {
         let plain = self.parameters["filename"]
         guard let extended = self.parameters["filename*"] else { return plain }

@@ -33,7 +33,7 @@ func isLocal(_ text: String) -> Bool {
     return origin.map(["assets-library", "data", "file", "stdin"].contains) ?? false
 }
 
-/// Returns the scheme of the origin; nil if there is no scheme.
+/// Returns the scheme of the origin; nil without a scheme.
 func originScheme(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[..<colon].allSatisfy(schemeCharacters.contains)
     else { return nil }

@@ -2,7 +2,7 @@
 package struct MarkupElement {
     /// The name of an element or an attribute, with its namespace instead of a prefix.
     package struct Name: Hashable {
-        /// The URI of the namespace; empty if there is none, and `xml` for the prefix that XML reserves.
+        /// The URI of the namespace; empty without one, and `xml` for the prefix that XML reserves.
         package var namespace: String
         package var local: String
 

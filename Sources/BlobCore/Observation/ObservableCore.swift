@@ -158,7 +158,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     // MARK: Pending changes
 
     /// Adds a change to the pending ones; called under the lock.
-    @inline(never)  // Otherwise every update, not only one that is queued, looks up the types used here.
+    @inline(never)  // Otherwise even updates that queue nothing would look up the types used here.
     private func enqueue(_ old: State, _ new: State, isInitial: Bool, for observers: [AnyObserver]) {
         let change = Change(old: old, new: new, isInitial: isInitial)
         if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),

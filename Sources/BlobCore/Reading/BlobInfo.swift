@@ -6,7 +6,7 @@ public struct BlobInfo: Hashable, Sendable {
     /// The media type, as in RFC 6838: `image/jpeg`; nil when unknown.
     public var mediaType: String?
 
-    /// A name for people and forms: the last component of a path; nil if there is no name.
+    /// A name for people and forms: the last component of a path; nil if the blob has no name.
     public var name: String?
 
     /// The identity of the content; nil if two openings cannot be compared.

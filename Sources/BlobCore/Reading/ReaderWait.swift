@@ -46,7 +46,7 @@ struct ReaderWait {
 
     private func isOver(_ slot: BlobWakerSlot?) -> Bool { self.slot != nil && self.slot !== slot }
 
-    /// Removes the consumer's waker; nil if there is no waker, or it was called. Other consumers' wakers stay: a reader
+    /// Removes the consumer's waker; nil if no waker is stored, or it was called. Other consumers' wakers stay: a reader
     /// over this one may wait for the same slot.
     @discardableResult
     private mutating func takeWaker() -> BlobWaker? {

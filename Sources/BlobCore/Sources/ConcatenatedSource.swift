@@ -1,6 +1,6 @@
 /// A source that concatenates several sources.
 ///
-/// Its length is known if the length of every part is known; it has random access if every part has it. If the content
+/// Its length is known if the length of every part is known; it has random access if every part does. If the content
 /// of a part changes after the opening, reading throws ``BlobError/Code/changed``, so the parts of one pass always
 /// belong together: the info of every part is requested before the first byte.
 ///

@@ -112,8 +112,7 @@ public final class BlobRegistration: Sendable {
     /// itself.
     ///
     /// No further call starts. A call that another thread was just starting may still run; this method does not wait
-    /// for it. When called on the thread, serial queue or actor that runs the handler of an observer, there is no such
-    /// call.
+    /// for it. When called on the thread, serial queue or actor that runs an observer's handler, no such call exists.
     public func cancel() { self.removal?() }
 }
 

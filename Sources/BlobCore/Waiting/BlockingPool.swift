@@ -182,7 +182,7 @@ package final class BlockingPool: Sendable {
     // MARK: More threads
 
     private func watch() {
-        // If there is no thread for timers either, the next call of `run` tries again.
+        // If no thread for timers is available either, the next call of `run` tries again.
         guard EventLoop.shared.isRunning else { return self.state.withLock { $0.isWatched = false } }
         let number = self.timer.withLock { timer in
             timer.lastNumber += 1

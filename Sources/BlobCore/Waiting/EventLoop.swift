@@ -219,10 +219,10 @@ package struct TimerQueue {
     /// The number of timers.
     package var count: Int { self.wakers.count }
 
-    /// The number of places in the heap, including those of removed timers.
+    /// The number of places in the heap, including the places of removed timers.
     package var heapCount: Int { self.heap.count }
 
-    /// The deadline of the next timer; nil if there are no timers.
+    /// The deadline of the next timer; nil if the queue is empty.
     package var firstDeadline: ContinuousClock.Instant? {
         mutating get {
             while let first = self.heap.first {

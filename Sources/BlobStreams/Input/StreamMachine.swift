@@ -113,7 +113,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// The lent bytes, kept until the next call of the stream, which may come after the reader was released.
     private var lent: BlobBytes?
     private var declaredByteCount: Int64?
-    /// The end of the bytes or an error, which is published once the window is empty.
+    /// The end of the bytes, or an error, which is published once the window is empty.
     private var ending: Result<Void, BlobError>?
     private var sessionCount = 0
     /// True if a read returned bytes, or the offset was set, since the last event for available bytes.
@@ -132,7 +132,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// Opens the stream; at its end, opens it again at its first offset.
     ///
     /// - Parameter isRepeatable: True if the source can be opened again.
-    /// - Returns: The opening to start; nil if there is none.
+    /// - Returns: The opening to start; nil if no opening is needed.
     mutating func open(isRepeatable: Bool, _ state: inout BlobStreamState) -> (sessionID: Int?, [Action]) {
         self.refusal = nil
         switch state.phase {

@@ -110,7 +110,7 @@ struct StreamEvents {
     /// Drops events that no longer apply.
     mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
 
-    /// Takes the next event that still applies, for the run loop of `source`; nil if there is none, or while another
+    /// Takes the next event that still applies, for the run loop of `source`; nil if no event does, or while another
     /// thread delivers, which then signals the other sources again.
     mutating func beginDelivery(on source: RunLoopSource, _ stillApplies: (Stream.Event) -> Bool) -> Stream.Event? {
         guard self.sources.contains(where: { $0 === source }) else { return nil }
