@@ -1,7 +1,7 @@
 import BlobPlatform
 
 /// A block of memory with bytes that were read and not yet consumed.
-package final class Window: @unchecked Sendable {  // Safe: has one owner at a time, who changes no bytes that are lent.
+package final class Window: @unchecked Sendable {  // Safe: has one owner at a time, which changes no lent bytes.
     private var memory: UnsafeMutableRawBufferPointer
     private var part = 0..<0
 

@@ -336,7 +336,7 @@ extension BlobError.Code {
     public static let permissionDenied = Self(rawValue: 2)
     /// A text is not a locator, or names something that is invalid for its scheme.
     public static let invalidLocator = Self(rawValue: 3)
-    /// An argument is outside of its range.
+    /// An argument is outside its range.
     public static let invalidArgument = Self(rawValue: 4)
     /// No provider is registered for a scheme; the message lists the registered ones.
     public static let notRegistered = Self(rawValue: 5)

@@ -8,7 +8,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     package private(set) var number: CInt
     private let isOwned: Bool
 
-    /// Takes over the result of a call that opens: negative, with the reason in `errno`, if the call failed.
+    /// Takes over the result of an opening call, which is negative, with the reason in `errno`, if it failed.
     package init(
         _ number: CInt, doing act: @autoclosure () -> String, operation: String? = nil
     ) throws(BlobError) {

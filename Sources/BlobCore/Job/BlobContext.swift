@@ -50,7 +50,7 @@ public struct BlobContext: Sendable {
     /// members of an archive needs no decoder, and has its own bounds.
     public var memoryLimit: Int64 = 128 << 20
 
-    /// True to let a helper process decode untrusted pictures and films even where the system does not confine it. With
+    /// True to let a helper process decode untrusted pictures and films even where the system does not confine it. If
     /// false, the default, that is ``BlobError/Code/unavailable``. Archives have an isolation setting of their own.
     public var allowsUnconfinedMedia = false
 
@@ -320,7 +320,7 @@ package final class TimerWait {
     package var isOver: Bool { self.hasFired.withLock { $0 } }
 }
 
-/// The place where indexes are kept.
+/// The location in which indexes are kept.
 ///
 /// An index records the facts that a source learned about its content while reading, so that the next read finds any
 /// byte of a gzip, or any member of an archive, at once.

@@ -114,7 +114,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// wait.
     ///
     /// Unlike a handler, `wake` does not wait for running handlers. The thread that made the change calls it, outside
-    /// of the lock; several threads may call it at once and out of order, so it must look at the value.
+    /// of the lock; several threads may call it at once and out of order, so it must read the current value.
     package func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobRegistration {
         let waker = BlobWaker(wake)
         let key = self.core.add(waker)

@@ -32,12 +32,12 @@
 /// - **C12** Cancelling the context makes a blocked call throw ``BlobError/Code/cancelled`` within one second.
 /// - **C13** After the deadline a blocked call throws ``BlobError/Code/timedOut``.
 /// - **C14** After `close`, no descriptor, thread or memory is left.
-/// - **C15** Every error carries a code, which says whether trying again can help.
+/// - **C15** Every error carries a code, and states whether trying again can help.
 /// - **C16** `neverBlocks` is constant, and holds for every call, at every offset, with every validator, over a base
 ///   whose facts come late.
 ///
-/// The framework guarantees the rest for every plugin. **C2** The end is sticky. **C3** After a throw no byte of that call
-/// counts, and every later read throws the same error. Closing twice does nothing, and a read after it throws
+/// The framework guarantees the rest for every plugin. **C2** The end is sticky. **C3** After a throw no byte of that
+/// call counts, and every later read throws the same error. Closing twice does nothing, and a read after it throws
 /// ``BlobError/Code/closed``. Errors carry operation, locator, byte offset and layers.
 public protocol BlobInputStreamDataSource: Sendable {
     /// The traits of the source; by default, it can be opened again, also on several threads. Constant; available in
@@ -83,9 +83,9 @@ extension BlobInputStreamDataSource {
 
     /// Opens a reader of the bytes. Every consumer of a source opens it here.
     ///
-    /// A plugin that breaks its contract is reported as ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong
-    /// bytes. The reader can be read with or without waiting; every error is a ``BlobError`` with operation, locator,
-    /// offset and layers.
+    /// A plugin that breaks its contract is reported as ``BlobError/Code/misbehavingPlugin`` instead of delivering
+    /// wrong bytes. The reader can be read with or without waiting; every error is a ``BlobError`` with operation,
+    /// locator, offset and layers.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset of the first byte to read: 0, the default, to the byte count.

@@ -1,4 +1,4 @@
-/// A source over another one, which it exposes.
+/// A source over another source, which it exposes.
 public protocol BlobLayer: BlobInputStreamDataSource {
     /// The source from whose bytes this source makes its own.
     var underlying: any BlobInputStreamDataSource { get }
@@ -31,7 +31,7 @@ package func layerChain(
     sequence(first: source) { ($0 as? any BlobLayer)?.underlying }
 }
 
-/// A source over another one, to which it forwards all requirements that it does not implement itself.
+/// A source over another source, to which it forwards all requirements that it does not implement itself.
 ///
 /// For layers that pass on the bytes of their base: they change the info, the traits or the reader.
 package protocol ForwardingSource: BlobInputStreamDataSource {

@@ -99,7 +99,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
                 return (.end, false)
             }
             defer { state.isBusy = true }
-            // The consumer is faster than the reads: larger reads cost less for each byte.
+            // The consumer is faster than the reads: larger reads cost less per byte.
             if window == nil, state.info != nil, state.isBusy {
                 state.windowByteCount = min(state.windowByteCount * 2, self.windowByteCounts.upperBound)
             }
@@ -140,7 +140,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         guard let wasIdle else { return }
         self.context.cancellation.cancel()
         guard wasIdle else { return }
-        // A reader that never blocks is closed in place; others may take long.
+        // A reader that never blocks is closed in place; closing others may take long.
         if self.reader?.neverBlocks ?? true { return self.closeReader() }
         BlockingPool.openings.run { self.closeReader() }
     }

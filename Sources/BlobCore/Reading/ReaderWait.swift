@@ -46,8 +46,8 @@ struct ReaderWait {
 
     private func isOver(_ slot: BlobWakerSlot?) -> Bool { self.slot != nil && self.slot !== slot }
 
-    /// Removes the consumer's waker; nil if no waker is stored, or it was called. Other consumers' wakers stay: a reader
-    /// over this one may wait for the same slot.
+    /// Removes the consumer's waker; nil if no waker is stored, or it was called. Other consumers' wakers stay: a
+    /// reader over this one may wait for the same slot.
     @discardableResult
     private mutating func takeWaker() -> BlobWaker? {
         guard self.hasWaker else { return nil }
@@ -142,7 +142,8 @@ extension BlobReader {
     /// Reads to the end, waiting while no bytes are available.
     ///
     /// - Parameters:
-    ///   - byteCount: The size of the memory in bytes; by default 128 KiB, where reading from the page cache is fastest.
+    ///   - byteCount: The size of the memory in bytes; by default 128 KiB, where reading from the page cache is
+    ///     fastest.
     ///   - body: A closure that receives the bytes of each read, which are valid during the call.
     package func forEachPiece(
         ofAtMost byteCount: Int = 128 * 1024, _ body: (UnsafeRawBufferPointer) throws -> Void

@@ -83,9 +83,9 @@ package final class BlockingPool: Sendable {
     /// starts at once.
     private static let maximumRunningCount = promptThreadCount + 1
 
-    /// The multiple of the patience that a job waits when all processors are taken, and between two such jobs: two
-    /// seconds by default. Long computations may occupy all threads, while the reader of another job needs only a few
-    /// bytes.
+    /// The multiple of the patience that a job waits if all processors are taken, and that then passes before another
+    /// thread is started: two seconds by default. Long computations may occupy all threads, while the reader of another
+    /// job needs only a few bytes.
     private static let busyPatienceCount = 8 * maximumPatienceCount
 
     private static let waitingCount = Locked(0)
@@ -193,7 +193,7 @@ package final class BlockingPool: Sendable {
         _ = self.timer.withLock { timer -> BlobRegistration? in
             guard number == timer.lastNumber else { return nil }
             defer { timer.registration = registration }
-            return timer.registration  // Released outside of the lock.
+            return timer.registration  // Released outside the lock.
         }
     }
 

@@ -1,6 +1,6 @@
 /// A first-in, first-out queue. Adding and removing an element is cheap, regardless of the length of the queue.
 package struct Fifo<Element> {
-    private var elements: [Element?] = []  // Those before `start` were removed.
+    private var elements: [Element?] = []  // Elements before `start` were removed.
     private var start = 0
 
     package init() {}

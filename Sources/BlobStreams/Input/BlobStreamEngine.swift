@@ -1,7 +1,7 @@
 import Foundation
 
 /// The thread-safe engine of a ``BlobInputStream``: its machine decides under its lock, and the engine
-/// performs the actions outside of it.
+/// performs the actions outside the lock.
 final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: variables are set before it is shared.
     typealias Machine = StreamMachine<BlobReader>
 
@@ -16,7 +16,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     weak var inputStream: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
     private let ended = BlobCancellation()  // Requested when no more bytes will be read.
-    private let readers: any BlobInputStreamDataSource  // The source, as its readers are opened.
+    private let readers: any BlobInputStreamDataSource  // The source, or a layer that serialises its readers.
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
         self.source = source

@@ -24,7 +24,7 @@ struct StreamMachine<Reader: AnyObject> {
 
         let id: Int
         let cancellation: BlobCancellation
-        // Changed in place, which counts no references.
+        // Changed in place, to avoid reference counting.
         fileprivate(set) var step: Step
         /// Nil until the reader is open.
         fileprivate var reader: Reader?

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The thread-safe engine of a `BlobOutputStream`: its machine decides under its lock, and the engine
-/// performs the actions outside of it.
+/// performs the actions outside the lock.
 final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the variable is set before it is shared.
     weak var outputStream: BlobOutputStream?  // Set once, before the stream is shared.
     private let buffer: PipeBuffer

@@ -20,7 +20,7 @@ extension StreamEngine {
         set { self.withEvents { events, _ in events.setDelegate(newValue) } }
     }
 
-    /// Delivers events on `runLoop` in `mode` from now on, including those that are already pending.
+    /// Delivers events on `runLoop` in `mode` from now on, including events that are already pending.
     func schedule(in runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let source = RunLoopSource(runLoop, mode) { [weak self] in self?.deliver(on: $0) }
         let (isNew, hasEvents) = self.withEvents { events, _ in (events.add(source), !events.pending.isEmpty) }
@@ -85,7 +85,7 @@ struct StreamEvents {
     private(set) var sources: [RunLoopSource] = []
     /// The thread that calls the delegate, and the number of its nested calls; nil if no thread does.
     private var delivery: (thread: pthread_t, depth: Int)?
-    /// True when a thread was refused a delivery because another thread delivers.
+    /// True when a thread was refused a delivery because another thread was delivering.
     private var wasDeliveryRefused = false
     /// True once the stream was closed: it can no longer be scheduled.
     private var isClosed = false
