@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares `blob` on many ranges, many URLs and slow connections with obstore, fsspec, curl and aria2c, in one run.
+"""Compares `blob` on many ranges, many URLs, members of a remote zip and slow connections with obstore, fsspec, curl and aria2c, in one run.
 
 usage: Benchmarks/in_flight.py BLOB [--runs N] [--delay MS] [--rate BYTES]
 
 The server is in Python: it answers each request after a delay, and sends at most so many bytes a second over each
 connection. Peers that are not there are left out: `pip install obstore fsspec aiohttp`, `apt-get install aria2`.
 """
-import argparse, os, random, subprocess, sys, tempfile
+import argparse, os, random, subprocess, sys, tempfile, zipfile
 from measuring import banner, compare, has_module, tool
 
 parser = argparse.ArgumentParser()
@@ -20,7 +20,8 @@ blob = os.path.abspath(options.blob)
 SERVER = '''
 import asyncio, re, sys
 count, delay, rate = int(sys.argv[1]), float(sys.argv[2]) / 1000, float(sys.argv[3])
-content = memoryview(bytes(i * 2654435761 >> 8 & 255 for i in range(65536)) * (count >> 16))
+content = memoryview(open(sys.argv[4], "rb").read() if sys.argv[4:] else
+                     bytes(i * 2654435761 >> 8 & 255 for i in range(65536)) * (count >> 16))
 sent = [0, 0]
 async def serve(reader, writer):
     loop = asyncio.get_running_loop()
@@ -76,10 +77,15 @@ files = fsspec.filesystem("http")
 parts = files.cat_ranges([sys.argv[1] + "large"] * len(ranges), [a for a, _ in ranges], [a + n for a, n in ranges])
 for part in parts: sys.stdout.buffer.write(part)
 '''
+ZIPFILE = '''
+import sys, fsspec, zipfile
+with zipfile.ZipFile(fsspec.open(sys.argv[1] + "archive").open()) as archive:
+    for name in sys.argv[2:]: sys.stdout.buffer.write(archive.read(name))
+'''
 
 
-def start_server(count, rate):
-    server = subprocess.Popen([sys.executable, '-c', SERVER, str(count), str(options.delay), str(rate)],
+def start_server(count, rate, *path):
+    server = subprocess.Popen([sys.executable, '-c', SERVER, str(count), str(options.delay), str(rate), *path],
                               stdout=subprocess.PIPE)
     return server, f'http://127.0.0.1:{int(server.stdout.readline())}/'
 
@@ -93,6 +99,7 @@ banner('Requests in flight', blob, options)
 with tempfile.TemporaryDirectory() as folder:
     quick, url = start_server(256 << 20, 0)
     slow, slow_url = start_server(256 << 20, options.rate)
+    servers = [quick, slow]
     try:
         order = random.Random(14)
         with open(f'{folder}/ranges', 'w') as file:
@@ -116,6 +123,21 @@ with tempfile.TemporaryDirectory() as folder:
                 ('curl -Z', [tool('curl'), '-sZ', '--no-progress-meter', '--parallel-max', '50', '-K', f'{folder}/curl'])],
                 'wall <= 1.2', runs=options.runs)
 
+        with zipfile.ZipFile(f'{folder}/archive', 'w', zipfile.ZIP_DEFLATED) as archive:
+            for number in range(2000):
+                archive.writestr(f'{number % 20:02}/{number}', order.randbytes(order.randrange(20_000, 60_000)))
+        server, archive_url = start_server(0, 0, f'{folder}/archive')
+        servers.append(server)
+        names = order.sample(archive.namelist(), 100)
+        members = [f'{archive_url}archive#{name}' for name in names]
+        compare(f'100 of 2,000 members of a zip, {options.delay:g} ms each', [
+            ('blob cat', [blob, 'cat', *members]),
+            ('zipfile, fsspec', has_module('aiohttp') and [sys.executable, '-c', ZIPFILE, archive_url, *names])],
+            'wall', runs=options.runs)
+        before, _ = sent(archive_url)
+        subprocess.run([blob, 'cat', *members], stdout=subprocess.DEVNULL)
+        print(f'  {next(sent(archive_url)) - before} requests')
+
         target = f'{folder}/large'
 
         def remove(name):
@@ -133,6 +155,6 @@ with tempfile.TemporaryDirectory() as folder:
                    ('curl', [tool('curl'), '-s', '-o', target, f'{slow_url}large'])] if count == 4 else [])],
                 'wall <= 1.05 of aria2c', runs=options.runs, before=remove)
     finally:
-        for server in quick, slow:
+        for server in servers:
             server.terminate()
             server.wait()
