@@ -24,9 +24,9 @@ struct BlobCommand: ParsableCommand {
 }
 
 extension BlobCommand {
-    /// Parses the arguments of a command by itself, which spares the parser half of its work: the tree of all commands.
+    /// Parses the arguments of one command without the tree of all commands, which is half of the parser's work.
     ///
-    /// - Returns: Nil when the tree is needed: for a command with commands of its own, for help, and for the message of a
+    /// - Returns: Nil if the tree is needed: for a command with subcommands, for help, and for the message about a
     ///   mistake.
     fileprivate static func parsed(alone arguments: [String]) -> (any ParsableCommand)? {
         guard let name = arguments.first,
@@ -75,14 +75,14 @@ enum Main {
     }
 
     private static func parse() throws -> any ParsableCommand {
-        // Named here: to ask each command for its protocols takes a millisecond.
+        // Listed here, because checking each command for the conformance takes a millisecond.
         let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self, TestCommand.self]
         assert(
             BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count,
             "Each command that is a NameListCommand is named here.")
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)
-        // The parser shows the help that it finds, and takes the rest for nothing.
+        // The parser shows the help for the words that it knows, and ignores the rest.
         if arguments.first == "help", let error = BlobCommand.unknownCommand(in: arguments.dropFirst()) { throw error }
         let command = try BlobCommand.parsed(alone: arguments) ?? BlobCommand.parseAsRoot(arguments)
         if let list = command as? any NameListCommand { return try list.separated() }
@@ -100,7 +100,7 @@ enum Main {
 #else
 import BlobCommandLine
 
-/// The program in a build without its traits.
+/// The entry point of a build without the package's traits.
 @main enum Main {
     static func main() { endWithoutTrait("Command", "blob") }
 }

@@ -81,8 +81,8 @@ struct FormOptions: ParsableArguments {
         return try form.body(boundary: boundary, context: context)
     }
 
-    /// Returns the locators of the files below a folder, or of the members that a pattern selects; otherwise the one
-    /// that is given.
+    /// Returns the locators of the files in a folder or of the members that a pattern selects; otherwise the argument
+    /// itself.
     private func files(
         _ argument: String, _ registry: BlobRegistry, _ context: BlobContext
     ) throws(BlobError) -> [String] {

@@ -21,7 +21,7 @@ struct ReceiveCommand: ParsableCommand {
                 .appendingPathComponent(Self.program).path
         }
         for program in [beside, Self.program].compactMap({ $0 }) {
-            // By this name the receiver knows the one for its messages.
+            // The receiver uses this name in its messages.
             var words = (["blob receive"] + self.arguments).map { strdup($0) } + [nil]
             execvp(program, &words)
             let number = errno

@@ -7,10 +7,10 @@ import BlobStreamsStandard
 private let secretOptions = ["-H", "-u", "-x", "-F", "--header", "--user", "--proxy", "--form"]
 
 extension ParsableCommand {
-    /// Returns the error for a mistake in the arguments that the parser found, on which this may have a better word.
+    /// Returns an error for arguments that the parser rejected, with a better message than the parser's where possible.
     static func mistake(_ error: any Error, in arguments: [String]) -> BlobError {
         if let error = self.unknownCommand(in: arguments) ?? self.unknownOption(in: arguments) { return error }
-        // The parser puts each reading of the arguments on a line.
+        // The parser lists each possible usage on its own line.
         let message = Self.withoutSecrets(
             Self.message(for: error).replacing("\n   or: ", with: "; or: "), arguments)
         for argument in arguments.prefix(while: { $0 != "--" })
@@ -22,8 +22,8 @@ extension ParsableCommand {
         return BlobError(.invalidArgument, message)
     }
 
-    /// Returns the error for a word such as `-dash.txt`, in which the parser finds the `h` of help, whatever the other
-    /// letters are; nil when help was asked for.
+    /// Returns the error for a word such as `-dash.txt`, which the parser takes for help because of its `h`; nil if
+    /// help was requested.
     static func fileTakenForHelp(in arguments: [String]) -> BlobError? {
         let words = arguments.prefix { $0 != "--" }
         let asksForHelp = words.contains { ["-h", "--help", "-help", "--version"].contains($0) }
@@ -35,9 +35,9 @@ extension ParsableCommand {
         return BlobError(.invalidArgument, "'\(word)' looks like an option; use './\(word)' or put '--' before it.")
     }
 
-    /// Returns the error for the first long option that the command does not have; nil when there is none.
+    /// Returns the error for the first long option that the command does not have; nil if all are known.
     ///
-    /// The parser would suggest one that has little in common with it.
+    /// The parser's own suggestion may have little in common with the option.
     private static func unknownOption(in arguments: [String]) -> BlobError? {
         guard let (command, rest) = CommandTree(dump: self._dumpHelp())?.command(in: arguments) else { return nil }
         let words = rest.prefix { $0 != "--" }
@@ -53,7 +53,7 @@ extension ParsableCommand {
         return nil
     }
 
-    /// Returns the error for the first of the words that should name a command and does not; nil when there is none.
+    /// Returns the error for the first unknown command name among the words; nil if there is no such word.
     static func unknownCommand(in words: some Sequence<String>) -> BlobError? {
         var path = [Self.configuration.commandName ?? ""]
         var commands = Self.configuration.subcommands
@@ -82,7 +82,7 @@ extension ParsableCommand {
         return nil
     }
 
-    /// Returns a message of the parser, which quotes arguments, without what may be secret in them.
+    /// Returns a message of the parser with possible secrets in the quoted arguments masked.
     private static func withoutSecrets(_ message: String, _ arguments: [String]) -> String {
         var (text, isValue) = (message, false)
         for argument in arguments {

@@ -2,8 +2,8 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// A number of bytes from 0, as coreutils take it: a k, M, G or T after it stands for powers of 1024, as KiB, MiB and so
-/// on; kB, MB, GB and TB for powers of 1000.
+/// A number of bytes from 0, with the suffixes of coreutils: k, M, G and T, or KiB, MiB and so on, stand for powers of
+/// 1024; kB, MB, GB and TB for powers of 1000.
 struct ByteCount: ExpressibleByArgument {
     private static let units: [Character: Int] = ["k": 1, "m": 2, "g": 3, "t": 4]
 
@@ -24,7 +24,7 @@ struct ByteCount: ExpressibleByArgument {
     }
 }
 
-/// A number of bytes a second, from 1, with the units of ``ByteCount``.
+/// A rate in bytes per second, from 1, with the units of ``ByteCount``.
 struct ByteRate: ExpressibleByArgument {
     let bytesPerSecond: Int64
 
@@ -34,9 +34,9 @@ struct ByteRate: ExpressibleByArgument {
     }
 }
 
-/// An offset in bytes, written as a ``ByteCount``; with a `-` before it, one from the end.
+/// An offset in bytes, written as a ``ByteCount``; with a leading `-`, it counts from the end.
 struct ByteOffset: ExpressibleByArgument {
-    /// Negative from the end.
+    /// Negative for an offset from the end.
     let value: Int64
 
     init?(argument: String) {
@@ -45,9 +45,9 @@ struct ByteOffset: ExpressibleByArgument {
         self.value = isFromEnd ? -count.value : count.value
     }
 
-    /// Returns an offset from the start of a source; 0 when a source has fewer bytes than the wanted ones at its end.
+    /// Returns an offset from the start of a source; 0 if an offset from the end exceeds the length of the source.
     ///
-    /// - Parameter value: The offset, negative from the end, for which the length of the source must be known.
+    /// - Parameter value: The offset; a negative one counts from the end, and requires a source of known length.
     static func start(_ value: Int64, in source: any BlobInputStreamDataSource, _ context: BlobContext)
         throws(BlobError) -> Int64
     {
@@ -61,9 +61,9 @@ struct ByteOffset: ExpressibleByArgument {
     }
 }
 
-/// Options that are a number of seconds.
+/// Options whose value is a number of seconds.
 enum Seconds {
-    /// Thirty years: a limit that can be added to any clock.
+    /// Thirty years: short enough to be added to the time of any clock.
     static let maximum = 1_000_000_000.0
 
     static func validate(_ value: Double?, _ option: String) throws(ValidationError) {
@@ -79,7 +79,7 @@ enum Seconds {
         "Give up rather than wait longer than this between attempts in a row, also if the server asks for it.",
         valueName: "seconds")
 
-    /// Returns the words about a wait of a second or more, for a notice; empty for a shorter one.
+    /// Returns the text about a wait of at least a second, for a notice; empty for a shorter wait.
     static func note(of delay: Duration?) -> String {
         guard let delay, delay >= .seconds(1) else { return "" }
         return ", waiting \(Int(delay.timeInterval.rounded())) s"

@@ -3,13 +3,13 @@ import ArgumentParser
 import BlobPlatform
 import BlobStreamsStandard
 
-/// A command that takes any number of names.
+/// A command that accepts any number of names.
 protocol NameListCommand: ParsableCommand {
     var locators: [String] { get set }
 }
 
 extension NameListCommand {
-    /// Returns the command with the names that were joined.
+    /// Returns the command with its joined names separated again.
     func separated() throws -> Self {
         var command = self
         command.locators = RawArguments.separated(self.locators)
@@ -18,18 +18,19 @@ extension NameListCommand {
     }
 }
 
-/// The arguments of the process, of which those that are not UTF-8 are converted to locators.
+/// The arguments of the process, with arguments that are not UTF-8 converted to locators.
 enum RawArguments {
-    /// Separates names, and parts of a form, within one argument; no argument of a process contains it.
+    /// Separates joined names or parts of a form within one argument; no argument of a process can contain this
+    /// character.
     static let separator: Character = "\0"
 
     private static let partOptions = ["-F", "--form"]
 
-    /// - Parameter listCommands: The names of the commands whose names are joined, each a ``NameListCommand``.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with such bytes in its value; ``BlobError/Code/io``
-    ///   when the system does not tell the arguments.
+    /// - Parameter listCommands: The names of the commands whose arguments are joined, each a ``NameListCommand``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an option whose value is not UTF-8; ``BlobError/Code/io`` if
+    ///   the system does not provide the arguments.
     static func decoded(_ listCommands: [String] = []) throws(BlobError) -> [String] {
-        // Swift reads them from a file. Without any, not even a name, help would be printed, which is a success.
+        // Swift reads them from a file. With an empty list, the parser would print the help and report success.
         guard CommandLine.argc > 0 else { throw BlobError(.io, "Could not read the arguments of the command.") }
         var arguments: [String] = []
         var isBehindTerminator = false
@@ -59,21 +60,22 @@ enum RawArguments {
                 if text == "--" { isBehindTerminator = true }
             }
         }
-        // The words of an unfinished command are not to be joined.
+        // The words of an unfinished command must stay separate.
         guard let command = arguments.first, command != CompleteCommand.configuration.commandName else {
             return arguments
         }
         return [command] + self.joined(arguments.dropFirst(), joinsNames: listCommands.contains(command))
     }
 
-    /// Returns true for an argument that is a value of `--skip-existing`, which may be left out.
+    /// Returns true if the argument is a value of the option `--skip-existing`, whose value is optional.
     private static func isExistingCheck(at index: Int) -> Bool {
         guard index < Int(CommandLine.argc), let pointer = CommandLine.unsafeArgv[index] else { return false }
         return ["digest", "size"].contains(String(cString: pointer))
     }
 
-    /// Joins options for parts of a form that follow each other, and names: the time that the argument parser takes grows
-    /// with the square of the number of its arguments.
+    /// Joins consecutive names, and consecutive options for parts of a form.
+    ///
+    /// The time of the argument parser grows with the square of the number of arguments.
     private static func joined(_ arguments: ArraySlice<String>, joinsNames: Bool) -> [String] {
         enum Kind { case name, part, other }
         var (joined, last, rest) = ([String](), Kind.other, arguments)
@@ -88,7 +90,7 @@ enum RawArguments {
         }
         while let argument = rest.popFirst() {
             let isOption = argument.hasPrefix("-") && !isBehindTerminator
-            // The argument after an option may be its value. A name that begins with a hyphen cannot be the first.
+            // The argument after an option may be its value. A name with a leading hyphen cannot be the first.
             if isOption, self.partOptions.contains(argument), let part = rest.popFirst() {
                 append(part, .part, behind: [argument])
             } else if joinsNames, !mayBeValue, !isOption || argument == "-" && last == .name {
@@ -102,20 +104,21 @@ enum RawArguments {
         return joined
     }
 
-    /// Returns the names that were joined.
+    /// Splits arguments into the names that were joined.
     static func separated(_ arguments: [String]) -> [String] {
         arguments.flatMap { $0.split(separator: self.separator, omittingEmptySubsequences: false).map(String.init) }
     }
 
-    /// Returns the locator for a member of standard input, which the argument parser would take for options.
+    /// Returns the locator of a member of standard input, whose text the argument parser would take for options.
     private static func memberOfInput(_ text: String) -> String? {
         try? BlobRegistry.standard.locator(for: text).text
     }
 
-    /// The names that are not UTF-8, by the locators that stand for them.
+    /// The arguments that are not UTF-8, keyed by the locators that replace them.
     private static let undecodable = Locked<[String: [UInt8]]>([:])
 
-    /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, as the locator of a file.
+    /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, become the locator of a
+    /// file.
     static func decoded(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         let text = BlobLocator(filePath: bytes).text
@@ -123,7 +126,7 @@ enum RawArguments {
         return text
     }
 
-    /// Returns the bytes that ``decoded(_:)`` made a text of.
+    /// Returns the original bytes of an argument that ``decoded(_:)`` converted to text.
     static func bytes(of text: String) -> [UInt8] { self.undecodable.withLock { $0[text] } ?? Array(text.utf8) }
 }
 #endif

@@ -17,7 +17,8 @@ struct LibraryCommand: ParsableCommand {
         ])
 }
 
-/// Returns the identifiers of assets, given as such or by URLs; throws before any is used if one is neither.
+/// Returns the identifiers of assets, given as identifiers or URLs; throws before any is used if an argument is
+/// neither.
 func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
     var identifiers: [UUID] = []
     for argument in arguments {
@@ -35,7 +36,7 @@ func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
 }
 
 extension SourceOptions {
-    /// Opens the library named by the options or the environment, and makes the context of the command.
+    /// Opens the library named by the options or the environment, and creates the context of the command.
     func openLibrary(
         for access: AssetLibrary.Access
     ) throws(BlobError) -> (library: AssetLibrary, context: BlobContext) {
@@ -52,7 +53,7 @@ extension SourceOptions {
         }
     }
 
-    /// Opens the catalogue named by the options or the environment, of whatever kind, for reading.
+    /// Opens the catalogue of any kind that the options or the environment name, for reading.
     func openCatalogue() throws(BlobError) -> any AssetCatalogue {
         try AssetLibrary.catalogue(at: LibraryLocation.folder(self.library))
     }
@@ -179,7 +180,7 @@ struct LibraryThumbnailCommand: ParsableCommand {
     func run() throws {
         let context = try self.source.makeContext()
         let catalogue = try self.source.openCatalogue()
-        // Catalogues of others have their own identifiers, which may be paths.
+        // Other programs' catalogues have their own identifiers, which may be paths.
         var id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
         if catalogue is AssetLibrary { id = try assetIDs([self.asset])[0].uuidString }
         let size = Thumbnail.Size(rawValue: self.size) ?? .small

@@ -35,7 +35,7 @@ struct LibraryImportCommand: ParsableCommand {
         let sources = self.source.makeSources()
         let line = ProgressLine(self.progress)
         let failures = SourceFailures(isFailFast: false)
-        // Printed once it is certain that the asset persists.
+        // Printed only once the asset is certain to persist.
         let assets = try library.makeImport(
             duplicates: self.duplicates ? .addAsset : .reuseAsset, context: context
         ) { result in
@@ -62,7 +62,7 @@ struct LibraryImportCommand: ParsableCommand {
             } catch {
                 line.clear()
                 do throws(BlobError) {
-                    // The others can still be imported, unless the job is cancelled, the disk full, or the output closed.
+                    // Continues with the other files unless the job is cancelled, the disk full, or the output closed.
                     try failures.note(error, mayContinueAtLimit: true)
                 } catch {
                     try? assets.finish()
@@ -80,7 +80,7 @@ struct LibraryImportCommand: ParsableCommand {
             }
             let folder = FileStatus(at: path.cString)?.isFolder == true ? ImportedFolder(path) : nil
             for error in folder?.errors ?? [] { try attempt { throw error } }
-            // A library may lie among the photos.
+            // The library itself may lie in the folder.
             let paths = folder.map { $0.paths.filter { !library.contains(path: $0) } } ?? [path]
             done.withLock { $0.files += paths.count }
             for path in paths {
@@ -101,7 +101,7 @@ struct LibraryImportCommand: ParsableCommand {
         try failures.end()
     }
 
-    /// Returns the path of a folder, or of a file to which the catalogue is to refer; nil for anything else.
+    /// Returns the path of a folder, or of a file that the catalogue is to reference; nil for any other argument.
     private func absolutePath(_ argument: String, _ registry: BlobRegistry) throws -> [UInt8]? {
         if let locator = try? registry.locator(for: argument), locator.scheme == "file",
             locator.selectors.isEmpty, let path = locator.filePath, !path.contains(0),
@@ -114,13 +114,13 @@ struct LibraryImportCommand: ParsableCommand {
     }
 }
 
-/// The assets below a folder of photos: of a camera's card (DCIM), of Google Takeout, or any other.
+/// The assets in a folder of photos: a camera card (DCIM), a Google Takeout, or any other folder.
 struct ImportedFolder {
     /// The absolute paths of the assets, in the order of their bytes.
     private(set) var paths: [[UInt8]] = []
-    /// The errors of what is no file, and of folders that cannot be read.
+    /// The errors for entries that are not files, and for folders that cannot be read.
     let errors: [BlobError]
-    /// The names of the JSON files, by the path of their folder.
+    /// The names of the JSON files, keyed by the path of their folder.
     private var documents: [[UInt8]: Set<String>] = [:]
     /// The paths of files with adjustments and metadata, without the extension.
     private var withSidecars: Set<[UInt8]> = []
@@ -146,9 +146,9 @@ struct ImportedFolder {
         }
     }
 
-    /// Looks at a file, with what its sidecars say.
+    /// Examines a file and its sidecars.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` for a placeholder of a file that is elsewhere.
+    /// - Throws: ``BlobError/Code/unavailable`` for a placeholder whose content is stored elsewhere.
     func origin(_ path: [UInt8], isReference: Bool) throws(BlobError) -> (ImportOrigin, name: String?) {
         var origin = try ImportOrigin(path: path)
         let name = String(decoding: path.lastComponent, as: UTF8.self)
@@ -172,7 +172,7 @@ struct ImportedFolder {
 }
 
 extension TakeoutDocument {
-    /// Reads a document; nil when it is none.
+    /// Reads a document; nil if the file is not one.
     fileprivate init?(path: [UInt8]) {
         self.init((try? FileSource(path: String(decoding: path, as: UTF8.self)).data(upTo: Self.byteLimit)) ?? Data())
     }

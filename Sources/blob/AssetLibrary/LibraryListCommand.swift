@@ -19,7 +19,7 @@ struct LibraryListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    /// Taken for a better word than that of the parser.
+    /// Parsed only to give a better error message than the parser's.
     @Argument(help: .hidden) var names: [String] = []
 
     @OptionGroup var source: SourceOptions
@@ -93,7 +93,8 @@ extension MediaDescription {
 }
 
 extension CataloguedAsset {
-    /// The JSON object of the asset; `own` is the asset of our own catalogue, nil in another one.
+    /// The JSON object of the asset; `own` is the asset in this library's catalogue, nil for another program's
+    /// catalogue.
     fileprivate func fields(_ own: Asset?, _ version: CurrentVersion) -> JSONObject {
         let media = self.media.shown(version)
         let isAdjusted = version != .original

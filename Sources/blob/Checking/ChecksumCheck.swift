@@ -11,14 +11,16 @@ struct ChecksumCheck {
     private let failures: SourceFailures
     private var (mismatchCount, unreadableCount) = (0, 0)
 
-    /// - Parameter algorithms: The algorithms that are accepted; when there are none, all are.
+    /// - Parameter algorithms: The accepted algorithms; an empty list accepts all.
     init(_ algorithms: [CryptoDigest], _ options: SumCommand) {
         self.algorithms = algorithms.isEmpty ? CryptoDigest.all : algorithms
         self.options = options
         self.failures = SourceFailures(isFailFast: options.pass.failFast)
     }
 
-    /// Adds the lines of a list; a list that cannot be read or has no checksum is reported, and the others count.
+    /// Adds the lines of a list.
+    ///
+    /// Reports a list that cannot be read or contains no checksum, so that the remaining lists are still checked.
     mutating func add(_ name: String, _ registry: BlobRegistry, _ context: BlobContext) throws {
         do {
             let list = try ChecksumList(name, self.algorithms, self.options, registry, context)
@@ -35,13 +37,13 @@ struct ChecksumCheck {
         }
     }
 
-    /// Reads all sources, each once and those in one archive in one pass, and prints a line for each digest.
+    /// Reads each source once, and the members of an archive in one pass, and prints a line for each digest.
     ///
     /// - Throws: The exit status of the first error, after all are reported.
     mutating func run(_ sources: ArgumentSources, _ context: BlobContext) throws {
         let entries = self.lists.flatMap(\.entries)
         var arguments: [String] = []
-        // By bytes: strings are equal that differ in their Unicode form, and name two files.
+        // Compared as bytes: strings that differ only in their Unicode form are equal, but name two files.
         var positions: [[UInt8]: Int] = [:]
         for entry in entries where positions[Array(entry.argument.utf8)] == nil {
             positions[Array(entry.argument.utf8)] = arguments.count
@@ -103,7 +105,7 @@ struct ChecksumCheck {
         guard !self.options.status else { return }
         var name =
             hasSecrets(entry.argument) ? Array(printableArgument(entry.argument).utf8) : listedName(entry.argument)
-        // As for sha256sum(1), a backslash alone is no reason to escape a name here.
+        // As in sha256sum(1), a name with only a backslash is not escaped here.
         if !self.options.zero, name.contains(where: { $0 == 0x0A || $0 == 0x0D }),
             let escaped = ChecksumLine.escaped(name)
         {
@@ -112,7 +114,7 @@ struct ChecksumCheck {
         try printLine(name + Array(": \(result)".utf8), isZero: self.options.zero)
     }
 
-    /// Prints the numbers of faults, in the words of sha256sum(1), also with `--quiet`.
+    /// Prints the numbers of faults in the wording of sha256sum(1), also with `--quiet`.
     private func printSummary() {
         let improperCount = self.lists.reduce(0) { $0 + $1.faults.count }
         for (count, one, several) in [
@@ -129,7 +131,7 @@ struct ChecksumCheck {
 struct ChecksumList {
     /// A line of a list, with the algorithm of its digest.
     struct Entry {
-        /// The name as an argument of the command.
+        /// The file name, as an argument of the command.
         let argument: String
         let algorithm: CryptoDigest
         let digest: [UInt8]
@@ -137,15 +139,16 @@ struct ChecksumList {
 
     let name: String
     private(set) var entries: [Entry] = []
-    /// The errors of the lines that are no checksums.
+    /// The errors of the lines that are not checksums.
     private(set) var faults: [BlobError] = []
     private let algorithms: [CryptoDigest]
 
     /// - Parameters:
-    ///   - algorithms: The algorithms that are accepted; a line that names none has the one whose digests have its length.
-    ///   - options: The options about the ends of lines, and what a list may name.
-    /// - Throws: The errors of reading the list, and of a line that may not be; ``BlobError/Code/invalidArgument`` when
-    ///   no line is a checksum.
+    ///   - algorithms: The accepted algorithms; for a line without the name of its algorithm, the length of the digest
+    ///     selects it.
+    ///   - options: The options for line endings, and for the locators that a list may contain.
+    /// - Throws: The errors of reading the list and of a locator that it may not contain;
+    ///   ``BlobError/Code/invalidArgument`` if no line is a checksum.
     init(
         _ name: String, _ algorithms: [CryptoDigest], _ options: SumCommand, _ registry: BlobRegistry,
         _ context: BlobContext
@@ -169,7 +172,7 @@ struct ChecksumList {
             .invalidArgument, "\(self.title) has no checksums." + (self.faults.first.map { " \($0.message)" } ?? ""))
     }
 
-    /// The list as a sentence begins with it.
+    /// The list's name for the beginning of a sentence.
     var title: String { self.name == "-" ? "The list" : "The list \(printableArgument(self.name))" }
 
     private func entry(_ line: ChecksumLine?) throws(BlobError) -> Entry {

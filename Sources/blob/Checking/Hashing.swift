@@ -2,13 +2,13 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// The reading of sources for their digests, several in one pass, with one progress line for all of them.
+/// Computes the digests of sources, several algorithms in one pass, with one progress line for all sources.
 final class Hashing {
     private let algorithms: [CryptoDigest]
     private let hashers = Hashers()
     private let copier: Copier
 
-    /// - Parameter itemCount: The number of sources; nil when it is unknown.
+    /// - Parameter itemCount: The number of sources; nil if unknown.
     init(_ algorithms: [CryptoDigest], itemCount: Int?, progress: ProgressMode, _ context: BlobContext) {
         self.algorithms = algorithms
         self.copier = Copier(self.hashers, limit: nil, progress: progress, itemCount: itemCount, context)
@@ -31,7 +31,7 @@ final class Hashing {
     }
 }
 
-/// The arguments of which those that name members of one archive are read in one pass over it, and their digests.
+/// The digests of arguments, with all arguments that name members of one archive read in one pass.
 struct SharedMembers {
     typealias Digests = Result<[[UInt8]], BlobError>
 
@@ -47,7 +47,9 @@ struct SharedMembers {
         self.sources.ahead = SourcesAhead(arguments, sources.registry)
     }
 
-    /// Returns the digests of an argument, after reading all members of its archive that arguments name. Once for each.
+    /// Returns the digests of an argument, after reading all members of its archive that arguments name.
+    ///
+    /// Called once for each position.
     ///
     /// An error at the archive's end concerns all its members.
     mutating func result(_ position: Int, _ context: BlobContext) -> Digests {
@@ -69,7 +71,7 @@ struct SharedMembers {
         } catch {
             let error = BlobError(wrapping: error)
             for member in group.members {
-                // A member's own error says more than the archive's.
+                // A member's own error is more specific than the archive's.
                 if case .failure = self.digests[member.position] { continue }
                 self.digests[member.position] = .failure(error)
             }
@@ -81,7 +83,7 @@ struct SharedMembers {
 struct DigestNames: ExpressibleByArgument {
     let algorithms: [CryptoDigest]
 
-    /// Finds the algorithms, ignoring case; nil for an unknown name.
+    /// Finds the algorithms by name, ignoring case; nil if a name is unknown.
     init?(argument: String) {
         let names = argument.lowercased().split(separator: ",", omittingEmptySubsequences: false)
         self.algorithms = names.compactMap { name in CryptoDigest.all.first { $0.name == name } }

@@ -2,11 +2,12 @@
 import BlobCommandLine
 import BlobStreamsStandard
 
-/// Reads sources to their ends, and all members of archives, for the checks on the way.
+/// Reads sources, and all members of archives, to their ends, so that all checks on the way are made.
 final class SourceTester {
     private var sources: ArgumentSources
     private let output: TestOutput
-    /// The recorders of the checks of members, and of the layers around them, and the context that reports to the latter.
+    /// The recorders for the checks of members and of the layers around them, and the context that reports to the
+    /// latter.
     private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
     private let context: BlobContext
     private let unrecorded: BlobContext
@@ -14,7 +15,7 @@ final class SourceTester {
     private let limit: Int64?
     private let failures: SourceFailures
 
-    /// - Parameter limit: The maximum number of bytes of all sources together; nil is no limit.
+    /// - Parameter limit: The maximum total number of bytes of all sources; nil for no limit.
     init(
         _ sources: ArgumentSources, _ output: TestOutput, _ context: BlobContext, limit: Int64?,
         progress: ProgressMode, isFailFast: Bool
@@ -28,7 +29,7 @@ final class SourceTester {
 
     /// Tests all arguments, and prints the outcomes.
     ///
-    /// - Throws: The status of the first error, which was reported; an error that ends the command.
+    /// - Throws: The exit status of the first reported error; an error that ends the command.
     func test(_ list: ArgumentList) throws {
         defer { self.copier.finish() }
         self.sources.ahead = SourcesAhead(list.texts, self.sources.registry)
@@ -44,7 +45,7 @@ final class SourceTester {
                         try self.test(argument)
                     }
                 } catch {
-                    // Of what cannot be opened there is no outcome.
+                    // A source that cannot be opened has no outcome of its own.
                     let error = list.naming(error, position)
                     try self.note(error)
                     try self.output.print(TestOutcome(name: printableArgument(argument), error: error))
@@ -59,7 +60,7 @@ final class SourceTester {
 
     private func isPattern(_ argument: String) -> Bool { self.sources.registry.memberSelection(argument) != nil }
 
-    /// Reports an error; throws it when nothing else can be tested, or should be.
+    /// Reports an error; throws it if the remaining sources cannot or should not be tested.
     private func note(_ error: BlobError) throws(BlobError) {
         self.copier.finish()
         let isLimitOfAll = self.limit.map { self.copier.written >= $0 } ?? false
@@ -87,7 +88,7 @@ final class SourceTester {
         try self.test(archive, argument, locator) { _ in }
     }
 
-    /// Returns the source of an argument; nil for one that stands for an archive, such as `zip+x.zip`.
+    /// Returns the source of an argument; nil if the argument names an archive, such as `zip+x.zip`.
     private func source(
         _ argument: String, _ locator: BlobLocator
     ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
@@ -100,7 +101,7 @@ final class SourceTester {
         }
     }
 
-    /// Tests a source, or the members of the archive that it is.
+    /// Tests a source, or its members if it is an archive.
     private func test(_ source: any BlobInputStreamDataSource, _ argument: String, _ locator: BlobLocator) throws {
         let content = try self.content(of: source)
         guard let container = content.container?.members else {
@@ -109,7 +110,7 @@ final class SourceTester {
             return try self.output.print(outcome)
         }
         try self.test(BlobArchive(container), argument, locator) { outcome in
-            // A filter whose bytes were taken from its middle, or a member that was, has not verified all of them.
+            // A filter or a member that was read from its middle has not verified all of its bytes.
             let wrappers = locator.scheme.split(separator: "+").dropLast().map(String.init)
             let isUnread = (content.filters + wrappers.filter(self.isFilter)).contains {
                 !outcome.layerChecks.include($0) && !outcome.memberChecks.include($0)
@@ -126,7 +127,7 @@ final class SourceTester {
         if case .filter = self.sources.registry.provider(for: scheme)?.kind { true } else { false }
     }
 
-    /// Tests the members of an archive, and then what `finish` reads.
+    /// Tests the members of an archive, and then calls `finish` to read the rest.
     private func test(
         _ archive: BlobArchive, _ argument: String, _ locator: BlobLocator,
         finish: (inout ArchiveOutcome) throws -> Void
@@ -145,7 +146,7 @@ final class SourceTester {
         try self.output.print(outcome)
     }
 
-    /// Takes off the filters that the content or the name shows.
+    /// Removes the filters that the content or the name indicates.
     private func content(of source: any BlobInputStreamDataSource) throws(BlobError) -> SourceContent {
         // A source that is opened again reports its checks again.
         try SourceContent(of: source, self.sources.registry, self.context) {
@@ -155,7 +156,7 @@ final class SourceTester {
 
     // MARK: Members
 
-    /// Tests the members that are selected, in the order of the archive, and makes the checks at its end.
+    /// Tests the selected members in the order of the archive, and makes the checks at its end.
     private func testMembers(
         of archive: BlobArchive, _ locator: BlobLocator, prefix: String, _ outcome: inout ArchiveOutcome,
         isSelected: (BlobMember) -> Bool
@@ -171,7 +172,7 @@ final class SourceTester {
             }
         } catch {
             let error = BlobError(wrapping: error)
-            // After the error of a member, an archive that is read in one pass fails with the same.
+            // After a member's error, an archive that is read in one pass fails with the same error.
             if error.message != lastMessage || error.code == .cancelled { try self.note(error) }
             outcome.error = error
         }
@@ -184,7 +185,7 @@ final class SourceTester {
         let hasBytes = member.kind == .file || member.kind == .hardLink && member.byteCount ?? 0 > 0
         do {
             try member.checkHeader()
-            // Without a checksum, no check is left for an empty one.
+            // Without a checksum, an empty member leaves nothing to check.
             guard hasBytes, member.byteCount != 0 || member.checksum != nil || member.isEncrypted else {
                 return TestOutcome(name: name, index: member.index, byteCount: hasBytes ? 0 : nil)
             }
@@ -209,8 +210,9 @@ final class SourceTester {
 
     // MARK: Several members of one archive
 
-    /// Tests members of an archive that several arguments name, in one pass over it; those that are archives
-    /// themselves have an outcome of their own, before the others.
+    /// Tests the members of an archive that several arguments name, in one pass over it.
+    ///
+    /// Members that are archives themselves are reported separately, before the others.
     private func test(_ group: ArchiveGroups.Group, _ list: ArgumentList) throws {
         var outcomes: [Int: TestOutcome?] = [:]
         var failure: BlobError?
@@ -245,7 +247,7 @@ final class SourceTester {
         for (position, _) in group.members {
             let missing = TestOutcome(name: printableArgument(list.texts[position]))
             guard var outcome = outcomes[position, default: missing] else { continue }
-            // The end of the archive concerns all of its members.
+            // An error at the end of the archive concerns all of its members.
             outcome.error = outcome.error ?? failure
             outcome.checks.add(checks)
             try self.output.print(outcome)
@@ -253,7 +255,7 @@ final class SourceTester {
     }
 }
 
-/// A source that is opened once, so that looking at its beginning costs no second opening.
+/// A source that can be opened only once, so that detecting its format does not open it a second time.
 private struct OnceSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
 

@@ -93,7 +93,7 @@ struct SumCommand: NameListCommand {
         try failures.end()
     }
 
-    /// Prints the digests of members, after all of the archive has passed its checks.
+    /// Prints the digests of members after the whole archive has passed its checks.
     private func printSums(
         of selection: BlobRegistry.MemberSelection, _ sources: ArgumentSources, _ hashing: Hashing,
         _ algorithms: [CryptoDigest], _ context: BlobContext

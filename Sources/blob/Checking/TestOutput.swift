@@ -4,22 +4,22 @@ import BlobStreamsStandard
 
 /// The outcome of the test of a member, or of a source without members.
 struct TestOutcome {
-    /// The name as it is accepted again as an argument.
+    /// The name, in a form that is accepted as an argument again.
     let name: String
-    /// The index of a member in its archive; nil for a source of its own.
+    /// The index of a member in its archive; nil for a source that is not a member.
     var index: Int?
-    /// The number of bytes that were read; nil for a member without bytes of its own, such as a folder.
+    /// The number of bytes read; nil for a member without content, such as a folder.
     var byteCount: Int64?
     var checks = PassedChecks()
     var error: BlobError?
 
-    /// True for an error that says nothing about the bytes of a member: they were not read.
+    /// True if the error says nothing about the bytes of the member, because they were not read.
     var isUntested: Bool {
         guard let code = self.error?.code else { return false }
         return code == .encrypted || self.index != nil && [.unsupported, .limitExceeded].contains(code)
     }
 
-    /// True when bytes were read that no checksum of this member covers.
+    /// True if bytes were read that no checksum of this member covers.
     var isBare: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
 
     fileprivate var fields: JSONObject {
@@ -45,7 +45,7 @@ struct ArchiveOutcome {
     var layerChecks = PassedChecks()
     /// The checks of all members together.
     private(set) var memberChecks = PassedChecks()
-    /// The error of the archive or a layer around it, which may concern all members.
+    /// The error of the archive or of a layer around it, which may concern all members.
     var error: BlobError?
 
     init(name: String) { self.name = name }
@@ -60,14 +60,14 @@ struct ArchiveOutcome {
 
     var isOK: Bool { self.error == nil && self.failedCount == 0 && self.untestedCount == 0 }
 
-    /// The checks of layers, and then those of members.
+    /// The checks of the layers, followed by the checks of the members.
     fileprivate var allChecks: PassedChecks {
         var all = self.layerChecks
         all.add(self.memberChecks)
         return all
     }
 
-    /// The checksums that were right, and how many members none covers.
+    /// The verified checksums, and the number of members without a checksum.
     private var checkText: String {
         var names = self.allChecks.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
@@ -100,10 +100,10 @@ struct ArchiveOutcome {
 /// The lines of results on standard output.
 struct TestOutput {
     let isJSON: Bool
-    /// True to print a line for each member, and not only for those that fail.
+    /// True to print a line for each member rather than only for members that fail.
     let listsMembers: Bool
 
-    /// Prints the outcome of a member, if that is to be seen.
+    /// Prints the outcome of a member if the options show it.
     func print(member: TestOutcome) throws {
         guard self.isJSON || self.listsMembers || member.error != nil else { return }
         try self.print(member, missing: "no checksum of its own")
@@ -132,7 +132,7 @@ struct TestOutput {
 }
 
 extension BlobError {
-    /// The code, and the byte if it is known.
+    /// The error code, and the byte offset if it is known.
     fileprivate var testText: String {
         self.byteOffset.map { $0 > 0 ? "\(self.code) at byte \($0)" : "\(self.code)" } ?? "\(self.code)"
     }
@@ -140,10 +140,10 @@ extension BlobError {
 
 /// The checks that the layers of a source reported, in the order in which they ended.
 struct PassedChecks {
-    /// A check of a layer, or the lack of one, and the bytes that it covers.
+    /// A check of a layer or a missing one, and the bytes concerned.
     struct Check: Encodable {
         let byteCount: Int64
-        /// The checksum; nil when the layer has none.
+        /// The name of the checksum; nil if the layer has none.
         let check: String?
         let layer: String
 
@@ -157,7 +157,7 @@ struct PassedChecks {
 
     private(set) var all: [Check] = []
 
-    /// Adds checks, each to the same one that is there already.
+    /// Adds checks, and sums up the byte counts of equal ones.
     mutating func add(_ checks: PassedChecks) {
         for new in checks.all {
             if let index = self.all.firstIndex(where: { $0.layer == new.layer && $0.check == new.check }) {
@@ -174,13 +174,13 @@ struct PassedChecks {
         self.all.contains { $0.check != nil && self.lacks($0.layer) == nil }
     }
 
-    /// Returns the lack of a checksum that a layer reported; nil when it reported none.
+    /// Returns the entry of a layer that reported a missing checksum; nil if the layer reported none.
     private func lacks(_ layer: String) -> Check? { self.all.first { $0.layer == layer && $0.check == nil } }
 
-    /// True when a layer reported its end.
+    /// Returns true if a layer reported its end.
     func include(_ layer: String) -> Bool { self.all.contains { $0.layer == layer } }
 
-    /// The names of the checksums, such as `gzip CRC-32`, and the bytes that none covers.
+    /// The names of the checksums, such as `gzip CRC-32`, and the number of bytes without a checksum.
     var text: String {
         let names = self.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
@@ -190,11 +190,11 @@ struct PassedChecks {
         return "\(names.joined(separator: ", ")), \(lack.byteCount) bytes without a checksum"
     }
 
-    /// Gathers the checks that the readers of a context report.
+    /// Collects the checks that the readers of a context report.
     final class Recorder: Sendable {
         private let checks = Locked(PassedChecks())
 
-        /// Returns a context whose readers report here, and everything to the sink of `context`.
+        /// Returns a context whose readers report their checks here, and every event to the sink of `context`.
         func context(_ context: BlobContext) -> BlobContext {
             var own = context
             own.eventSink = { [sink = context.eventSink] event in

@@ -2,7 +2,7 @@
 import ArgumentParser
 import BlobPlatform
 
-/// The completion of a command line, for the scripts of shells.
+/// Completes a command line, for the completion scripts of shells.
 struct CompleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "complete", abstract: "Prints what the last word can be completed to, one per line.",
@@ -13,7 +13,7 @@ struct CompleteCommand: ParsableCommand {
 
     func run() {}
 
-    /// - Parameter dump: The description of all commands, as the argument parser makes it.
+    /// - Parameter dump: The argument parser's description of all commands.
     func printCandidates(_ dump: String) throws {
         let words = self.words.first == "--" ? Array(self.words.dropFirst()) : self.words
         guard let last = words.last, let tree = CommandTree(dump: dump) else { return }
@@ -45,7 +45,7 @@ struct CompleteCommand: ParsableCommand {
 
     private static func values(of option: CommandTree.Argument, beginning word: String) -> [String] {
         if let values = option.allValues, !values.isEmpty { return values.filter { $0.hasPrefix(word) } }
-        // The value of a form's part, of which the locator follows.
+        // The value of an option for a part of a form, which contains a locator.
         if let mark = word.firstIndex(where: { "=<@".contains($0) }), option.valueName == "part" {
             let start = word[mark...].drop { "=<@".contains($0) }.startIndex
             return LocatorCompletion.candidates(for: String(word[start...])).map { word[..<start] + $0 }
@@ -83,13 +83,13 @@ struct CommandTree: Decodable {
     let subcommands: [CommandTree]?
     let arguments: [Argument]?
 
-    /// Creates the tree from what the parser says of the topmost command; nil when that has another form.
+    /// Creates the tree from the parser's dump of the top-level command; nil if the dump has another format.
     init?(dump: String) {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(dump.utf8)) else { return nil }
         self = document.command
     }
 
-    /// Returns the command that words name, and the words after its name.
+    /// Returns the command that the words name, and the words after its name.
     func command(in words: some Collection<String>) -> (command: CommandTree, rest: ArraySlice<String>) {
         var (command, rest) = (self, Array(words)[...])
         while let name = rest.first, let next = command.subcommands?.first(where: { $0.commandName == name }) {
@@ -99,7 +99,7 @@ struct CommandTree: Decodable {
         return (command, rest)
     }
 
-    /// Returns the option with this text; nil when the command has none.
+    /// Returns the option with this text; nil if the command does not have it.
     func option(_ text: String) -> Argument? {
         self.arguments?.first { $0.names?.contains { $0.text == text } == true }
     }

@@ -2,9 +2,9 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The completion of locators: files, wrappers, schemes, and the members of archives after a `#`.
+/// Completes locators: files, wrappers, schemes, and members of archives after a `#`.
 enum LocatorCompletion {
-    /// The time for listing an archive, and the maximum number of names printed: a person is waiting.
+    /// The time limit for listing an archive, and the maximum number of names printed: a person is waiting.
     private static let patience = Duration.seconds(1)
     private static let maximumCount = 1000
 
@@ -13,7 +13,7 @@ enum LocatorCompletion {
             let names = self.members(of: String(word[..<mark.lowerBound]), beginning: String(word[mark.upperBound...]))
             return names.map { word[..<mark.upperBound] + $0 }
         }
-        // Behind wrappers, a file.
+        // Wrappers are followed by a file.
         let start = word.lastIndex(of: "+").map { word.index(after: $0) } ?? word.startIndex
         let isPlain = !word[start...].contains("/") && !word[start...].contains(":")
         let schemes = BlobRegistry.forCommand(library: nil).providers.flatMap { provider in
@@ -25,7 +25,7 @@ enum LocatorCompletion {
         return (known + self.files(beginning: String(word[start...]))).map { word[..<start] + $0 }
     }
 
-    /// Returns the paths of files, with a slash at the ends of folders.
+    /// Returns the paths of matching files, with a slash at the end of each folder.
     static func files(beginning path: String) -> [String] {
         let end = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let (folder, beginning) = (String(path[..<end]), path[end...])
@@ -38,24 +38,24 @@ enum LocatorCompletion {
         }
     }
 
-    /// The place of the last `#` or `!/`, after which a member is named; nil without one.
+    /// The range of the last `#` or `!/`, which precedes the name of a member; nil if the word has neither.
     private static func lastMark(in word: String) -> Range<String.Index>? {
         guard let hash = word.firstIndex(of: "#") else { return nil }
         let start = word[hash...].indices.last { word[$0...].hasPrefix("!/") }
         return start.map { $0..<word.index($0, offsetBy: 2) } ?? hash..<word.index(after: hash)
     }
 
-    /// Returns the names of members, as they are written in a locator, each up to the next slash.
+    /// Returns the names of members as written in a locator, each up to the next slash.
     private static func members(of archive: String, beginning: String) -> [String] {
         let registry = BlobRegistry.forCommand(library: nil)
-        // Nothing is asked of the network, nor of standard input.
+        // Completion never reads from the network or from standard input.
         guard let locator = try? registry.locator(for: archive), locator.origin.text.hasPrefix("file:") else {
             return []
         }
         let context = BlobContext(deadline: .now + self.patience, index: .automatic)
         guard let container = try? registry.openContainer(for: locator, context) else { return [] }
         var (found, seen): ([String], Set<String>) = ([], [])
-        // The names before an error are as good as others.
+        // The names before an error are still valid candidates.
         try? container.forEachMember(context) { member in
             let name = member.printableName
             guard name.hasPrefix(beginning), name != beginning else { return true }

@@ -57,18 +57,18 @@ private struct Report {
         var source = try containers.source(argument)
         if let named = source as? NamedMemberSource { source = try named.found(context).source }
         let (info, traits) = (try source.info(context), source.traits)
-        // Bytes of a source that is read once stay unread.
+        // A source that can be read only once is left unread.
         let registry = try sources.registry.signatureFilters(andContainers: true)
         let content = traits.contains(.repeatable) ? try? SourceContent(of: source, registry, context) : nil
         // Outermost first, such as `gzip` and `tar`.
         let formats = content?.schemes ?? []
-        // Known without reading all of an archive.
+        // Known only if it does not require reading the whole archive.
         let memberCount = try content?.container.flatMap { try Self.memberCount($0.members, context) }
         let hasIndex = formats.isEmpty ? nil : IndexFile(context.index, for: parsed)?.exists
-        // As errors name it: with the containers and filters that were found by signature.
+        // The locator as errors name it, with the containers and filters that were found by signature.
         let locator = source.locator ?? parsed
         let chain = locator.scheme.split(separator: "+").map(String.init)
-        // How the system confines the helper that reads an archive among the layers; nil when none needs one.
+        // The confinement of the helper process that reads one of the archives; nil if none needs a helper.
         let isForeign = (chain + formats).contains { ArchiveFormat(rawValue: $0)?.isForeign ?? false }
         let helper = isForeign ? try? ArchiveFormat.helperConfinement(context) : nil
         let facts = try LayerFacts.all(of: source, context)
@@ -97,7 +97,7 @@ private struct Report {
         self.rows = rows.compactMap { row in row.value.map { (row.name, printable($0)) } } + facts.flatMap(\.rows)
     }
 
-    /// The digests of the whole that the server states; nil when it states none.
+    /// The digests of the whole source that the server states; nil if it states none.
     private static func digests(_ info: BlobInfo) -> [JSONObject]? {
         guard !info.digests.isEmpty else { return nil }
         return info.digests.map { digest in
@@ -109,8 +109,10 @@ private struct Report {
         "\(digest.algorithm) \(digest.value.hexadecimal) (\(digest.origin))"
     }
 
-    /// Returns the number of members; nil when only reading all of the archive tells it, and where nothing reads the
-    /// archive, of which other facts are known.
+    /// Returns the number of members.
+    ///
+    /// Nil if counting requires reading the whole archive, or if the archive cannot be read; other facts are still
+    /// known.
     private static func memberCount(_ members: any BlobContainer, _ context: BlobContext) throws -> Int64? {
         do {
             guard let members = members as? ArchiveContainer, try !members.isSequential(context) else { return nil }
@@ -127,14 +129,14 @@ private struct Report {
     }
 }
 
-/// The facts of one layer of a source beyond its info.
+/// The facts about one layer of a source beyond its info.
 struct LayerFacts {
     /// The scheme of the layer, such as `gzip`, or the name of its type.
     private let layer: String
     private let facts: [(name: String, value: any Encodable & Sendable)]
     private let isOutermost: Bool
 
-    /// Returns the facts of all layers that have some, outermost first.
+    /// Returns the facts of all layers that have any, outermost first.
     static func all(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> [LayerFacts] {
         var all: [LayerFacts] = []
         for (depth, layer) in layerChain(of: source).enumerated() {

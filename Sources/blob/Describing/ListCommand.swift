@@ -44,7 +44,8 @@ struct ListCommand: ParsableCommand {
         var hasHeader = false
         for argument in self.locators {
             do {
-                // As by ls(1); the objects tell their archive. One that cannot be read at all has no header.
+                // A header as in ls(1); JSON objects name their archive themselves. An archive that cannot be read has
+                // no header.
                 var header: String? = self.locators.count > 1 && !self.json ? printableArgument(argument) + ":" : nil
                 let printHeader = {
                     guard let text = header else { return }
@@ -71,7 +72,7 @@ struct ListCommand: ParsableCommand {
         return try jsonLine(member.fields(archive: self.locators.count > 1 ? argument : nil))
     }
 
-    /// Calls `body` with the members that match the pattern of an argument, or with all.
+    /// Calls `body` with the members that match the pattern in an argument, or with all members if it has none.
     private static func list(
         _ argument: String, _ registry: BlobRegistry, _ context: BlobContext, _ body: (BlobMember) throws -> Void
     ) throws {
@@ -99,8 +100,8 @@ struct ListCommand: ParsableCommand {
 }
 
 extension BlobMember {
-    /// The JSON object of the member, with the number from 0 as in `@0`; of a time outside of the calendar, it has the
-    /// seconds from 1970.
+    /// The JSON object of the member, with its index from 0 as in `@0`; a time outside of the calendar is given in
+    /// seconds since 1970.
     fileprivate func fields(archive: String?) -> JSONObject {
         let time = self.modificationTime
         let isInCalendar = time?.isInCalendar ?? true
@@ -114,7 +115,7 @@ extension BlobMember {
         ]
     }
 
-    /// The columns of `ls -l`, with the index in the place of the owner.
+    /// The columns of `ls -l`, with the index in place of the owner.
     fileprivate func longLine(isHuman: Bool) -> String {
         let size = self.byteCount.map { isHuman ? byteCountText($0) : String($0) } ?? "-"
         let time = self.modificationTime.map(Self.format) ?? "-"
@@ -123,7 +124,7 @@ extension BlobMember {
             "\(self.modeText) \(size.padded(to: isHuman ? 7 : 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
     }
 
-    /// Returns the time in minutes, such as `2024-01-31 23:59`.
+    /// Returns the time to the minute, such as `2024-01-31 23:59`.
     private static func format(_ time: Date) -> String {
         guard time.isInCalendar else { return "outside calendar" }
         let second = Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))
@@ -148,7 +149,7 @@ extension BlobMember {
             }
         guard let permissions else { return type + "?????????" }
         var letters: [Character] = zip("rwxrwxrwx", (0..<9).reversed()).map { permissions >> $1 & 1 == 1 ? $0 : "-" }
-        // The set-user-ID, set-group-ID and sticky bits are in the places of the permissions to execute.
+        // The set-user-ID, set-group-ID and sticky bits are shown in place of the execute permissions.
         for (bit, place, mark) in [(11, 2, "s"), (10, 5, "s"), (9, 8, "t")] where permissions >> bit & 1 == 1 {
             letters[place] = Character(letters[place] == "x" ? mark : mark.uppercased())
         }
