@@ -22,15 +22,15 @@ struct ExtractCommand: ParsableCommand {
             'x.tgz#dir/*' is the same as x.tgz 'dir/*', and so is the name of a member that is no archive.
             """)
 
-    /// More than a program of the usual kind makes of a folder, in bytes: 64 GiB.
+    /// More bytes than a typical program extracts to a folder: 64 GiB.
     private static let defaultMaximumByteCount: Int64 = 64 << 30
 
-    /// The exit status when members were skipped for safety, and nothing else failed.
+    /// The exit status if members were skipped for safety and there was no other failure.
     private static let skippedStatus: Int32 = 1
 
     private static let plainCharacters = PercentEncoding.pathCharacters.subtracting("*?[%".utf8)
 
-    /// The ratio that no deflate data exceed (1032), and those of better methods only when they were made to.
+    /// A ratio above the maximum of deflate (1032); better methods exceed it only with data made for that purpose.
     private static let defaultMaximumRatio = 2000
 
     @Argument(help: "The archive, also inside other layers: outer.tar.gz#inner.zip.")
@@ -117,7 +117,8 @@ struct ExtractCommand: ParsableCommand {
         throw ExitCode(extractor.firstError?.code.exitStatus ?? Self.skippedStatus)
     }
 
-    /// Returns the archive and the patterns; of a locator of one member that is no archive, the archive that has it.
+    /// Returns the archive and the patterns; for the locator of a single member that is not an archive, the containing
+    /// archive.
     private func archive(
         _ registry: BlobRegistry, _ context: BlobContext
     ) throws(BlobError) -> (BlobArchive, BlobLocator, [String]) {
@@ -132,13 +133,13 @@ struct ExtractCommand: ParsableCommand {
                 case .name(let name) = locator.selectors.last,
                 (try? registry.source(for: container.origin, context: context))?.traits.contains(.repeatable) == true
             else { throw error }
-            // Encoded, no character is a wildcard.
+            // Percent-encoded, so that no character is a wildcard.
             let glob = PercentEncoding.encode(name, leaving: Self.plainCharacters)
             return (try registry.openArchive(at: container, context), container, [glob])
         }
     }
 
-    /// Returns the archive and the patterns, of which one may be behind a '#' of the argument.
+    /// Returns the archive and the patterns, of which one may follow a '#' in the argument.
     private func selection(_ registry: BlobRegistry) throws(BlobError) -> (BlobLocator, [String]) {
         guard let selection = registry.memberSelection(self.locator) else {
             return (try registry.locator(for: self.locator), self.globs)
@@ -150,7 +151,7 @@ struct ExtractCommand: ParsableCommand {
     }
 }
 
-/// The choices of `--absolute-links`.
+/// The values of `--absolute-links`.
 enum AbsoluteLinks: String, ExpressibleByArgument, CaseIterable {
     case skip, relative
 }

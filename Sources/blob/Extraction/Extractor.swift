@@ -3,33 +3,34 @@ import BlobExtraction
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The members of one archive on their way to a folder, and their errors.
+/// Extracts the members of one archive to a folder, and records their errors.
 final class Extractor {
     let output = MemberOutput()
     private let archive: BlobLocator
     private let folder: OutputFolder
     private let globs: [(text: String, pattern: MemberPattern)]
     private var usedGlobs: Set<Int> = []
-    /// The first names, of which an exact name that no member has may be a slip.
+    /// The first member names, searched for a suggestion if an exact name matches no member.
     private var names: [String] = []
     private let maximumCount: Int
     private let endsAtError: Bool
     private var count = 0
 
-    /// The maximum number of skipped members that are reported one by one.
+    /// The maximum number of skipped members that are reported individually.
     private static let maximumReportCount = 20
 
-    /// The first members that were skipped for safety, and the reasons, and the number of all of them.
+    /// The errors of the first members that were skipped for safety; `skippedCount` counts all of them.
     private var skipped: [BlobError] = []
     private(set) var skippedCount = 0
 
-    /// The first error of a member; nil when there was none.
+    /// The first error of a member; nil if no member failed.
     private(set) var firstError: BlobError?
     private var lastMessage: String?
 
     /// - Parameters:
-    ///   - globs: The patterns that select members, and all that is in a folder; none select all.
-    ///   - maximumCount: The maximum number of members that are selected, and that of folders made.
+    ///   - globs: The patterns that select members, and everything in a selected folder; an empty list selects all
+    ///     members.
+    ///   - maximumCount: The maximum number of selected members, and of created folders.
     ///   - endsAtError: True to throw the first error of a member.
     init(_ archive: BlobLocator, _ folder: OutputFolder, _ globs: [String], maximumCount: Int, endsAtError: Bool) {
         self.archive = archive
@@ -41,9 +42,9 @@ final class Extractor {
         self.endsAtError = endsAtError
     }
 
-    /// Extracts a member, if it is selected, and prints its name with `-v`.
+    /// Extracts a member if it is selected, and prints its name with `-v`.
     ///
-    /// - Throws: Errors that concern all members, such as a limit or a full disk. Others are reported.
+    /// - Throws: Errors that concern all members, such as a limit or a full disk. Other errors are reported.
     func extract(
         _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: Copier
     ) throws {
@@ -58,7 +59,7 @@ final class Extractor {
                 try printLine(member.printableName)
             }
             try self.make(member, source, copier)
-            // One member may need many folders.
+            // A single member may need many folders.
             try self.checkCount()
         } catch {
             let error = self.naming(member, BlobError(wrapping: error))
@@ -75,14 +76,14 @@ final class Extractor {
         if self.skipped.count < Self.maximumReportCount { self.skipped.append(self.naming(member, fault)) }
     }
 
-    /// Returns an error with the name of the member, in place of the index that errors of reading have.
+    /// Returns an error with the name of the member in place of its index in the archive.
     private func naming(_ member: BlobMember, _ error: BlobError) -> BlobError {
         var error = error
         error.locator = self.archive.selecting(.name(member.name)).description
         return error
     }
 
-    /// Reports the members that were skipped for safety, at the end.
+    /// Reports the skipped members after the extraction.
     func reportSkipped() {
         guard self.skippedCount > 0 else { return }
         for fault in self.skipped { report(fault) }
@@ -92,7 +93,7 @@ final class Extractor {
         ProgressLine.printError("blob: \(what) skipped for safety\(others).\n")
     }
 
-    /// Returns true for an error of the archive that was reported as that of its last member.
+    /// Returns true for an error of the archive that was already reported as the error of its last member.
     func hasReported(_ error: BlobError) -> Bool { error.message == self.lastMessage }
 
     private func checkCount() throws(BlobError) {
@@ -102,7 +103,7 @@ final class Extractor {
         }
     }
 
-    /// Returns true for a member that the patterns select, and notes these.
+    /// Returns true if a pattern selects the member, and marks the matching patterns as used.
     func isSelected(_ member: BlobMember) -> Bool {
         guard !self.globs.isEmpty else { return true }
         if self.names.count < NamedMemberSource.maximumNameCount,
@@ -127,7 +128,8 @@ final class Extractor {
         case .file, .hardLink:
             let file = try self.folder.makeFile(member)
             defer { file.discard() }
-            // Without a checksum, no check is left for an empty one. In a cpio, a later name has the bytes.
+            // Without a checksum, an empty member leaves nothing to check. In a cpio archive, a later hard link has the
+            // content.
             if member.byteCount != 0 || member.checksum != nil || member.isEncrypted {
                 self.output.file = file
                 try copier.copy(source, matching: nil)
@@ -159,7 +161,7 @@ final class MemberOutput: ByteOutput {
 }
 
 extension BlobError {
-    /// True for an error after which no other member can be extracted either, or should be.
+    /// True for an error after which no other member can or should be extracted.
     fileprivate var concernsAllMembers: Bool {
         switch self.code {
         case .cancelled, .limitExceeded: true

@@ -16,7 +16,7 @@ struct IndexCommand: ParsableCommand {
         ])
 }
 
-/// The options of the commands for indexes that say where an index is.
+/// The options for the location of an index.
 struct IndexPlaceOptions: ParsableArguments {
     @Option(name: .shortAndLong, help: "The file of the index; the same as --index PATH.")
     var output: String?
@@ -36,7 +36,7 @@ struct IndexPlaceOptions: ParsableArguments {
         return context
     }
 
-    /// Returns the file of the index, which need not exist.
+    /// Returns the index file, which need not exist.
     func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
         guard let file = IndexFile(self.policy, for: locator) else {
             throw BlobError(
@@ -56,7 +56,7 @@ struct IndexOptions: ParsableArguments {
 
     var source: SourceOptions { self.place.source }
 
-    /// Returns the locator, and the file of its index, with a context for both.
+    /// Returns the locator, its index file, and a context for both.
     func resolved() throws(BlobError) -> (locator: BlobLocator, file: IndexFile, context: BlobContext) {
         let context = try self.place.makeContext()
         let locator = try self.source.makeRegistry().locator(for: self.locator)

@@ -42,7 +42,7 @@ struct IndexShowCommand: ParsableCommand {
         for row in rows { try printLine("\(row.layer) \(row.kind) \(row.byteCount) \(row.state)") }
     }
 
-    /// Returns the identities of the content that sections may be bound to: of the origin, and of each layer over it.
+    /// Returns the identities of all content that sections may belong to: the origin, and each layer over it.
     private func contents(
         of locator: BlobLocator, in file: IndexFile, _ context: BlobContext
     ) throws -> Set<IndexedContent> {
@@ -58,11 +58,11 @@ struct IndexShowCommand: ParsableCommand {
     }
 }
 
-/// A section as `show` prints it.
+/// A section in the form in which `show` prints it.
 private struct ShownSection {
     enum State {
         case valid, stale
-        /// The index of another tool.
+        /// The index was created by another tool.
         case foreign
     }
 

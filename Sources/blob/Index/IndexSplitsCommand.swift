@@ -4,7 +4,7 @@ import BlobIndex
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The kinds of records that bytes are divided into.
+/// The kinds of records at which bytes can be split.
 enum Records: String, ExpressibleByArgument, CaseIterable {
     case lines
 }
@@ -24,10 +24,10 @@ struct IndexSplitsCommand: ParsableCommand {
             once.
             """)
 
-    /// The size of the splits of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.
+    /// The split size of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.
     private static let defaultByteCount: Int64 = 128 << 20
 
-    /// The maximum number of ranges, each of which is a task somewhere.
+    /// The maximum number of ranges, each of which becomes a task of an engine.
     private static let maximumCount: Int64 = 1_000_000
 
     @OptionGroup var options: IndexOptions
@@ -55,7 +55,8 @@ struct IndexSplitsCommand: ParsableCommand {
         let source = try sources.source(self.options.locator, context)
         let locator = printable(source.locator?.text ?? self.options.locator)
         let (cuts, byteCount) = try self.cuts(of: source, context)
-        // One byte behind the place at which decoding begins: reading for records begins one byte before a range.
+        // One byte after the point at which decoding begins, because a reader of records begins one byte before its
+        // range.
         let shift: Int64 = self.records == nil ? 0 : 1
         let offsets = cuts.map { $0.byteOffset == 0 ? 0 : $0.byteOffset + shift } + [byteCount]
         for (cut, (start, end)) in zip(cuts, zip(offsets, offsets.dropFirst())) {
@@ -70,11 +71,11 @@ struct IndexSplitsCommand: ParsableCommand {
     /// The start of a range.
     private typealias Cut = (byteOffset: Int64, compressedByteOffset: Int64)
 
-    /// Returns the starts of the ranges, and the number of all bytes.
+    /// Returns the starts of the ranges, and the total number of bytes.
     private func cuts(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> (cuts: [Cut], byteCount: Int64) {
-        // Only this layer is known to leave the bytes as they are.
+        // This layer is the only one known to leave the bytes unchanged.
         let bytes = (source as? NamedMemberSource)?.underlying ?? source
         if let points = try (bytes as? any RestartPointListing)?.restartPoints(context) {
             guard points.byteCount > 0 else { return ([(0, 0)], 0) }

@@ -4,35 +4,35 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The place where jobs store objects.
+/// A place where jobs store objects.
 protocol JobTarget: Sendable {
-    /// The URL of the place, which ends with '/'.
+    /// The URL of the place, with a '/' at its end.
     var url: String { get }
 
-    /// Stores a source, unless the object is there.
+    /// Stores a source unless its object already exists.
     func put(
         _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
     ) async throws(BlobError) -> JobObject
 }
 
 extension JobTarget {
-    /// Returns the URL of the object of a source.
+    /// Returns the URL of the object for a source.
     func url(of locator: String) -> String {
         let key = CryptoDigest.sha256.digest(of: Array(locator.utf8)).hexadecimal
         return UploadFolder(self.url)?.url(appending: key) ?? self.url + key
     }
 }
 
-/// An object that is there, or a part of one.
+/// A stored object, or a part of one.
 struct JobObject {
-    /// False when it was there before.
+    /// False if the object existed before.
     let isNew: Bool
     let byteCount: Int64?
     var sha256: String?
     var entityTag: String?
 }
 
-/// A web server that takes PUT.
+/// A web server that accepts PUT.
 struct WebJobTarget: JobTarget {
     private static let preconditionFailed = 412
 
@@ -66,14 +66,15 @@ struct WebJobTarget: JobTarget {
             return JobObject(isNew: true, byteCount: count.withLock { $0 }, sha256: digest.withLock { $0 })
         } catch {
             guard (error.cause as? BlobUploadRefusal)?.response.status == Self.preconditionFailed else { throw error }
-            // Another process has stored it meanwhile, or an attempt of this one whose answer was lost.
+            // Another process has stored the object in the meantime, or an attempt of this process whose response was
+            // lost.
             if let found = try self.existing(source, info, request, context) { return found }
             guard let sha256 = try self.digestOfEqual(source, info, at: request, context) else { throw error }
             return JobObject(isNew: false, byteCount: info.byteCount, sha256: sha256)
         }
     }
 
-    /// Returns the object, if it is there and has the digest of the source.
+    /// Returns the object if it exists and has the digest of the source.
     private func existing(
         _ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ request: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> JobObject? {
@@ -83,8 +84,9 @@ struct WebJobTarget: JobTarget {
         return JobObject(isNew: false, byteCount: info.byteCount, sha256: sha256)
     }
 
-    /// Returns the SHA-256 of a source if the object of a server that tells no digest has it; nil otherwise. The server
-    /// sends the object back, because an object of the same length may be another one.
+    /// Returns the SHA-256 of a source if it equals the object of a server that states no digest; nil otherwise.
+    ///
+    /// Downloads the object, because an object of the same length may have other content.
     private func digestOfEqual(
         _ source: any BlobInputStreamDataSource, _ info: BlobInfo, at upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> String? {
@@ -133,11 +135,11 @@ struct S3JobTarget: JobTarget {
         return JobObject(isNew: true, byteCount: object.byteCount, entityTag: object.entityTag)
     }
 
-    /// Begins to store a source in parts; returns nil when it is there, or is stored as a whole.
+    /// Begins to store a source in parts; returns nil if the object exists or is to be stored as a whole.
     func begin(
         _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
     ) async throws(BlobError) -> (upload: SharedMultipartUpload, parts: [Range<Int64>])? {
-        // Whether an object of the same length is the source is found where it is stored.
+        // The step that stores an object compares it with an existing one of the same length.
         let byteCount = try source.info(context).byteCount
         let found = try? S3Source(url, options: self.options).info(context)
         guard found == nil || found?.byteCount != byteCount else { return nil }
@@ -153,9 +155,9 @@ struct S3JobTarget: JobTarget {
         return JobObject(isNew: true, byteCount: Int64(range.count), entityTag: tag)
     }
 
-    /// Makes the object of its parts, or drops them if that cannot succeed.
+    /// Completes the object from its parts, or drops them if it cannot be completed.
     ///
-    /// - Parameter source: Returns the source, with which an object that is there is compared.
+    /// - Parameter source: Returns the source, for a comparison with an existing object.
     func finish(
         _ upload: SharedMultipartUpload, of source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
         _ context: BlobContext
@@ -179,7 +181,7 @@ struct S3JobTarget: JobTarget {
         try await self.uploader.abort(upload, context)
     }
 
-    /// Returns an uploader with the fields of the object.
+    /// Returns an uploader with the header fields of the object.
     private func uploader(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> S3Uploader {
@@ -191,7 +193,7 @@ struct S3JobTarget: JobTarget {
 }
 
 extension BlobError {
-    /// True for an error of finishing an upload after which another attempt may succeed.
+    /// True if another attempt to finish an upload may succeed after this error.
     var isWorthRepeating: Bool { self.isTransient || self.code == .cancelled || self.code == .timedOut }
 }
 #endif

@@ -67,7 +67,7 @@ struct PutCommand: ParsableCommand {
 
     @OptionGroup var source: SourceOptions
 
-    /// The status when some sources are not stored.
+    /// The exit status if some sources are not stored.
     private static let someFailed = ExitCode(1)
     private static let defaultIdleTimeout: Double = 60
 
@@ -88,7 +88,7 @@ struct PutCommand: ParsableCommand {
     func run() throws {
         var options = self.source
         options.idleTimeout = options.idleTimeout ?? Self.defaultIdleTimeout
-        // An index of this machine makes no random access on others.
+        // An index on this machine does not provide random access on others.
         if self.step == .begin, options.index == .automatic { options.index = .none }
         let context = try options.makeContext()
         var retry = BlobRetry(maximumRetryCount: self.retry)
@@ -141,7 +141,7 @@ struct PutCommand: ParsableCommand {
         var line = PutLine(
             locator: printableArgument(locator), url: printableURL(url), part: self.step == .parts ? part?.part : nil)
         do {
-            // These steps open no source.
+            // The steps `finish` and `abort` open no source.
             if self.step != .finish, self.step != .abort { try self.check(locator, line: number, sources) }
             if let part, let store = target as? S3JobTarget {
                 let upload = part.divided(url)
@@ -158,10 +158,10 @@ struct PutCommand: ParsableCommand {
                     .invalidArgument, "This is no line of a part.", operation: "resolve", locator: line.locator)
             }
         } catch {
-            // The end of the whole job leaves the others without a line.
+            // When the whole job ends, the remaining sources get no line.
             try job.check()
             let error = BlobError(wrapping: error)
-            // Parts stay in the store, and an engine repeats a task that ends with this status.
+            // The parts stay in the store, and an engine repeats a task that ends with this status.
             if self.step == .finish, error.isWorthRepeating { throw error }
             if !self.json { report(error) }
             line.error = ErrorText(error).fields
@@ -169,7 +169,7 @@ struct PutCommand: ParsableCommand {
         return line
     }
 
-    /// Does the step for a part; returns nil when it was dropped.
+    /// Performs the step for a part; returns nil if the upload was aborted.
     private func put(
         _ part: PutPart, of upload: SharedMultipartUpload, _ store: S3JobTarget, _ sources: ArgumentSources,
         _ context: BlobContext
@@ -184,7 +184,9 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    /// Prints the lines that stand for a source: one a part, if it is divided. An error is for the step that stores it.
+    /// Prints the lines for a source: one per part if it is divided.
+    ///
+    /// An error is left to the step that stores the source.
     private func printParts(
         of locator: String, _ target: any JobTarget, _ sources: ArgumentSources, _ context: BlobContext
     ) throws {
@@ -210,7 +212,7 @@ struct PutCommand: ParsableCommand {
     }
 }
 
-/// The report about one source, or one part of it.
+/// The report about one source or one part of it.
 private struct PutLine: Encodable {
     enum State: String, Encodable {
         case stored, exists, failed, aborted
@@ -231,21 +233,21 @@ private struct PutLine: Encodable {
     }
 }
 
-/// A step of `blob put` for sources whose parts are tasks of their own.
+/// A step of `blob put` that lets separate tasks store the parts of a source.
 enum PutStep: String, ExpressibleByArgument, CaseIterable {
     case begin, parts, finish, abort
 }
 
-/// A part of a source as a line of a list, with all that another process needs to store it.
+/// A part of a source as a line of a list, with everything that another process needs to store it.
 struct PutPart: Codable {
     let locator: String
-    /// The identifier that the store gave the upload.
+    /// The identifier that the store assigned to the upload.
     let upload: String
     /// The number of the part, from 1.
     let part: Int
-    /// The bytes of this part, which weigh it among others.
+    /// The number of bytes of this part, as its weight among the others.
     let length: Int64
-    /// The bytes of the source, and of each part but the last.
+    /// The number of bytes of the source, and of each part except the last.
     let bytes, partSize: Int64
     /// The token of the source's validator.
     let validator: String
@@ -260,7 +262,7 @@ struct PutPart: Codable {
         (self.bytes, self.partSize, self.validator) = (upload.byteCount, upload.partByteCount, upload.validator)
     }
 
-    /// Creates a part from its line; nil for another line, which is a locator.
+    /// Creates a part from its line; nil for any other line, which is a locator.
     init?(line: String) {
         guard line.hasPrefix("{"), let part = try? JSONDecoder().decode(PutPart.self, from: Data(line.utf8)) else {
             return nil
@@ -268,7 +270,7 @@ struct PutPart: Codable {
         self = part
     }
 
-    /// Returns the upload that stores the object under a URL.
+    /// Returns the upload that stores the object at a URL.
     func divided(_ url: String) -> SharedMultipartUpload {
         SharedMultipartUpload(
             object: url, identifier: self.upload, byteCount: self.bytes, partByteCount: self.partSize,

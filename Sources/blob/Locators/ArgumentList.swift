@@ -1,10 +1,10 @@
 #if Command
 import BlobStreamsStandard
 
-/// The arguments of a command, of which some may be lines of a list.
+/// The arguments of a command, some of which may be lines of a list.
 struct ArgumentList {
     private(set) var texts: [String]
-    /// The numbers of lines from 1, by position; nil for an argument.
+    /// The line numbers from 1, by position; nil for an argument of the command line.
     private var lines: [Int?]
     private var list = ""
 
@@ -13,12 +13,13 @@ struct ArgumentList {
         self.lines = arguments.map { _ in nil }
     }
 
-    /// Adds the lines of a list that are not empty; '-' is standard input.
+    /// Adds the nonempty lines of a list; '-' stands for standard input.
     ///
     /// - Parameters:
-    ///   - isZero: True when a zero byte ends each line.
-    ///   - listed: The option about what a list may name.
-    /// - Throws: The errors of reading the list, and ``BlobError/Code/invalidArgument`` for a line that may not be.
+    ///   - isZero: True if a zero byte ends each line.
+    ///   - listed: The option for the locators that a list may contain.
+    /// - Throws: The errors of reading the list; ``BlobError/Code/invalidArgument`` for a locator that it may not
+    ///   contain.
     mutating func add(
         _ list: String, isZero: Bool = false, _ listed: ListedLocatorOptions, _ registry: BlobRegistry,
         _ context: BlobContext
@@ -34,7 +35,7 @@ struct ArgumentList {
         }
     }
 
-    /// Replaces arguments with patterns for members by the members; see ``BlobRegistry/expanding(_:_:)``.
+    /// Replaces each argument with a pattern by the matching members; see ``BlobRegistry/expanding(_:_:)``.
     mutating func expand(_ registry: BlobRegistry, _ context: BlobContext) throws(BlobError) {
         var (texts, lines): ([String], [Int?]) = ([], [])
         for (text, line) in zip(self.texts, self.lines) {
@@ -45,7 +46,7 @@ struct ArgumentList {
         (self.texts, self.lines) = (texts, lines)
     }
 
-    /// Returns an error of an argument, with its line in the list.
+    /// Returns the error of an argument, with its line number in the list.
     func naming(_ error: any Error, _ position: Int) -> BlobError {
         let error = BlobError(wrapping: error)
         return self.lines[position].map { error.inLine($0, of: self.list) } ?? error
@@ -53,20 +54,20 @@ struct ArgumentList {
 }
 
 extension BlobError {
-    /// Returns this error with the line of a list that it is about.
+    /// Returns this error with the line number in the list that caused it.
     func inLine(_ number: Int, of list: String) -> BlobError {
         self.replacingMessage(
             "Line \(number) of \(list == "-" ? "the list" : printableArgument(list)): \(self.message)")
     }
 }
 
-/// The lines of a file that an option names, each as it arrives.
+/// Reads the lines of a file that an option names, each as it arrives.
 final class LineReader {
-    /// The maximum length of a line in bytes, as `lines(ofAtMost:)` has it.
+    /// The maximum length of a line in bytes, the same as for `lines(ofAtMost:)`.
     private static let maximumLineByteCount = 1 << 20
     private static let bufferByteCount = 256 * 1024
 
-    /// The number of the last line, from 1.
+    /// The number of the last line read, from 1.
     private(set) var number = 0
     private let reader: BlobReader
     private let end: UInt8
@@ -74,8 +75,8 @@ final class LineReader {
     private var rest: ArraySlice<UInt8> = []
 
     /// - Parameters:
-    ///   - argument: The file, which is not decoded; '-' is standard input.
-    ///   - isZero: True when a zero byte ends each line.
+    ///   - argument: The file, which is not decoded; '-' stands for standard input.
+    ///   - isZero: True if a zero byte ends each line.
     init(
         _ argument: String, isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext
     ) throws(BlobError) {

@@ -7,12 +7,12 @@ import AssetLibrarySource
 #endif
 
 extension BlobRegistry {
-    /// Returns a registry with everything that is built in, and the assets of one library.
+    /// Returns a registry with all built-in providers, and the assets of one library.
     ///
     /// - Parameters:
-    ///   - library: The path of the library; nil uses the one that the environment names.
-    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names one.
-    ///   - formats: The formats of archives that are read in this process when there is no helper.
+    ///   - library: The path of the library; nil uses the environment variable.
+    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL specifies one.
+    ///   - formats: The archive formats that are read in this process if the helper is missing.
     static func forCommand(
         library: String?, unrenderable: UnrenderableChoice = .fail, allowing formats: Set<ArchiveFormat> = []
     ) -> BlobRegistry {
@@ -26,7 +26,7 @@ extension BlobRegistry {
         return .standard.replacing(providers)
     }
 
-    /// Returns a registry with these providers in place of the ones that have their schemes.
+    /// Returns a registry in which these providers replace the providers for their schemes.
     func replacing(_ providers: some Sequence<BlobProvider>) -> BlobRegistry {
         var registry = self
         do {
@@ -37,7 +37,7 @@ extension BlobRegistry {
         return registry
     }
 
-    /// Returns a registry in which the sources of all origins have layers.
+    /// Returns a registry that adds layers to the sources of all origins.
     func layeringOrigins(_ choose: @escaping @Sendable (inout BlobLayers) -> Void) -> BlobRegistry {
         self.replacing(
             self.providers.compactMap { provider in
@@ -67,8 +67,8 @@ enum LibraryLocation {
 
     /// Returns the folder of the library.
     ///
-    /// - Parameter path: The value of the option; nil uses the variable of the environment.
-    /// - Throws: ``BlobError/Code/invalidArgument`` when neither names one.
+    /// - Parameter path: The value of the option; nil uses the environment variable.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if neither specifies a folder.
     static func folder(_ path: String?) throws(BlobError) -> URL {
         let path = path ?? ProcessInfo.processInfo.environment[self.variable] ?? ""
         guard !path.isEmpty else {
@@ -80,7 +80,7 @@ enum LibraryLocation {
 }
 
 extension BlobRegistry {
-    /// Returns the path of an argument that is a folder; nil for any other.
+    /// Returns the path if the argument is a folder; nil for any other argument.
     func folderPath(_ argument: String) -> [UInt8]? {
         guard let locator = try? self.locator(for: argument), let path = locator.filePath,
             locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0),

@@ -2,16 +2,16 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The files below a folder, found without opening any of them.
+/// The files in a folder and its subfolders, found without opening any of them.
 ///
-/// Links to files are files; links to folders are not followed, so that there are no circles.
+/// A link to a file counts as a file; links to folders are not followed, which avoids cycles.
 struct FolderFiles {
-    /// The paths, relative to the folder, in the order of their bytes.
+    /// The paths relative to the folder, in byte order.
     private(set) var paths: [[UInt8]] = []
-    /// The errors of devices, sockets and the like, and of folders that cannot be read.
+    /// The errors for devices, sockets and the like, and for folders that cannot be read.
     private(set) var errors: [BlobError] = []
 
-    /// - Parameter folder: The bytes of its path.
+    /// - Parameter folder: The bytes of the folder's path.
     init(in folder: [UInt8]) {
         let folder = folder.last == UInt8(ascii: "/") ? folder : folder + [UInt8(ascii: "/")]
         var folders: [[UInt8]] = [[]]
@@ -28,9 +28,9 @@ struct FolderFiles {
         self.paths.sort { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Adds a file, or an error for anything else, and returns the path of a folder.
+    /// Adds a file, or an error for any other type; returns the path if it is a folder.
     ///
-    /// - Parameter type: The type that the folder reports, if any. A file is examined without one, and a link.
+    /// - Parameter type: The type reported by the folder, if any. A link, or a file of unreported type, is examined.
     private mutating func add(_ path: [UInt8], _ type: mode_t?, in folder: [UInt8]) -> [UInt8]? {
         do throws(BlobError) {
             let type = if let type, type != S_IFLNK { type } else { try Self.type(of: folder + path) }
@@ -49,7 +49,7 @@ struct FolderFiles {
         return nil
     }
 
-    /// Returns the type of a file, of the target for a link to a file.
+    /// Returns the type of a file, or of the target if it is a link to a file.
     private static func type(of path: [UInt8]) throws(BlobError) -> mode_t {
         guard let status = FileStatus(at: path.cString, followingLinks: false) else {
             throw Self.failure(BlobError(systemError: errno, doing: "Could not examine"), path)

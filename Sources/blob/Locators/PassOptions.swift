@@ -38,7 +38,7 @@ struct PassOptions: ParsableArguments {
         try Seconds.validate(self.retryMaxTime, "--retry-max-time")
     }
 
-    /// The rules for trying again; nil without any of the options for that.
+    /// The rules for retries; nil if none of their options is given.
     private var retries: BlobRetry? {
         guard self.retry != nil || self.resume else { return nil }
         var rules = BlobRetry()
@@ -48,12 +48,12 @@ struct PassOptions: ParsableArguments {
         return rules
     }
 
-    /// Returns the names that a command reads: standard input when there are none.
+    /// Returns the names to read; standard input if there are no names and no list.
     func names(_ locators: [String]) -> [String] {
         locators.isEmpty && self.fromFile == nil ? ["-"] : locators
     }
 
-    /// Returns the arguments of a command, and the lines of its list.
+    /// Returns the arguments of a command, followed by the lines of its list.
     func makeList(
         _ locators: [String], isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext
     ) throws -> ArgumentList {
@@ -62,8 +62,9 @@ struct PassOptions: ParsableArguments {
         return list
     }
 
-    /// Returns the sources of arguments, in which all that has bytes of its own is tried again. Composes their registry
-    /// anew: called once, and not for each name.
+    /// Returns the sources of arguments, with retries for every origin.
+    ///
+    /// Creates a new registry: call it once rather than for each name.
     func makeSources(_ source: SourceOptions) -> ArgumentSources {
         var sources = source.makeSources()
         guard let rules = self.retries else { return sources }
@@ -74,11 +75,13 @@ struct PassOptions: ParsableArguments {
         return sources
     }
 
-    /// Returns the context of the command. Called once: reads the password file.
+    /// Returns the context of the command.
+    ///
+    /// Reads the password file: call it once.
     func makeContext(_ source: SourceOptions) throws(BlobError) -> BlobContext {
         var context = try source.makeContext()
         guard let rules = self.retries else { return context }
-        // The idle limit is for each attempt: a pause between two of them is not idle.
+        // The idle limit applies to each attempt: a pause between two attempts is not idle time.
         context.idleLimit = nil
         let (attempts, count) = (Locked(0), rules.maximumFailureCount - 1)
         context.eventSink = { event in
@@ -101,9 +104,9 @@ struct PassOptions: ParsableArguments {
     }
 }
 
-/// The option of commands that take locators from lists.
+/// The option of commands that read locators from lists.
 ///
-/// A list is data, perhaps of others: what it names is opened with the credentials of the user, from inside of the
+/// A list is data, and may come from other people: its locators are opened with the user's credentials, from inside the
 /// user's network.
 struct ListedLocatorOptions: ParsableArguments {
     @Flag(
@@ -113,9 +116,9 @@ struct ListedLocatorOptions: ParsableArguments {
             discussion: "They are errors without this. The servers get what the options here send, as for a locator."))
     var allowsNetwork = false
 
-    /// Checks a locator that a line of a list names.
+    /// Checks a locator from a line of a list.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for one that reaches the network, unless that is allowed.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a locator that reaches the network, unless that is allowed.
     func check(_ text: String, _ registry: BlobRegistry) throws(BlobError) {
         guard !self.allowsNetwork, let locator = try? registry.locator(for: text), registry.reachesNetwork(locator)
         else { return }
@@ -125,7 +128,7 @@ struct ListedLocatorOptions: ParsableArguments {
             operation: "resolve", locator: locator.description)
     }
 
-    /// Checks a line as ``check(_:_:)`` does; the error has its number.
+    /// Checks a line as ``check(_:_:)`` does; the error includes the line number.
     func check(
         _ text: String, _ registry: BlobRegistry, line number: Int, of list: String
     ) throws(BlobError) {

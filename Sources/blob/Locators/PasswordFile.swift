@@ -1,21 +1,21 @@
 #if Command
 import BlobStreamsStandard
 
-/// The file with the password of the archives that a command reads.
+/// The file that contains the password for the archives of a command.
 struct PasswordFile {
-    /// The maximum length of a password in bytes of UTF-8: more than any program asks for.
+    /// The maximum length of a password in bytes of UTF-8, longer than any program requires.
     private static let maximumByteCount = 1024
 
     private let argument: String
     private let registry: BlobRegistry
 
-    /// - Parameter argument: The path of the file; '-' is standard input.
+    /// - Parameter argument: The path of the file; '-' stands for standard input.
     init(_ argument: String, _ registry: BlobRegistry) { (self.argument, self.registry) = (argument, registry) }
 
     /// Returns the first line, without its end.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when it is empty, too long or not UTF-8, or contains a zero byte;
-    ///   no error has a part of it.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the line is empty, too long or not UTF-8, or contains a zero
+    ///   byte; no error contains a part of the password.
     func password(_ context: BlobContext) throws(BlobError) -> String {
         var line = try LineReader(self.argument, self.registry, context).next() ?? []
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
@@ -35,7 +35,7 @@ struct PasswordFile {
             operation: "read")
     }
 
-    /// Returns the registry for the data of the command, in which standard input is refused if the password is there.
+    /// Returns the registry for the data of the command, which rejects standard input if the password is read from it.
     static func registryForData(_ registry: BlobRegistry, besides argument: String?) -> BlobRegistry {
         guard let argument, (try? registry.locator(for: argument))?.origin.text == "stdin:" else { return registry }
         return registry.replacing([

@@ -3,7 +3,7 @@ public import ArgumentParser
 import BlobPlatform
 public import BlobStreamsStandard
 
-/// The options of all commands that read from locators.
+/// The options of all commands that read locators.
 struct SourceOptions: ParsableArguments {
     @Flag(
         name: [.customShort("z"), .long],
@@ -66,19 +66,21 @@ struct SourceOptions: ParsableArguments {
             """)
     var allowFormat: [AllowedFormat] = []
 
-    // Side by side: in a debug build, the argument parser checks the options of a group anew for each group around it.
+    // Not nested: in a debug build, the argument parser checks the options of a group again for each enclosing group.
     @OptionGroup var web: WebOptions
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var store: S3Options
 
     @OptionGroup var verbosity: VerbosityOptions
 
-    /// Returns the registry of everything that locators can name. Composes it anew: called once, and not for each name.
+    /// Returns the registry of everything that locators can name.
+    ///
+    /// Creates a new registry: call it once rather than for each name.
     func makeRegistry() -> BlobRegistry {
         PasswordFile.registryForData(self.registry(self.web), besides: self.passwordFile)
     }
 
-    /// Returns the sources of arguments, with ``makeRegistry()``.
+    /// Returns the sources of arguments, from ``makeRegistry()``.
     func makeSources() -> ArgumentSources { ArgumentSources(registry: self.makeRegistry(), decodes: self.decode) }
 
     private func registry(_ web: WebOptions) -> BlobRegistry {
@@ -95,7 +97,9 @@ struct SourceOptions: ParsableArguments {
         try Seconds.validate(self.idleTimeout, "--idle-timeout")
     }
 
-    /// Returns the context of the command. Called once: reads the password file.
+    /// Returns the context of the command.
+    ///
+    /// Reads the password file: call it once.
     func makeContext() throws(BlobError) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
@@ -114,7 +118,7 @@ struct SourceOptions: ParsableArguments {
     }
 }
 
-/// A format that is decoded without a confined helper process only when the user allows it.
+/// A format that is decoded without a confined helper process only if the user allows it.
 enum AllowedFormat: Hashable, ExpressibleByArgument {
     case archive(ArchiveFormat)
     /// Pictures and films.
@@ -124,7 +128,7 @@ enum AllowedFormat: Hashable, ExpressibleByArgument {
 
     static var allValueStrings: [String] { ArchiveFormat.isolated.map(\.rawValue).sorted() + [self.mediaName] }
 
-    /// Creates a format from its name; nil for a name that `--allow-format` does not take.
+    /// Creates a format from its name; nil if `--allow-format` does not accept the name.
     init?(argument: String) {
         if argument == Self.mediaName {
             self = .media

@@ -1,12 +1,12 @@
 #if Command
 import BlobStreamsStandard
 
-/// The sources of arguments, as the options of a command have them.
+/// Creates the sources of arguments according to the options of a command.
 struct ArgumentSources: Sendable {
     var registry: BlobRegistry
-    /// True to decode all filters that signatures show.
+    /// True to decode all filters that are detected by signature.
     var decodes = false
-    /// The sources of the list that is read, if it is one.
+    /// The prefetched sources of a list, if the arguments are one.
     var ahead: SourcesAhead?
 
     /// Returns the source of an argument.
@@ -19,7 +19,7 @@ struct ArgumentSources: Sendable {
         return try self.member(selector, of: self.registry.openContainer(for: container, context), context)
     }
 
-    /// Returns the source of a member of a container that is open.
+    /// Returns the source of a member of an open container.
     func member(
         _ selector: BlobLocator.Selector, of container: any BlobContainer, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
@@ -27,7 +27,7 @@ struct ArgumentSources: Sendable {
         return try self.member(selector, member, context) { _ in container }
     }
 
-    /// Returns the source of a member as the options have it.
+    /// Returns the source of a member according to the options.
     ///
     /// - Parameter openContainer: Opens the container of the member.
     func member(
@@ -38,7 +38,7 @@ struct ArgumentSources: Sendable {
         return try self.decoded(NamedMemberSource(member, named: name, openContainer), context)
     }
 
-    /// Returns a source with its filters taken off, if the option wants that.
+    /// Returns a source with its filters removed if the option requests it.
     func decoded(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
@@ -46,21 +46,21 @@ struct ArgumentSources: Sendable {
     }
 }
 
-/// The content of a source within its filters.
+/// The content of a source inside its filters.
 struct SourceContent {
-    /// The maximum number of nested filters; containers by signature have the same.
+    /// The maximum number of nested filters, the same as for containers detected by signature.
     private static let maximumFilterCount = 8
 
-    /// The source of the bytes within all filters.
+    /// The source of the bytes inside all filters.
     private(set) var source: any BlobInputStreamDataSource
     /// The schemes of the filters, outermost first.
     private(set) var filters: [String] = []
-    /// The scheme and the members of the container within the filters; nil without one.
+    /// The scheme and the members of the container inside the filters; nil if the content is not a container.
     private(set) var container: (scheme: String, members: any BlobContainer)?
 
-    /// Takes off the filters that a registry finds.
+    /// Removes the filters that a registry detects.
     ///
-    /// - Parameter looking: Returns the context for looking at the beginning of a source; nil is `context`.
+    /// - Parameter looking: Returns the context for reading the beginning of a source; nil uses `context`.
     /// - Throws: ``BlobError/Code/limitExceeded`` for more than 8 filters; the errors of reading the beginning.
     init(
         of source: any BlobInputStreamDataSource, _ registry: BlobRegistry, _ context: BlobContext,
@@ -94,12 +94,12 @@ struct SourceContent {
     /// The schemes of the filters, outermost first, and of the container.
     var schemes: [String] { self.filters + (self.container.map { [$0.scheme] } ?? []) }
 
-    /// The format in words, such as `tar in gzip`; nil when the content shows none.
+    /// The format in words, such as `tar in gzip`; nil if no format is detected.
     var text: String? { self.schemes.isEmpty ? nil : self.schemes.reversed().joined(separator: " in ") }
 }
 
 extension BlobRegistry {
-    /// Returns a registry with the filters that signatures show: a name or a media type that says gzip shows none.
+    /// Returns a registry with only the filters that are detected by signature, not by a name or a media type.
     func signatureFilters(andContainers: Bool = false) throws(BlobError) -> BlobRegistry {
         var registry = BlobRegistry()
         for provider in self.providers {

@@ -4,7 +4,7 @@ import BlobStreamsStandard
 extension BlobRegistry {
     /// Returns the container at a locator.
     ///
-    /// A name on the way to it that no member has stands for the only one that differs by a leading `./`.
+    /// Where no member has a name in the locator, the only name that differs by a leading `./` is used instead.
     func openContainer(for locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> any BlobContainer {
         try self.findingNames(in: locator, context) { locator throws(BlobError) in
             try self.container(for: locator, context: context)
@@ -18,7 +18,7 @@ extension BlobRegistry {
         }
     }
 
-    /// Calls `open`; when the source is not an archive, the error names its format.
+    /// Calls `open`; if the source is not an archive, the error states its format.
     func explainingWhatIsNoArchive<Found>(
         _ locator: BlobLocator, _ context: BlobContext, _ open: () throws(BlobError) -> Found
     ) throws(BlobError) -> Found {
@@ -46,7 +46,7 @@ extension BlobRegistry {
             do {
                 found = try self.found(locator, context)
             } catch let other {
-                // This `notFound` may suggest another name.
+                // This `notFound` error may suggest another name.
                 let other = BlobError(wrapping: other)
                 throw other.code == .notFound ? other : error
             }
@@ -59,7 +59,7 @@ extension BlobRegistry {
     private func found(_ locator: BlobLocator, _ context: BlobContext) throws -> BlobLocator {
         var found = locator
         while let container = found.container { found = container }
-        // The formats on the way are detected, whatever wrappers the locator has.
+        // The formats of the enclosing containers are detected, regardless of the locator's wrappers.
         var step = locator.origin
         for selector in locator.selectors {
             var selector = selector
@@ -80,12 +80,12 @@ extension BlobRegistry {
     struct MemberSelection {
         let container: BlobLocator
         let pattern: MemberPattern
-        /// The name that an exact member would have.
+        /// The name of a member that the pattern matches literally.
         let name: [UInt8]
-        /// The argument up to the pattern.
+        /// The part of the argument before the pattern.
         let prefix: Substring
 
-        /// Returns true for a member with bytes whose name matches.
+        /// Returns true for a member with content and a matching name.
         func contains(_ member: BlobMember) -> Bool {
             (member.kind == .file || member.kind == .hardLink) && self.pattern.matches(member.name)
         }
@@ -99,18 +99,18 @@ extension BlobRegistry {
         try self.source(for: selection.container.origin, context: context).traits.contains(.repeatable)
     }
 
-    /// Returns the pattern with which an argument ends, for members of an archive that can be read only once; nil for
-    /// any other argument.
+    /// Returns the pattern at the end of an argument, for members of an archive that can be read only once; nil for any
+    /// other argument.
     ///
-    /// Nothing can tell in time whether a member has exactly the name: one that does is among those that match.
+    /// An exact match cannot be detected in advance there; a member with exactly this name is among the matches.
     func pipedSelection(_ argument: String, _ context: BlobContext) -> MemberSelection? {
         let selection = self.memberSelection(argument)
         return selection.flatMap { (try? self.isRepeatable($0, context)) == false ? $0 : nil }
     }
 
-    /// Calls `body` with each member that a pattern selects, and its source, in one pass.
+    /// Calls `body` with each member that a pattern selects and its source, in one pass.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when no member matches; any error of reading the archive or of `body`.
+    /// - Throws: ``BlobError/Code/notFound`` if no member matches; any error of reading the archive or of `body`.
     func forEachMember(
         of selection: MemberSelection, _ context: BlobContext,
         _ body: (_ argument: String, _ source: any BlobInputStreamDataSource) throws -> Void
@@ -126,13 +126,13 @@ extension BlobRegistry {
         guard isFound else { throw MemberSelection.noMatch("\(selection.prefix)\(selection.pattern.text)") }
     }
 
-    /// Returns the pattern for members with which an argument ends; nil for any other argument.
+    /// Returns the pattern for members at the end of an argument; nil for any other argument.
     func memberSelection(_ argument: String) -> MemberSelection? {
         guard argument.utf8.contains(UInt8(ascii: "#")), argument.utf8.contains(where: "*?[".utf8.contains),
             let locator = try? self.locator(for: argument),
             case (let container, .name(let name))? = self.member(at: locator)
         else { return nil }
-        // The text of the last selector is the longest end of the argument that has its name.
+        // The text of the last selector is the longest suffix of the argument that yields the selector's name.
         for index in argument.indices where argument[index] == "#" || argument[index] == "/" {
             let end = argument[argument.index(after: index)...]
             guard PercentEncoding.decode(end.utf8) == name else { continue }
@@ -143,19 +143,22 @@ extension BlobRegistry {
         return nil
     }
 
-    /// Returns arguments in which each with a pattern is replaced with those for the members that it selects.
+    /// Returns the arguments with each pattern replaced by the arguments for the members that it selects.
     ///
-    /// One whose container cannot be read, or without a match, stays: reading it reports the error in its turn.
+    /// A pattern without a match, or in a container that cannot be read, is kept: reading it reports the error in its
+    /// turn.
     func expanding(_ arguments: [String], _ context: BlobContext) throws(BlobError) -> [String] {
         let all = arguments.flatMap { (try? self.expanded($0, context)) ?? [$0] }
         try context.check()
         return all
     }
 
-    /// Returns the arguments for the members that an argument selects by a pattern, in the order of the container; the
-    /// argument itself when it has no pattern, is the name of a member, or is in a container that can be read only once.
+    /// Returns the arguments for the members that a pattern in an argument selects, in the order of the container.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when no member matches; the errors of reading the container.
+    /// Returns the argument itself if it has no pattern, is the name of a member, or is in a container that can be read
+    /// only once.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` if no member matches; the errors of reading the container.
     private func expanded(_ argument: String, _ context: BlobContext) throws -> [String] {
         guard let selection = self.memberSelection(argument), try self.isRepeatable(selection, context) else {
             return [argument]

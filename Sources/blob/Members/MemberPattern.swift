@@ -1,12 +1,12 @@
 #if Command
 import BlobStreamsStandard
 
-/// A pattern for names of members, as shells have it.
+/// A pattern for names of members, with the wildcards of shells.
 ///
-/// `*` stands for any text without a `/`, `?` for one character but `/`, `**` for any text, `**/` also for nothing, and
-/// `[a-z]` and `[^a-z]` for one character. A percent-encoded character stands for itself, and so do a `[` without an
-/// end and a `%` that encodes nothing. A byte that is not UTF-8 is a character of its own. A `./` at the beginning of
-/// pattern or name does not count.
+/// `*` stands for any text without a `/`, `?` for any character except `/`, `**` for any text, `**/` also for an empty
+/// one, and `[a-z]` and `[^a-z]` for one character. A percent-encoded character stands for itself, and so do a `[`
+/// without a closing bracket and a `%` that encodes nothing. A byte that is not UTF-8 counts as one character. A `./`
+/// at the beginning of the pattern or the name is ignored.
 struct MemberPattern {
     private enum Piece {
         case character(CodePoint)
@@ -14,7 +14,7 @@ struct MemberPattern {
         case oneOf([ClosedRange<CodePoint>], isNegated: Bool)
     }
 
-    /// The number of a Unicode scalar, or of a byte that is not UTF-8: these follow all scalars.
+    /// The number of a Unicode scalar, or of a byte that is not UTF-8; the latter follow all scalars.
     private typealias CodePoint = UInt32
 
     private static let firstByte: CodePoint = 0x11_0000
@@ -23,13 +23,13 @@ struct MemberPattern {
     let text: String
     private var pieces: [Piece] = []
 
-    /// False for a text that can be the name of one member alone.
+    /// False if the text can match only one name.
     private(set) var hasWildcard = false
 
-    /// True when the pattern stands for names in any folders.
+    /// True if the pattern matches names in any folder.
     private(set) var hasAnyPath = false
 
-    /// - Parameter text: The text of a selector as it was written, percent-encoded or not.
+    /// - Parameter text: The text of a selector as written, percent-encoded or not.
     init(_ text: Substring) {
         self.text = String(text)
         var rest = Array(text.unicodeScalars)[...]
@@ -83,7 +83,7 @@ struct MemberPattern {
         }
     }
 
-    /// Takes the rest of a set after its `[`; returns nil, and takes nothing, when it has no end.
+    /// Parses the rest of a set after its `[`; returns nil, and consumes nothing, if the closing bracket is missing.
     private static func set(_ text: inout ArraySlice<Unicode.Scalar>) -> Piece? {
         var rest = text
         let isNegated = rest.first == "^" || rest.first == "!"
@@ -102,9 +102,9 @@ struct MemberPattern {
         return nil
     }
 
-    /// Returns true when the pattern matches a whole name, or, with `orItsFolder`, the path of a folder around it.
+    /// Returns true if the pattern matches a whole name or, with `orItsFolder`, the path of an enclosing folder.
     ///
-    /// - Complexity: O(name × pattern), whatever the wildcards.
+    /// - Complexity: O(name × pattern), regardless of the wildcards.
     func matches(_ name: [UInt8], orItsFolder: Bool = false) -> Bool {
         let name = name.starts(with: Array("./".utf8)) ? name[2...] : name[...]
         var states = self.reachable([0])
@@ -128,7 +128,7 @@ struct MemberPattern {
         return states.contains(self.pieces.count)
     }
 
-    /// Returns the states, and those after wildcards that stand for nothing, each once.
+    /// Returns the states, and the states reachable over wildcards that match nothing, each once.
     private func reachable(_ states: [Int]) -> [Int] {
         var found: Set<Int> = []
         var rest = states

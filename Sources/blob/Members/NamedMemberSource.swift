@@ -1,12 +1,12 @@
 #if Command
 import BlobStreamsStandard
 
-/// A member of a container; if no member has its name, the only one whose name differs by a leading `./`.
+/// A member of a container; if no member has the name, the only one whose name differs by a leading `./`.
 struct NamedMemberSource: BlobLayer, NamedLayer {
-    /// The number of names among which a similar one is looked for.
+    /// The maximum number of names that are searched for a similar one.
     static let maximumNameCount = 10_000
 
-    /// The number of errors that get a suggestion: each looks through the names of its archive.
+    /// The maximum number of errors with a suggestion, because each searches the names of its archive.
     static let maximumSuggestionCount = 10
 
     private static let suggestionCount = Locked(0)
@@ -15,7 +15,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
     private let name: [UInt8]
     private let openContainer: @Sendable (BlobContext) throws -> any BlobContainer
 
-    /// - Parameter openContainer: Opens the container, in which another name is looked for.
+    /// - Parameter openContainer: Opens the container, to search it for another name.
     init(
         _ member: any BlobInputStreamDataSource, named name: [UInt8],
         _ openContainer: @escaping @Sendable (BlobContext) throws -> any BlobContainer
@@ -46,7 +46,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         }
     }
 
-    /// Returns the member itself, or the one that stands in for it, with its name.
+    /// Returns the member itself, or its substitute with the substitute's name.
     func found(_ context: BlobContext) throws -> (source: any BlobInputStreamDataSource, otherName: [UInt8]?) {
         do {
             _ = try self.underlying.info(context)
@@ -80,7 +80,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         throw error.adding("Did you mean '\(name)'?")
     }
 
-    /// Returns the name of a member that is similar; nil without one, or after enough suggestions.
+    /// Returns a similar member name; nil if there is none, or after the maximum number of suggestions.
     private func suggestion(in container: any BlobContainer, _ context: BlobContext) throws -> String? {
         let count = Self.suggestionCount.withLock { count in
             count += 1
@@ -97,7 +97,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
             ?? names.first { Self.lastComponent(of: Array($0.utf8)) == last }
     }
 
-    /// Returns the error for a pattern that selects nothing.
+    /// Returns the error for a pattern that matches no member.
     private func noMatch(
         in container: any BlobContainer, _ error: BlobError, _ context: BlobContext
     ) throws -> BlobError {
@@ -115,7 +115,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         name.split(separator: UInt8(ascii: "/")).last
     }
 
-    /// The name without its leading `./`, or with one.
+    /// The name without its leading `./`, or with one if it has none.
     private static func toggled(_ name: [UInt8]) -> [UInt8] {
         let prefix = Array("./".utf8)
         return name.starts(with: prefix) ? Array(name[2...]) : prefix + name

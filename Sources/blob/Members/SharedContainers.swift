@@ -1,9 +1,10 @@
 #if Command
 import BlobStreamsStandard
 
-/// The containers that several locators name, each opened once, and read in one pass if their members come in order.
+/// The containers that several locators name, each opened once, and read in one pass if their members are requested in
+/// order.
 final class SharedContainers {
-    /// The maximum number of open containers, which keep the tables of their members in memory.
+    /// The maximum number of open containers, each of which keeps its table of members in memory.
     private static let maximumCount = 16
 
     var sources: ArgumentSources
@@ -11,15 +12,15 @@ final class SharedContainers {
     private let context: BlobContext
     private var containers: [String: any BlobContainer] = [:]
     private var passes: [ArchivePass] = []
-    /// The first error of a check that was made before its time, to make room.
+    /// The first error of the checks that were made early to make room for another container.
     private var failure: BlobError?
 
-    /// - Parameter isOnePass: True when members are read once and in turn; then ``finish()`` makes the last checks.
+    /// - Parameter isOnePass: True if members are read once and in order; ``finish()`` then makes the last checks.
     init(_ sources: ArgumentSources, isOnePass: Bool, _ context: BlobContext) {
         (self.sources, self.isOnePass, self.context) = (sources, isOnePass, context)
     }
 
-    /// Returns the source that an argument names, as a member of a container that is already open if possible.
+    /// Returns the source that an argument names, as a member of an already open container if possible.
     func source(_ argument: String) throws -> any BlobInputStreamDataSource {
         let locator = try self.sources.registry.locator(for: argument)
         guard let (parent, selector) = self.sources.registry.member(at: locator) else {
@@ -28,9 +29,9 @@ final class SharedContainers {
         return try self.sources.member(selector, of: self.container(parent), self.context)
     }
 
-    /// Has the members of an archive requested before they are read, in the order of the arguments.
+    /// Requests the members of an archive ahead of reading, in the order of the arguments.
     ///
-    /// - Parameter byteCount: The bytes that are needed of each.
+    /// - Parameter byteCount: The number of bytes needed of each member.
     func prepare(_ group: ArchiveGroups.Group, upTo byteCount: Int64 = .max) throws {
         let archive = try self.container(group.archive) as? ArchiveContainer
         archive?.prepare(group.members.map(\.selector), upTo: byteCount, self.context)
@@ -61,7 +62,7 @@ final class SharedContainers {
 
     /// Makes the checks at the ends of the containers, and closes them.
     ///
-    /// - Throws: The first error of all checks, after they are made.
+    /// - Throws: The first error, after all checks are made.
     func finish() throws {
         let passes = self.passes
         var first = self.failure
@@ -77,15 +78,15 @@ final class SharedContainers {
     }
 }
 
-/// The arguments that name members of archives, by archive.
+/// The arguments that name members of archives, grouped by archive.
 struct ArchiveGroups {
-    /// An archive, and the positions and selectors of the arguments that name its members: two or more.
+    /// An archive, and the positions and selectors of the two or more arguments that name its members.
     struct Group {
         let archive: BlobLocator
         fileprivate(set) var members: [(position: Int, selector: BlobLocator.Selector)] = []
 
-        /// Calls `body` with the position of each argument and a function that makes its source, in one pass over the
-        /// archive.
+        /// Calls `body` in one pass over the archive, with the position of each argument and a function that creates
+        /// its source.
         func forEachSource(
             in archive: BlobArchive, _ sources: ArgumentSources, _ context: BlobContext,
             _ body: (_ position: Int, _ makeSource: () throws(BlobError) -> any BlobInputStreamDataSource) throws ->
@@ -101,13 +102,13 @@ struct ArchiveGroups {
         }
     }
 
-    /// By the text of the archive's locator.
+    /// The groups, keyed by the text of the archive's locator.
     private var groups: [String: Group] = [:]
     private var groupOfPosition: [Int: String] = [:]
 
     init(_ arguments: [String], _ registry: BlobRegistry) {
         for (position, argument) in arguments.enumerated() {
-            // Errors in an argument are reported when its turn comes.
+            // An invalid argument is reported in its turn.
             guard argument.utf8.contains(UInt8(ascii: "#")), let locator = try? registry.locator(for: argument),
                 let (archive, selector) = registry.member(at: locator)
             else { continue }
@@ -117,7 +118,7 @@ struct ArchiveGroups {
         self.groups = self.groups.filter { $0.value.members.count > 1 }
     }
 
-    /// Removes and returns the group of an argument; nil when it has none, or that was removed before.
+    /// Removes and returns the group of an argument; nil if it has no group, or the group was already removed.
     mutating func remove(of position: Int) -> Group? {
         self.groupOfPosition[position].flatMap { self.groups.removeValue(forKey: $0) }
     }

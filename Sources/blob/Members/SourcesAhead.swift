@@ -1,21 +1,22 @@
 #if Command
 import BlobStreamsStandard
 
-/// The next sources of a list that are on the network: their first bytes are on their way while others are read.
+/// Requests the first bytes of a list's next network sources while earlier ones are read.
 ///
-/// One that cannot be made is made again when its turn comes, which reports the error.
+/// A source that cannot be created is created again in its turn, which reports the error.
 final class SourcesAhead: Sendable {
     private struct State {
-        /// By the bytes of their arguments: strings are equal that differ in their Unicode form.
+        /// The sources, keyed by the bytes of their arguments: strings that differ only in their Unicode form are
+        /// equal.
         var sources: [[UInt8]: [any BlobInputStreamDataSource]] = [:]
         var sourceCount = 0
-        /// The position of the next argument to look at.
+        /// The position of the next argument to examine.
         var next = 0
     }
 
-    /// The number of sources that are requested at once.
+    /// The maximum number of sources that are requested at once.
     private static let maximumCount = 48
-    /// The bytes that are requested of each: the first window of a reader.
+    /// The number of bytes that are requested of each source: the first window of a reader.
     private static let byteCount: Int64 = 64 * 1024
 
     private let arguments: [String]
@@ -24,7 +25,7 @@ final class SourcesAhead: Sendable {
 
     init(_ arguments: [String], _ registry: BlobRegistry) { (self.arguments, self.registry) = (arguments, registry) }
 
-    /// Returns the source of an argument, and has the next ones requested; nil when it is to be made now.
+    /// Returns the source of an argument, and requests the next ones; nil if the caller must create it.
     func take(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
         self.state.withLock { state in
             while state.sourceCount < Self.maximumCount, state.next < self.arguments.count {
@@ -41,7 +42,7 @@ final class SourcesAhead: Sendable {
         }
     }
 
-    /// Returns the source of an argument, if its readers do not block, and an unused one leaves no trace.
+    /// Returns the source of an argument if its readers do not block and leaving it unused has no effect.
     private func source(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
         // A path has no scheme.
         guard argument.utf8.contains(UInt8(ascii: ":")), let locator = try? self.registry.locator(for: argument),

@@ -1,10 +1,11 @@
 #if Command
 import BlobStreamsStandard
 
-/// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without a
-/// byte that explains nothing.
+/// The text of an error for the user: `CODE: what happened [source] (at byte N)` on one line.
+///
+/// The byte offset is omitted if it explains nothing.
 struct ErrorText {
-    /// The codes of errors about a place in data, which the byte helps to find.
+    /// The codes of errors that the byte offset helps to locate in the data.
     private static let codesWithByte: Set<BlobError.Code> = [
         .invalidLocator, .invalidArgument, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData,
         .inconsistent, .limitExceeded, .changed, .timedOut, .io, .unavailable, .misbehavingPlugin, .internalError,
@@ -23,7 +24,7 @@ struct ErrorText {
         return plain.description
     }
 
-    /// The layers and the causes, one a line, for `--verbose`.
+    /// The layers and the causes, one per line, for `--verbose`.
     var details: [String] {
         var lines: [String] = []
         let layers = self.error.layers.joined(separator: " of ")
@@ -35,7 +36,7 @@ struct ErrorText {
         return lines.map(printable)
     }
 
-    /// The causes, the nearest first.
+    /// The causes, beginning with the immediate one.
     private var causes: [String] {
         var (causes, rest): ([String], (any Error)?) = ([], self.error.cause)
         while let current = rest {
@@ -45,7 +46,7 @@ struct ErrorText {
         return causes
     }
 
-    /// The error as the field of a JSON object.
+    /// The error as a field of a JSON object.
     var fields: JSONObject {
         [
             "byte_offset": self.error.byteOffset, "causes": self.causes, "code": "\(self.error.code)",
@@ -57,7 +58,8 @@ struct ErrorText {
     /// The fields of the error as one line of JSON, for programs that read the JSON of results.
     var json: String? { try? jsonLine(["error": self.fields]) }
 
-    /// The source as people write it: the path of a file, with its wrappers and members; nil when the message names it.
+    /// The source as the user writes it: the path of a file, with its wrappers and members; nil if the message contains
+    /// it.
     private var place: String? {
         guard let text = self.error.locator else { return nil }
         guard let locator = try? BlobLocator(text), let path = locator.filePath,
@@ -65,14 +67,15 @@ struct ErrorText {
         else { return text }
         let wrappers = locator.scheme.split(separator: "+").dropLast().map { "\($0)+" }.joined()
         let members = locator.selectors.map(\.text).joined(separator: "!/")
-        // Messages about errors of the system name the file, most of them.
+        // Most messages about system errors contain the file name.
         guard !wrappers.isEmpty || !members.isEmpty || !self.error.message.contains(name) else { return nil }
         return wrappers + name + (members.isEmpty ? "" : "#\(members)")
     }
 }
 
-/// Prints an error as one line on standard error, and one about a source with `--json` also as a line of JSON; names
-/// the trait of a scheme that this build leaves out.
+/// Prints an error as one line on standard error; with `--json`, an error about a source also as a line of JSON.
+///
+/// The message names the trait if the build lacks the scheme.
 func report(_ error: BlobError) {
     var error = error
     if error.code == .notRegistered, error.message.contains("'assets-library'") {
@@ -86,7 +89,7 @@ func report(_ error: BlobError) {
 }
 
 extension BlobError.Remedy {
-    /// The options of the command for the settings of the libraries, which do not know them.
+    /// The options of the command for the settings of the libraries, which do not know the options.
     private static let options: [Self: String] = [
         .password: "--password-file FILE gives one.", .spoolLimit: "--spool-limit BYTES sets it.",
         .ratioLimit: "--max-ratio RATIO sets it.", .memoryLimit: "--memory-limit BYTES sets it.",
@@ -94,12 +97,12 @@ extension BlobError.Remedy {
         .unsignedRequests: "--no-sign-request reads public objects without them.",
     ]
 
-    /// A sentence with the option that helps; nil when no option does.
+    /// A sentence that names the helpful option; nil if no option helps.
     fileprivate var advice: String? { self.format.map { "--allow-format \($0) does." } ?? Self.options[self] }
 }
 
 extension BlobError {
-    /// Returns this error with a further sentence.
+    /// Returns this error with a sentence appended to its message.
     func adding(_ sentence: String) -> BlobError { self.replacingMessage("\(self.message) \(sentence)") }
 }
 #endif

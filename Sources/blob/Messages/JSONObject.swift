@@ -1,7 +1,7 @@
 #if Command
 import BlobPlatform
 
-/// An object of JSON, whose fields are named as they are written; a field without a value is left out.
+/// A JSON object whose fields keep their names; a field without a value is omitted.
 struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
     typealias Key = String
     typealias Value = (any Encodable)?

@@ -2,8 +2,10 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator. Only
-/// one with secrets is not, which has `***` in their place.
+/// Returns an argument on one line, in a form that is accepted as an argument again.
+///
+/// An argument with control characters is shown as its locator. An argument with secrets has `***` in their place, and
+/// is not accepted again.
 func printableArgument(_ argument: String) -> String {
     let shown = printableWithoutSecrets(argument)
     guard shown == argument else { return printable(shown) }
@@ -11,8 +13,9 @@ func printableArgument(_ argument: String) -> String {
     return (try? BlobRegistry.standard.locator(for: argument).description) ?? printable(argument)
 }
 
-/// Returns the bytes of an argument as they were given, which lists of checksums have; for a terminal, one with
-/// characters that it would obey is as ``printableArgument(_:)`` has it.
+/// Returns the bytes of an argument unchanged, for lists of checksums.
+///
+/// On a terminal, an argument with control characters is returned in the form of ``printableArgument(_:)``.
 func listedName(_ argument: String) -> [UInt8] {
     let isHarmless = { (character: Unicode.Scalar) in
         character.isPrintable || "\n\r\t".unicodeScalars.contains(character)
@@ -23,20 +26,20 @@ func listedName(_ argument: String) -> [UInt8] {
     return Array(printableArgument(argument).utf8)
 }
 
-/// True for the locator of a server with a user, a password or a query.
+/// Returns true for the locator of a server with a user, a password or a query.
 func hasSecrets(_ argument: String) -> Bool { printableWithoutSecrets(argument) != argument }
 
 private func printableWithoutSecrets(_ argument: String) -> String {
     guard argument.utf8.contains(UInt8(ascii: ":")) else { return argument }
     guard let locator = try? BlobRegistry.standard.locator(for: argument) else {
-        // No locator, and perhaps a URL that is malformed.
+        // Not a locator, and possibly a malformed URL.
         return argument.contains("://") ? printableURL(argument) : argument
     }
-    // Parsing changes the spelling, which stays unless there is something to hide.
+    // Parsing changes the spelling, so the original is kept unless there is something to hide.
     return locator.description == locator.text ? argument : locator.description
 }
 
-/// Returns a name on one line: if it has control characters, they and `%` become `%XX`.
+/// Returns a name on one line: control characters become `%XX`, and then so does `%`.
 func printable(_ text: String) -> String {
     guard !text.unicodeScalars.allSatisfy(\.isPrintable) else { return text }
     return text.unicodeScalars.map { character in
@@ -45,7 +48,7 @@ func printable(_ text: String) -> String {
     }.joined()
 }
 
-/// Returns JSON in which strings have no control characters beyond ASCII either, which a terminal may obey.
+/// Returns JSON whose strings also have the control characters beyond ASCII escaped, which a terminal may obey.
 func printableJSON(_ json: String) -> String {
     guard !json.unicodeScalars.allSatisfy(\.isPrintable) else { return json }
     return json.unicodeScalars.map { character in

@@ -4,10 +4,10 @@ import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The progress line on standard error, of which a process shows one at a time.
+/// The progress line on standard error; a process shows one at a time.
 ///
-/// Drawn at most ten times a second when the count changes, and twice a second by a thread otherwise, so that a stall
-/// is visible.
+/// The line is redrawn at most ten times a second as the count changes, and otherwise twice a second by a thread, so
+/// that a stall is visible.
 struct ProgressLine: Sendable {
     private static let interval = Duration.milliseconds(100)
     private static let idleMicroseconds: UInt32 = 500_000
@@ -15,22 +15,22 @@ struct ProgressLine: Sendable {
 
     private struct Screen {
         var meter = ProgressMeter(at: .now)
-        /// True from the first count to ``clear()``, after which something else may be printed.
+        /// True from the first count until ``clear()``, after which other output may be printed.
         var isActive = false
         var next = ContinuousClock.now
-        /// The width of the line that standard error shows now.
+        /// The width of the line currently shown on standard error.
         var shownWidth = 0
         var hasThread = false
     }
 
-    // Also held while a line is written: that is what keeps lines and notices in their order.
+    // The lock is also held while a line is written, which keeps lines and notices in order.
     private static let screen = Locked(Screen())
 
     private let isShown: Bool
 
     /// - Parameters:
-    ///   - unit: What is counted.
-    ///   - writesData: True when data go to standard output: if that is a terminal, the line would be among them.
+    ///   - unit: The unit of the count.
+    ///   - writesData: True if data is written to standard output; on a terminal, the line would be mixed with it.
     init(_ mode: ProgressMode, of unit: ProgressMeter.Unit = .bytes, writesData: Bool = false) {
         self.isShown =
             mode == .always
@@ -42,15 +42,15 @@ struct ProgressLine: Sendable {
             (screen.meter, screen.isActive) = (ProgressMeter(unit, at: .now), unit == .bytes)
             guard !screen.hasThread else { return }
             screen.hasThread = true
-            // Without one, a stall cannot be seen.
+            // Without the thread, a stall is not visible.
             _ = startThread(named: "progress", Self.drawForEver)
         }
     }
 
-    /// Shows a count, at once if the last one is old enough.
+    /// Shows a count, immediately if the last update is old enough.
     ///
     /// - Parameters:
-    ///   - total: The count at the end; nil when it is unknown.
+    ///   - total: The count at the end; nil if unknown.
     ///   - note: The beginning of the line.
     func show(_ count: Int64, of total: Int64?, note: @autoclosure () -> String = "") {
         guard self.isShown else { return }
@@ -62,12 +62,12 @@ struct ProgressLine: Sendable {
         }
     }
 
-    /// Returns the beginning of a line about many sources; nothing for one, or an unknown number.
+    /// Returns the beginning of a line about many sources; empty for one source or an unknown number.
     static func note(_ finishedCount: Int, of count: Int?) -> String {
         count.map { $0 == 1 ? "" : "\(finishedCount) of \($0), " } ?? ""
     }
 
-    /// Erases the line, so that something else can be printed; the next count shows it again.
+    /// Erases the line so that other output can be printed; the next count shows it again.
     func clear() {
         guard self.isShown else { return }
         Self.screen.withLock { screen in
@@ -76,14 +76,14 @@ struct ProgressLine: Sendable {
         }
     }
 
-    /// Prints a text in the place of the line, which appears again below it.
+    /// Prints a text in place of the line, which appears again below it.
     ///
-    /// Nothing with `--quiet`.
+    /// Prints nothing with `--quiet`.
     static func printNotice(_ text: String) {
         if !Verbosity.isQuiet { self.printError(text) }
     }
 
-    /// Prints a text as ``printNotice(_:)`` does, whatever the options.
+    /// Prints a text as ``printNotice(_:)`` does, regardless of the options.
     static func printError(_ text: String) {
         self.screen.withLock { screen in
             self.erase(&screen)
@@ -91,10 +91,10 @@ struct ProgressLine: Sendable {
         }
     }
 
-    /// Erases the line when the process ends because standard output is closed.
+    /// Erases the line if the process ends because standard output is closed.
     private static let erasesAtBrokenPipe: Void = {
         signal(SIGPIPE) { number in
-            // Functions that a handler may call: signal-safety(7).
+            // Only functions that a handler may call: signal-safety(7).
             var text: (UInt8, UInt8, UInt8, UInt8) = (0x0D, 0x1B, 0x5B, 0x4B)  // The line from its beginning: ECMA-48.
             _ = write(STDERR_FILENO, &text, 4)
             signal(number, SIG_DFL)
@@ -125,7 +125,7 @@ struct ProgressLine: Sendable {
         screen.shownWidth = 0
     }
 
-    /// The number of columns of the terminal, which the user may change.
+    /// The number of columns of the terminal, which the user may change at any time.
     private static var width: Int {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return self.defaultWidth }

@@ -2,7 +2,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// The errors of single sources, after which a command continues with the others, as cat(1) does.
+/// The errors of individual sources, after which a command continues with the others, as cat(1) does.
 final class SourceFailures {
     private let isFailFast: Bool
     private var first: BlobError?
@@ -12,9 +12,9 @@ final class SourceFailures {
 
     /// Reports an error, unless `isSilent` is true.
     ///
-    /// - Parameter mayContinueAtLimit: True when a limit is for one source, after which others can be read.
-    /// - Throws: The error itself when the others cannot be read either: the job is cancelled, a limit of all of them
-    ///   reached, or the output closed.
+    /// - Parameter mayContinueAtLimit: True if a limit applies to one source, after which others can be read.
+    /// - Throws: The error itself if the other sources cannot be read either: the job is cancelled, their common limit
+    ///   is reached, or the output is closed.
     func note(
         _ error: any Error, isSilent: Bool = false, mayContinueAtLimit: Bool = false
     ) throws(BlobError) {
@@ -28,7 +28,7 @@ final class SourceFailures {
 
     /// Reports an error that ends the command.
     ///
-    /// - Throws: The exit status of the first error; the error itself when there was none before, or the job is cancelled.
+    /// - Throws: The exit status of the first error; the error itself if it is the first, or if the job is cancelled.
     func end(with error: any Error) throws -> Never {
         let error = BlobError(wrapping: error)
         guard let first, error.code != .cancelled else { throw error }

@@ -1,14 +1,14 @@
 #if Command
 import BlobStreamsStandard
 
-/// The search for what somebody may have meant.
+/// Finds the word that the user may have meant.
 enum Suggestion {
-    /// The length above which a word has no suggestion: comparing such words takes too long.
+    /// The length above which a word gets no suggestion, because comparing long words takes too much time.
     private static let maximumLength = 255
 
-    /// Returns the candidate that is nearest to a word, if it is near enough to be a slip; the first of several.
+    /// Returns the candidate nearest to a word if it is near enough to be a typing error; the first of several.
     ///
-    /// - Complexity: O(lengths of all candidates).
+    /// - Complexity: O(total length of the candidates).
     static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
         let limit = max(1, min(word.count / 3, 3))
         var best: (candidate: String, distance: Int)?
@@ -23,8 +23,9 @@ enum Suggestion {
         return best?.candidate
     }
 
-    /// Returns the number of characters to insert, remove, replace, or exchange with their neighbours; any number above
-    /// the limit for more than that.
+    /// Returns the number of characters to insert, remove, replace, or exchange with their neighbours.
+    ///
+    /// Returns any number above the limit if the distance exceeds it.
     private static func distance(_ word: [Character], _ other: [Character], atMost limit: Int) -> Int {
         let prefix = zip(word, other).prefix { $0 == $1 }.count
         let (word, other) = (Array(word[prefix...]), Array(other[prefix...]))
@@ -47,7 +48,7 @@ enum Suggestion {
 }
 
 extension BlobError {
-    /// Returns this error with the scheme that the user may have meant, if it is about an unknown one.
+    /// Returns this error with the scheme that the user may have meant, if it is about an unknown scheme.
     func suggestingSchemes(of registry: BlobRegistry) -> BlobError {
         guard [.notFound, .notRegistered].contains(self.code), let text = self.locator,
             let suggestion = Self.suggestion(for: text, self.code, registry)
@@ -59,7 +60,7 @@ extension BlobError {
         let schemes = registry.providers.flatMap(\.schemes)
         guard let locator = try? BlobLocator(text) else { return nil }
         guard code == .notRegistered else {
-            // A file that is not there, whose name begins as a wrapper might.
+            // A missing file whose name begins like a wrapper.
             guard let name = locator.filePath?.split(separator: UInt8(ascii: "/")).last,
                 let plus = name.firstIndex(of: UInt8(ascii: "+")),
                 let scheme = Self.scheme(meantBy: String(decoding: name[..<plus], as: UTF8.self), among: schemes)
@@ -76,7 +77,7 @@ extension BlobError {
         return nil
     }
 
-    /// The wrappers by the extensions of files.
+    /// The wrappers, keyed by file extension.
     private static let wrappers = [
         "gz": "gzip", "bz": "bzip2", "bz2": "bzip2", "zst": "zstd", "7z": "sevenzip", "7zip": "sevenzip", "lz": "lzip",
         "tgz": "gzip",

@@ -3,7 +3,7 @@ import ArgumentParser
 import BlobIndex
 import BlobStreamsStandard
 
-/// The options of all commands for what they print besides results.
+/// The options of all commands for messages other than results.
 struct VerbosityOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Print errors only: no progress, notices and warnings.")
     var quiet = false
@@ -21,18 +21,18 @@ struct VerbosityOptions: ParsableArguments {
     }
 }
 
-/// The part of the options that all of the process follows.
+/// The options that apply to the whole process.
 enum Verbosity {
     private struct State {
         var (isQuiet, isVerbose, isJSON) = (false, false, false)
-        /// The notices that were printed: a file is looked at for each of its sections, and each layer.
+        /// The notices already printed: a file is examined for each of its sections and each layer.
         var notices: Set<IndexNotice> = []
-        /// The parts that are missing in the confinement of helpers, of which each is reported once.
+        /// The sets of missing confinement features of helpers, each of which is reported once.
         var confinements: Set<Int64> = []
     }
 
     private static let state = Locked(State())
-    /// True when the bytes of a server had the right digest since that was last asked.
+    /// True if bytes of a server had the right digest since the last query of this flag.
     private static let hasProof = Locked(false)
 
     static func set(_ options: VerbosityOptions) {
@@ -44,7 +44,7 @@ enum Verbosity {
         }
     }
 
-    /// Prints what an event tells with `-v`: how the system confines a helper, and what was verified of a server's bytes.
+    /// Prints an event with `-v`: the system's confinement of a helper, and the verification of a server's bytes.
     static func note(_ event: BlobEvent) {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
@@ -59,8 +59,9 @@ enum Verbosity {
         ProgressLine.printNotice("blob: the helper process is \(confinement).\n")
     }
 
-    /// Prints with `-v` that the bytes of a part were not compared with the digest of the whole, unless the parts that
-    /// were read since the last call are the whole.
+    /// Prints with `-v` that the bytes of a part were not compared with the digest of the whole.
+    ///
+    /// Prints nothing if the parts read since the last call are the whole.
     static func notePart(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         guard self.isVerbose, !self.hasProof.exchange(false),
             let digest = try source.info(context).digests.first
@@ -73,7 +74,7 @@ enum Verbosity {
 
     static var isVerbose: Bool { self.state.withLock { $0.isVerbose } }
 
-    /// True when results are JSON: then errors have a line of JSON, too.
+    /// True if results are JSON; errors then also get a line of JSON.
     static var isJSON: Bool {
         get { self.state.withLock { $0.isJSON } }
         set { self.state.withLock { $0.isJSON = newValue } }
