@@ -1,21 +1,21 @@
 import BlobCore
 
-/// A line of a list of checksums, as sha256sum(1) and its relatives write it.
+/// A line of a checksum list, in the formats of sha256sum(1) and similar programs.
 ///
-/// The GNU form is `HEX  NAME` or `HEX *NAME`, with a `\` in front when `\n`, `\r` and `\\` stand for characters of the
-/// name; the BSD form is `SHA256 (NAME) = HEX`.
+/// The GNU format is `HEX  NAME` or `HEX *NAME`, with a leading `\` if `
+/// `, `\r` and `\\` stand for characters of the name; the BSD format is `SHA256 (NAME) = HEX`.
 package struct ChecksumLine: Equatable, Sendable {
     /// The name of the algorithm in lower case and without a hyphen, such as `sha256`, also for the `SHA2-256` of
-    /// openssl(1); nil in the GNU form.
+    /// openssl(1); nil in the GNU format.
     package let algorithm: String?
     /// The bytes of the digest, at least one.
     package let digest: [UInt8]
-    /// The name of the file in bytes, at least one.
+    /// The bytes of the file name, at least one.
     package let name: [UInt8]
 
-    /// Parses a line without its end; nil for any other text.
+    /// Parses a line without its terminator; nil for any other text.
     ///
-    /// - Parameter mayEscape: False for lines that end with a zero byte, in which names are as they are.
+    /// - Parameter mayEscape: False for lines that end with a zero byte, whose names are not escaped.
     package init?(_ line: some Sequence<UInt8>, mayEscape: Bool = true) {
         var line = Array(line)[...]
         if mayEscape, line.last == UInt8(ascii: "\r") { line = line.dropLast() }
@@ -43,17 +43,17 @@ package struct ChecksumLine: Equatable, Sendable {
         var algorithm = String(decoding: line[..<open], as: UTF8.self).filter { $0 != " " }.lowercased()
         if algorithm.hasPrefix("sha2-") { algorithm = "sha\(algorithm.dropFirst(5))" }
         algorithm.removeAll { $0 == "-" }
-        // The form of openssl(1) has no spaces around the name, and one after the '='.
+        // The format of openssl(1) has no spaces around the name, and one after the '='.
         let rest = line[close...].dropFirst().drop { $0 == UInt8(ascii: " ") }
         guard !algorithm.isEmpty, rest.first == UInt8(ascii: "=") else { return nil }
         return (algorithm, rest.dropFirst().drop { $0 == UInt8(ascii: " ") }, line[open..<close].dropFirst())
     }
 
-    /// Returns a line without its end, which ``init(_:mayEscape:)`` reads.
+    /// Returns a line without its terminator, which ``init(_:mayEscape:)`` can parse.
     ///
     /// - Parameters:
-    ///   - digest: The digits of the digest.
-    ///   - algorithm: The name of the algorithm for the BSD form; nil for the GNU form.
+    ///   - digest: The hexadecimal digits of the digest.
+    ///   - algorithm: The name of the algorithm for the BSD format; nil for the GNU format.
     package static func encode(
         _ digest: String, of name: [UInt8], algorithm: String?, mayEscape: Bool = true
     ) -> [UInt8] {
@@ -63,13 +63,13 @@ package struct ChecksumLine: Equatable, Sendable {
         return (escaped == nil ? [] : [UInt8(ascii: "\\")]) + (line ?? Array("\(digest)  ".utf8) + name)
     }
 
-    /// Returns a name on one line, for a `\` in front of the line; nil for a name that needs none.
+    /// Returns a name escaped to fit on one line, for a line with a leading `\`; nil if the name needs no escaping.
     package static func escaped(_ name: [UInt8]) -> [UInt8]? {
         guard name.contains(where: { self.escapes[$0] != nil }) else { return nil }
         return name.flatMap { byte in self.escapes[byte].map { [UInt8(ascii: "\\"), $0] } ?? [byte] }
     }
 
-    /// The letters after a `\` by the bytes that they stand for.
+    /// The letters after a `\`, keyed by the bytes that they represent.
     private static let escapes: [UInt8: UInt8] = [
         0x0A: UInt8(ascii: "n"), 0x0D: UInt8(ascii: "r"), UInt8(ascii: "\\"): UInt8(ascii: "\\"),
     ]

@@ -6,9 +6,9 @@ private let descriptorLimit = RLIMIT_NOFILE
 private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 #endif
 
-/// Lets this process open `count` descriptors, or as many as the system allows; never fewer than before.
+/// Raises this process's limit of open descriptors to `count`, or as far as the system allows; never lowers it.
 ///
-/// - Returns: The number of descriptors that it may open.
+/// - Returns: The number of descriptors that the process may open.
 @discardableResult
 package func raiseDescriptorLimit(to count: Int) -> Int {
     var limit = rlimit()

@@ -1,11 +1,11 @@
 import BlobCore
 import BlobPlatform
 
-/// The signals that end a process: a program cleans up when the first of them arrives.
+/// The signals that end a process; the first one lets a program clean up.
 package struct EndingSignals: Sendable {
     private let numbers: [CInt]
 
-    /// - Parameter isHandled: Returns false for a signal of SIGINT, SIGTERM and SIGHUP that is left alone.
+    /// - Parameter isHandled: Returns false for each of SIGINT, SIGTERM and SIGHUP that should not be handled.
     package init(where isHandled: (_ number: CInt) -> Bool = { _ in true }) {
         self.numbers = [SIGINT, SIGTERM, SIGHUP].filter(isHandled)
     }
@@ -17,21 +17,22 @@ package struct EndingSignals: Sendable {
         return set
     }
 
-    /// Keeps the signals from this thread, and from those that it starts from now on.
+    /// Blocks the signals on this thread, and on threads that it starts from now on.
     package func block() {
         var set = self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Ends what ``block()`` began, for this thread.
+    /// Unblocks the signals on this thread.
     package func unblock() {
         var set = self.set
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
-    /// Calls `handle` with the first signal that arrives, on a thread of its own; all others have to block the signals.
+    /// Calls `handle` with the first signal that arrives, on a thread of its own; all other threads must block the
+    /// signals.
     ///
-    /// Where the system starts no thread, a signal ends the process at once.
+    /// If the system cannot start a thread, a signal ends the process at once.
     package func handleFirst(_ handle: @escaping @Sendable (_ number: CInt) -> Void) {
         let isStarted = startThread(named: "signals") {
             var (set, number) = (self.set, CInt(0))
@@ -40,7 +41,7 @@ package struct EndingSignals: Sendable {
         if !isStarted { self.unblock() }
     }
 
-    /// True when one of the signals, which are blocked, has been sent.
+    /// True if one of the blocked signals is pending.
     package var isPending: Bool {
         var pending = sigset_t()
         sigpending(&pending)

@@ -1,21 +1,21 @@
 import BlobCore
 
-/// The state of a progress line: the count reached, its rate over the last seconds, and stalls. Does no I/O.
+/// The state of a progress line: the current count, its rate over the last seconds, and stalls. Does no I/O.
 package struct ProgressMeter: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     /// The unit of the count.
     package enum Unit: Hashable, Sendable {
         case bytes
-        /// Things with this name, in the singular; the plural has an `s`.
+        /// Items with this name, in the singular; the plural adds an `s`.
         case items(String)
     }
 
-    /// The time over which the rate is measured.
+    /// The period over which the rate is measured.
     private static let window = Duration.seconds(5)
-    /// The time between two samples: their number stays small however often the count changes.
+    /// The interval between two samples, which keeps their number small regardless of how often the count changes.
     private static let sampleInterval = Duration.milliseconds(250)
-    /// The time without a byte after which a line shows a stall.
+    /// The time without a byte after which the line shows a stall.
     private static let stallLimit = Duration.seconds(2)
     private static let barWidths = 10...40
 
@@ -23,7 +23,7 @@ package struct ProgressMeter: Sendable {
     private var count: Int64 = 0
     private var total: Int64?
     private var note = ""
-    /// The counts at some instants, oldest first; the first is the base of the rate.
+    /// The counts at several instants, oldest first; the first one is the base of the rate.
     private var samples: [(instant: Instant, count: Int64)]
     private var lastAdvance: Instant
 
@@ -33,11 +33,11 @@ package struct ProgressMeter: Sendable {
         self.lastAdvance = now
     }
 
-    /// Notes the count reached.
+    /// Records the current count.
     ///
     /// - Parameters:
-    ///   - count: The count of all that was done, which may also fall when something is done again.
-    ///   - total: The count at the end; nil when it is unknown.
+    ///   - count: The total count so far, which may decrease if work is repeated.
+    ///   - total: The count at the end; nil if unknown.
     ///   - note: The beginning of the line.
     package mutating func advance(to count: Int64, of total: Int64?, note: String, at now: Instant) {
         if count != self.count { self.lastAdvance = now }
@@ -47,14 +47,14 @@ package struct ProgressMeter: Sendable {
         while self.samples.count > 2, now - self.samples[1].instant >= Self.window { self.samples.removeFirst() }
     }
 
-    /// Returns the line at an instant, of fewer than `width` columns.
+    /// Returns the line at an instant, shorter than `width` columns.
     package func line(width: Int, at now: Instant) -> String {
         var parts: [String] = []
         let total = self.total.flatMap { $0 > 0 ? $0 : nil }
         if let total { parts.append("\(Int(100 * self.fraction(of: total)))%") }
         if self.unit == .bytes { parts += self.pace(total, at: now) }
         let amount = self.note + self.amount(of: total)
-        // Whole parts go where there is no room: the time left, then the rate; beside a stall, the percentage.
+        // If space is short, whole parts are dropped: the time left, then the rate; during a stall, the percentage.
         while parts.count > 1, amount.count + 2 + parts.joined(separator: ", ").count >= width {
             parts.remove(at: self.isStalled(at: now) ? 0 : parts.count - 1)
         }
@@ -79,11 +79,11 @@ package struct ProgressMeter: Sendable {
         self.unit == .bytes && now - self.lastAdvance >= Self.stallLimit
     }
 
-    /// The rate and the time left, or the length of a stall.
+    /// The rate and the time left, or the duration of a stall.
     private func pace(_ total: Int64?, at now: Instant) -> [String] {
         guard !self.isStalled(at: now) else { return ["stalled \(Self.text((now - self.lastAdvance).seconds))"] }
         let base = self.samples[0]
-        // The difference and the rate may be more than 64 bits hold.
+        // The difference and the rate may exceed 64 bits.
         let rate = (Double(self.count) - Double(base.count)) / max((now - base.instant).seconds, 0.001)
         let pace = "\(byteCountText(Int64(min(max(rate, 0), 1e18))))/s"
         guard let total, rate >= 1, self.count < total else { return [pace] }
@@ -97,7 +97,7 @@ package struct ProgressMeter: Sendable {
         return "[\(String(repeating: "=", count: filled))\(head)\(rest)]"
     }
 
-    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`; more than 99 hours as such.
+    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`; more than 99 hours are described as such.
     private static func text(_ seconds: Double) -> String {
         let seconds = Int(min(seconds, 360_000))
         let twoDigits = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }

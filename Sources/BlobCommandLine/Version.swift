@@ -3,7 +3,7 @@ import BlobPlatform
 /// The version of the commands: the last tag, or the next one.
 package let commandVersion = "0.1.0"
 
-/// Ends a program in a build without a trait of this package: says so on standard error; the status is 69.
+/// Ends a program in a build without a trait of this package, with a message on standard error and status 69.
 package func endWithoutTrait(_ trait: String, _ program: String) -> Never {
     let text = "\(program): unavailable: This build is without the trait \(trait) of the package BlobStreams.\n"
     _ = Array(text.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -3,7 +3,8 @@ import BlobStreamsStandard
 
 /// Copies sources to an output, with one buffer for all of them.
 final class Copier {
-    /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.
+    /// The size of the buffer in bytes: it fits into the second-level cache, and an enlarged pipe accepts it in few
+    /// writes.
     static let bufferByteCount = 256 * 1024
 
     private let output: any ByteOutput
@@ -14,13 +15,13 @@ final class Copier {
     private let progress: ProgressLine
     private let itemCount: Int?
     private var finishedCount = 0
-    /// The number of bytes of all copies so far.
+    /// The total number of bytes of all copies so far.
     private(set) var written: Int64 = 0
 
     /// - Parameters:
-    ///   - limit: The maximum number of bytes of all copies together; nil is no limit.
-    ///   - rate: The maximum rate of all copies together; nil is no limit.
-    ///   - itemCount: The number of copies; nil when it is unknown.
+    ///   - limit: The maximum total number of bytes of all copies; nil for no limit.
+    ///   - rate: The maximum rate of all copies together; nil for no limit.
+    ///   - itemCount: The number of copies; nil if unknown.
     init(
         _ output: any ByteOutput, limit: Int64?, rate: ByteRate? = nil, progress: ProgressMode, itemCount: Int? = 1,
         _ context: BlobContext
@@ -32,11 +33,11 @@ final class Copier {
 
     deinit { self.buffer.deallocate() }
 
-    /// Copies the bytes from `byteOffset` on, at most `length` of them.
+    /// Copies bytes from `byteOffset` on, at most `length`.
     ///
-    /// - Returns: The facts about the source, as the end of the reading left them.
-    /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
-    ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
+    /// - Returns: The facts about the source after the last read.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if all copies together exceed the limit;
+    ///   ``BlobError/Code/invalidArgument`` if there are fewer than `length` bytes and `isWhole` is true.
     @discardableResult func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
         isWhole: Bool = false, matching validator: BlobValidator? = nil
@@ -71,7 +72,7 @@ final class Copier {
             self.progress.show(
                 self.written, of: total, note: ProgressLine.note(self.finishedCount, of: self.itemCount))
         }
-        // All bytes up to the end were requested: then the end must pass its checks too.
+        // All bytes up to the end were requested, so the checks at the end must pass too.
         if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
         return reader.info
     }
@@ -79,7 +80,7 @@ final class Copier {
     func finish() { self.progress.clear() }
 }
 
-/// An output that drops all bytes.
+/// An output that discards all bytes.
 struct DroppedBytes: ByteOutput {
     func write(_ bytes: UnsafeRawBufferPointer) {}
 }

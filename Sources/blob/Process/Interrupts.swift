@@ -3,7 +3,7 @@ import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The handling of interrupts: the job is cancelled, and cleans up before the process ends.
+/// Handles interrupts: the job is cancelled, and cleans up before the process ends.
 enum Interrupts {
     /// The time in seconds for the job to clean up: the second of C12. Only a write to a full pipe takes longer.
     private static let patience: UInt32 = 1
@@ -14,16 +14,16 @@ enum Interrupts {
 
     private static let isReported = Locked(false)
 
-    /// Returns true once: for the first of two threads to report how the job ended.
+    /// Returns true for the first caller only, which reports how the job ended.
     static func claimReport() -> Bool { !self.isReported.exchange(true) }
 
-    /// The exit status after an interrupt, as a shell reports it; nil when there was none.
+    /// The exit status after an interrupt, as a shell reports it; nil if there was no interrupt.
     static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
 
-    /// Sets a file to remove if the job cannot; nil for none.
+    /// Sets a file to remove if the job cannot remove it; nil for none.
     static func setTemporaryPath(_ path: String?) { self.temporaryPath.withLock { $0 = path } }
 
-    /// Allows a job that cleans up at a server more time, in seconds. A second signal ends it within a second.
+    /// Allows a job more time, in seconds, to clean up on a server. A second signal ends the job within a second.
     static func setCleanupLimit(_ seconds: UInt32) { self.cleanupLimit.withLock { $0 = seconds } }
 
     /// The signals that the process does not ignore.
@@ -33,7 +33,7 @@ enum Interrupts {
         return !action.isIgnoring
     }
 
-    /// Calls `body`, whose threads will never receive the signals.
+    /// Calls `body`, and keeps the signals from all threads that it starts.
     static func withSignalsBlocked(_ body: () -> Void) {
         self.signals.block()
         body()
@@ -43,7 +43,7 @@ enum Interrupts {
     /// Makes a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
     static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
         let context = BlobContext(idleLimit: idleLimit)
-        // Blocked before there are other threads that could receive them, so that only the one below does.
+        // Blocked before the process starts other threads, so that only the thread started below receives the signals.
         self.signals.block()
         self.signals.handleFirst { number in
             self.received.withLock { $0 = number }

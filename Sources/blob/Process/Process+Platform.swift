@@ -2,7 +2,7 @@
 import BlobPlatform
 
 extension sigaction {
-    /// True when the signal is ignored. The field has two names, and Swift can compare handlers only by address.
+    /// True if the signal is ignored. The field has two names, and Swift can compare handlers only by address.
     var isIgnoring: Bool {
         #if canImport(Darwin)
         let handler = self.__sigaction_u.__sa_handler
@@ -13,8 +13,9 @@ extension sigaction {
     }
 }
 
-/// Enlarges the buffer of a pipe, so that writer and reader switch less often. Where that fails or is not supported,
-/// and for a descriptor that is no pipe, everything stays as it is.
+/// Enlarges the buffer of a pipe, so that writer and reader switch less often.
+///
+/// Has no effect if that fails or is not supported, or if the descriptor is not a pipe.
 func growPipe(_ descriptor: CInt, to byteCount: CInt) {
     #if os(Linux)
     let setPipeSize: CInt = 1031  // F_SETPIPE_SZ of <linux/fcntl.h>, which Swift does not import.

@@ -21,20 +21,20 @@ struct StandardOutput: ByteOutput {
 
 extension AtomicFile: ByteOutput {}
 
-/// Calls `body` with standard output, or with a file that appears when `body` has returned.
+/// Calls `body` with standard output, or with a file that appears only after `body` has returned.
 ///
-/// - Parameter path: The path of the file; nil and '-' are standard output.
+/// - Parameter path: The path of the file; nil and '-' stand for standard output.
 func withOutput(to path: String?, _ body: (any ByteOutput) throws -> Void) throws {
     guard let path, path != "-" else { return try body(StandardOutput()) }
     let file = try AtomicFile(path: path)
     Interrupts.setTemporaryPath(file.temporaryPath)
     try body(file)
     try file.commit()
-    // Only now, because synchronising may take longer than an interrupt waits.
+    // Cleared only now, because synchronising may take longer than the time allowed after an interrupt.
     Interrupts.setTemporaryPath(nil)
 }
 
-/// The lines of results on standard output, in a buffer, with a progress line of their number.
+/// The result lines on standard output, buffered, with a progress line that counts them.
 final class LineOutput {
     private static let bufferByteCount = 64 * 1024
 
@@ -61,15 +61,15 @@ final class LineOutput {
     }
 }
 
-/// Prints to standard error; a failure is ignored, since it cannot be reported.
+/// Prints to standard error; failures are ignored, because they cannot be reported.
 func printToStandardError(_ text: String) {
     try? writeAll(Array(text.utf8), to: STDERR_FILENO, named: "standard error")
 }
 
-/// Prints a line of results; unlike `print`, throws when it cannot be written.
+/// Prints a result line; unlike `print`, throws if the line cannot be written.
 func printLine(_ line: String) throws(BlobError) { try printLine(Array(line.utf8)) }
 
-/// Prints a line of bytes as ``printLine(_:)`` does, with a zero byte at its end if `isZero` is true.
+/// Prints a line of bytes as ``printLine(_:)`` does, terminated by a zero byte if `isZero` is true.
 func printLine(_ line: [UInt8], isZero: Bool = false) throws(BlobError) {
     try writeAll(line + [isZero ? 0 : UInt8(ascii: "\n")], to: STDOUT_FILENO, named: "standard output")
 }

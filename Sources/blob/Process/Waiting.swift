@@ -3,7 +3,7 @@ import BlobStreamsStandard
 
 /// Runs a task on the threads for openings, and blocks this thread until it ends.
 ///
-/// The one bridge from the command, whose threads block, to what is asynchronous. Never called on such a thread.
+/// The only bridge from the command's blocking threads to asynchronous code. Never called on a thread for openings.
 func waiting<Value: Sendable>(
     for task: @escaping @Sendable () async throws(BlobError) -> Value
 ) throws(BlobError) -> Value {

@@ -77,7 +77,7 @@ struct CatCommand: NameListCommand {
         }
     }
 
-    /// The file that is written as 'blob fetch' does; nil without one.
+    /// The output file that is resumed as by 'blob fetch'; nil if there is none.
     private var resumedOutput: String? { self.pass.resume && self.output != "-" ? self.output : nil }
 
     func run() throws {
@@ -93,18 +93,18 @@ struct CatCommand: NameListCommand {
     }
 }
 
-/// The copying of the sources of one command.
+/// Copies the sources of one command.
 private struct Cat {
-    /// The length in bytes up to which a list is read before its first locator is printed: 64 MiB.
+    /// The length in bytes up to which a list is read completely before its first locator is printed: 64 MiB.
     private static let maximumListByteCount: Int64 = 64 << 20
-    /// The ranges of which a source is told before they are read.
+    /// The maximum number of ranges that are announced to a source before they are read.
     private static let rangesAheadCount = 1024
 
     private let options: CatCommand
     private let context: BlobContext
     private let sources: ArgumentSources
     private let list: ArgumentList
-    /// True when archives on the way can be read only once, and patterns select some of their members.
+    /// True if a pattern selects members of an archive that can be read only once.
     private let hasPipedPattern: Bool
     private let copier: Copier
     private let containers: SharedContainers
@@ -125,7 +125,7 @@ private struct Cat {
         (self.offset, self.length) = (options.offset?.value ?? 0, options.length?.value)
         self.containers = SharedContainers(
             sources, isOnePass: !options.verifyFirst && self.offset == 0 && self.length == nil, context)
-        // A file that appears when it is complete does not appear without one of the sources.
+        // A file that appears only when complete must not appear if a source is missing.
         self.failures = SourceFailures(isFailFast: options.pass.failFast || output is AtomicFile)
     }
 
@@ -219,7 +219,7 @@ private struct Cat {
             }
             return nil
         }
-        // Of a list that is complete, the source is told what comes next.
+        // The next ranges of a complete list are announced to the source.
         let aheadCount = try self.isComplete(list) ? Self.rangesAheadCount : 0
         var (ahead, failure): (Fifo<Range<Int64>>, (any Error)?) = (Fifo(), nil)
         while true {
@@ -228,7 +228,7 @@ private struct Cat {
                 do {
                     while ahead.count + more.count <= aheadCount, let range = try next() { more.append(range) }
                 } catch {
-                    failure = error  // Told when the turn of its line comes.
+                    failure = error  // Reported when the line's turn comes.
                 }
                 if aheadCount > 0 { source.prepare(more, self.context) }
                 for range in more { ahead.append(range) }
@@ -241,17 +241,19 @@ private struct Cat {
         try Verbosity.notePart(of: source, self.context)
     }
 
-    /// True for a list that can be read at once; one that is still being written is read as it comes.
+    /// True for a list that can be read at once; a list that is still being written is read as it arrives.
     private func isComplete(_ list: String) throws -> Bool {
         let info = try self.sources.registry.source(for: list, context: self.context).info(self.context)
         return info.byteCount ?? .max <= Self.maximumListByteCount
     }
 
-    /// Reads to the end for the checks on the way, with the option for that, and returns the validator that the printed
-    /// content must match; nil without the option.
+    /// Returns the validator that the printed content must match, after reading the source to its end for the checks on
+    /// the way.
+    ///
+    /// Nil without the option for that.
     private func validator(of source: any BlobInputStreamDataSource) throws -> BlobValidator? {
         guard self.options.verifyFirst else { return nil }
-        // The source's own error comes first: that a folder is not repeatable is not its main problem.
+        // The source's own error comes first: for a folder, not being repeatable is not the main problem.
         _ = try source.info(self.context)
         guard source.traits.contains(.repeatable) else {
             throw BlobError(

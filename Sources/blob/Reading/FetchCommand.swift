@@ -68,7 +68,7 @@ struct FetchCommand: ParsableCommand {
         try fetch.run()
     }
 
-    /// Returns the arguments and the lines of the list, each with the digest before it.
+    /// Returns the arguments, followed by the lines of the list with their digests.
     private func items(_ registry: BlobRegistry, _ context: BlobContext) throws -> [Fetch.Item] {
         var items = self.locators.map { Fetch.Item(arguments: [$0]) }
         guard let list = self.pass.fromFile else { return items }
@@ -99,11 +99,11 @@ struct FetchCommand: ParsableCommand {
     }
 }
 
-/// The downloads of one command.
+/// Performs the downloads of one command.
 final class Fetch: Sendable {
     /// A file to download.
     struct Item: Sendable {
-        /// The places that have it, the preferred one first.
+        /// The locations of the file, the preferred one first.
         let arguments: [String]
         var name: String?
         var byteCount: Int64?
@@ -111,10 +111,10 @@ final class Fetch: Sendable {
     }
 
     private struct State {
-        /// The bytes that are there, and those of all, by the position of the item.
+        /// The number of bytes already downloaded and the total, by the position of the item.
         var counts: [Int: (known: Int64, total: Int64?)] = [:]
         var finishedCount = 0
-        /// The positions of the items by their paths.
+        /// The positions of the items, keyed by path.
         var paths: [String: Int] = [:]
     }
 
@@ -154,7 +154,7 @@ final class Fetch: Sendable {
         try self.failures.withLock { try $0.end() }
     }
 
-    /// Downloads a file from the first of its places that has it.
+    /// Downloads a file from the first location that provides it.
     private func fetch(_ number: Int) throws(BlobError) {
         let item = self.items[number]
         for (place, argument) in item.arguments.enumerated() {
@@ -199,7 +199,7 @@ final class Fetch: Sendable {
         try source.write(to: URL(fileURLWithPath: path), resuming: options, context: self.context)
     }
 
-    /// Returns the path in the folder with the name of the item, or else the one that the source has.
+    /// Returns the path in the folder, with the listed name of the item or else the name that the source provides.
     private func path(_ source: any BlobInputStreamDataSource, _ listed: String?) throws(BlobError) -> String {
         let name = if let listed { listed } else { try source.info(self.context).name }
         guard let name, !name.isEmpty, !name.contains("/"), name != ".",

@@ -1,11 +1,11 @@
 #if Command
 import BlobStreamsStandard
 
-/// Prints the locators of a list in its order, and reads the members of an archive without random access in one pass.
+/// Prints the sources of a list in order, and reads the members of an archive without random access in one pass.
 ///
-/// Members whose turn has not come wait in a temporary file without a name. Those that do not fit in the limit of
-/// copies, ``BlobContext/spoolLimit``, are read on their own, as are those that cannot be read, when their turn comes.
-/// A source of which no byte can be read is reported, and the others are printed.
+/// Members whose turn has not come wait in an unnamed temporary file. Members that exceed the limit of copies,
+/// ``BlobContext/spoolLimit``, or that cannot be read are read separately when their turn comes. A source of which no
+/// byte can be read is reported, and the others are still printed.
 struct ListCopier {
     private let list: ArgumentList
     private let arguments: [String]
@@ -16,7 +16,7 @@ struct ListCopier {
     private let context: BlobContext
     private var groups: ArchiveGroups
     private var spool: UnlinkedFile?
-    /// The parts of the spool, by the positions of their arguments.
+    /// The ranges in the spool, by the positions of their arguments.
     private var parts: [Int: Range<Int64>] = [:]
     /// The position of the next argument to print.
     private var next = 0
@@ -42,7 +42,7 @@ struct ListCopier {
                 }
                 try self.copyNext(self.containers.source(self.arguments[position]))
             } catch {
-                // A part of a source must not be followed by another one, nor must an error be reported twice.
+                // A partly printed source must not be followed by another one, and no error may be reported twice.
                 guard self.copier.written == byteCount, self.next == position else { throw error }
                 try self.failures.note(self.list.naming(error, position))
                 self.next += 1
@@ -50,7 +50,7 @@ struct ListCopier {
         }
     }
 
-    /// Reads the members of an archive without random access; returns false, and reads nothing, if it has that.
+    /// Reads the members of an archive in one pass; returns false, and reads nothing, if the archive has random access.
     private mutating func copy(_ group: ArchiveGroups.Group) throws -> Bool {
         let archive = try self.sources.registry.openArchive(at: group.archive, self.context)
         guard try archive.isSequential(self.context) else {
@@ -68,7 +68,7 @@ struct ListCopier {
         return self.next > start
     }
 
-    /// Prints the members of a pattern, as the next argument.
+    /// Prints the members that a pattern selects, as the next argument.
     private mutating func copy(_ selection: BlobRegistry.MemberSelection) throws {
         try self.sources.registry.forEachMember(of: selection, self.context) { _, source in
             try self.copier.copy(self.sources.decoded(source, self.context))
@@ -76,7 +76,7 @@ struct ListCopier {
         self.next += 1
     }
 
-    /// Prints the next argument, and those after it that wait.
+    /// Prints the next argument, and the waiting arguments after it.
     private mutating func copyNext(_ source: any BlobInputStreamDataSource) throws {
         let byteCount = self.copier.written
         do {
@@ -101,7 +101,7 @@ struct ListCopier {
         return whole.slice(part)
     }
 
-    /// Copies a member to the spool, unless it cannot be read or does not fit.
+    /// Copies a member to the spool unless it cannot be read or does not fit.
     private mutating func keep(_ source: any BlobInputStreamDataSource, _ position: Int) throws {
         let spool = try self.spool ?? UnlinkedFile()
         self.spool = spool
@@ -112,7 +112,7 @@ struct ListCopier {
             try Copier(spool, limit: room, progress: .never, self.context).copy(source)
             self.parts[position] = start..<spool.byteCount
         } catch {
-            // The turn of this member has not come: its own reading reports the error.
+            // This member's turn has not come; reading it then reports the error.
             try self.context.check()
         }
     }

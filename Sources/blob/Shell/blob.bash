@@ -1,7 +1,7 @@
-# Completion of blob for bash. The command itself tells what a word can become: it knows its options, and members of archives.
+# Completion of blob for bash. The command itself completes words: it knows its options, and the members of archives.
 _blob() {
     local line=${COMP_LINE:0:COMP_POINT} words=() word index
-    # Bash also splits words at characters that locators have, such as the colon; blob is given whole ones.
+    # Bash also splits words at characters of locators, such as the colon; blob gets whole words.
     for ((index = 0; index <= COMP_CWORD; index++)); do
         word=${COMP_WORDS[index]}
         if [[ $index -eq 0 || $line == [[:space:]]* ]]; then words+=("$word"); else words[-1]+=$word; fi
@@ -15,9 +15,9 @@ _blob() {
     typed=${typed//\\/}
     typed=${typed#[\'\"]}
     [[ $typed == *[![:punct:]]* || $typed == *[/.]* ]] || typed=${typed//[:=@<>]/}
-    # Bash replaces the part behind its last split alone.
+    # Bash replaces only the part after its last split.
     local before=${words[-1]%"$typed"}
-    # While it completes names of hosts, the at sign before these is in that part.
+    # If Bash completes host names, that part includes the at sign before them.
     if shopt -q hostcomplete; then before=${before%@}; fi
     COMPREPLY=()
     while IFS= read -r candidate; do

@@ -4,7 +4,7 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options for the answers of an upload.
+/// The options for the responses to an upload.
 struct AnswerOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
@@ -26,19 +26,20 @@ struct AnswerOptions: ParsableArguments {
     @Option(help: "Show progress: auto, always, never.")
     var progress = ProgressMode.auto
 
-    /// True when answers are not just printed.
+    /// True if responses are to be stored or formatted rather than just printed.
     var isAsked: Bool { self.output != nil || self.writeOut != nil }
 }
 
-/// The destinations of answers and results, in the order of requests that end at once.
+/// Writes responses and results, in the order in which concurrent requests end.
 final class AnswerOutput: Sendable {
     private struct State {
         var file: AtomicFile?
         var finishedByteCount: Int64 = 0
         var finishedCount = 0
-        /// The bytes sent by the uploads under way.
+        /// The number of bytes sent by each upload in progress.
         var sentByteCounts: [Int: Int64] = [:]
-        /// The errors that are to be printed, each with the number of equal ones, and the time of the first.
+        /// The errors still to be printed, each with the number of its repetitions; `errorTime` is the time of the
+        /// first.
         var errors: [(error: BlobError, repetitionCount: Int)] = []
         var errorTime: ContinuousClock.Instant?
 
@@ -49,13 +50,13 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// The longest time for which an error waits for equal ones, while anything happens.
+    /// The longest time that an error is held back for equal ones, while there is any activity.
     private static let errorDelay = Duration.seconds(1)
 
     private let state: Locked<State>
     private let line: ProgressLine
     private let writeOut: WriteOutFormat?
-    /// The number of all uploads; nil when there is one, whose length the line shows.
+    /// The number of all uploads; nil for a single upload, whose length the line shows.
     private let count: Int?
 
     init(_ options: AnswerOptions, count: Int? = nil) throws(BlobError) {
@@ -65,7 +66,7 @@ final class AnswerOutput: Sendable {
         (self.line, self.writeOut, self.count) = (ProgressLine(options.progress), options.writeOut, count)
     }
 
-    /// Shows the progress of one of the uploads, by its number.
+    /// Shows the progress of the upload with this number.
     func show(_ number: Int, _ sent: Int64, of byteCount: Int64?) {
         let due = self.state.withLock { state in
             state.sentByteCounts[number] = sent
@@ -82,7 +83,7 @@ final class AnswerOutput: Sendable {
 
     func sentByteCount(_ number: Int) -> Int64 { self.state.withLock { $0.sentByteCounts[number] ?? 0 } }
 
-    /// Writes bytes of an answer to the file, or to standard output.
+    /// Writes bytes of a response to the file or to standard output.
     func write(_ bytes: UnsafeRawBufferPointer) throws {
         try self.state.withLock { state in
             self.line.clear()
@@ -91,7 +92,7 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Ends an upload: prints its line, and its facts as the user wants them.
+    /// Ends an upload: prints its line, and its facts in the format that the user requested.
     func end(_ number: Int, line: String? = nil, _ facts: RequestFacts? = nil, answer: Data? = nil) throws(BlobError) {
         let text = (line.map { "\($0)\n" } ?? "") + (facts.flatMap { self.writeOut?.text($0) } ?? "")
         try self.state.withLock { state throws(BlobError) in
@@ -104,25 +105,25 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Prints an error after which an upload is tried again, and the number of that attempt.
+    /// Prints the error after which an upload is tried again, and the number of the attempt.
     func reportAttempt(_ attempt: RetryFailures.Attempt) {
         let wait = Seconds.note(of: attempt.delay)
         ProgressLine.printNotice(
             "blob: trying again, \(attempt.number) of \(attempt.limit)\(wait): \(ErrorText(attempt.error).line)\n")
     }
 
-    /// Prints with `-v` what was compared of a stored source.
+    /// Prints with `-v` which digest of a stored source was compared.
     ///
     /// - Parameters:
-    ///   - check: What was compared, such as `SHA-256`; nil for nothing.
-    ///   - place: The URL in the form in which it is printed.
+    ///   - check: The digest that was compared, such as `SHA-256`; nil if none was.
+    ///   - place: The URL in its printable form.
     func reportCheck(_ check: String?, at place: String) {
         guard Verbosity.isVerbose else { return }
         let outcome = check.map { "\($0) compared" } ?? "the server states no digest to compare"
         ProgressLine.printNotice("blob: \(place): stored; \(outcome).\n")
     }
 
-    /// Prints an error in place of the progress: soon, and as one line with the equal ones that follow at once.
+    /// Prints an error in place of the progress, after a short delay in which equal errors are combined into one line.
     func report(_ error: BlobError) {
         guard !Verbosity.isVerbose else { return self.printErrors([(error, 0)]) }
         let due = self.state.withLock { state in
@@ -137,7 +138,7 @@ final class AnswerOutput: Sendable {
         self.printErrors(due)
     }
 
-    /// Prints the errors that were held back.
+    /// Prints the errors that are held back.
     func flushErrors() {
         self.printErrors(
             self.state.withLock { state in
@@ -155,7 +156,7 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Completes the file of answers.
+    /// Completes the file of responses.
     func commit() throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             self.line.clear()
@@ -166,22 +167,22 @@ final class AnswerOutput: Sendable {
 }
 
 extension BlobError {
-    /// Returns true when another error says the same about another source.
+    /// Returns true if the other error has the same code and message, about another source.
     fileprivate func isAlike(_ other: BlobError) -> Bool { self.code == other.code && self.message == other.message }
 }
 
-/// The facts of a request that has ended.
+/// The facts about a completed request.
 struct RequestFacts {
-    /// The status of the answer; 0 without one.
+    /// The status of the response; 0 without a response.
     var status: Int
     /// The number of bytes of the body that were sent.
     var sentByteCount: Int64
     var duration: Duration
-    /// The last URL, in the form in which it is printed.
+    /// The last URL in its printable form.
     var url: String
 }
 
-/// A text with variables for the facts of a request, as of curl's `--write-out`.
+/// A text with variables for the facts about a request, as for curl's `--write-out`.
 struct WriteOutFormat: ExpressibleByArgument {
     private enum Variable: String {
         case httpCode = "http_code"
@@ -200,7 +201,7 @@ struct WriteOutFormat: ExpressibleByArgument {
 
     private var pieces: [Piece] = []
 
-    /// Creates a format; nil for a variable that is not known, or not closed.
+    /// Creates a format; nil if a variable is unknown or not closed.
     init?(argument: String) {
         var rest = Substring(argument)
         while let first = rest.popFirst() {

@@ -5,22 +5,22 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The evidence that a server has a file already.
+/// The evidence that a server already has a file.
 enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
     case digest, size
 
     enum Finding {
-        /// The object is the source, whose SHA-256 is known when it was read.
+        /// The object equals the source; the SHA-256 is known if the source was read.
         case same(sha256: String?)
-        /// There is an object of the right length, perhaps, whose digest the server does not tell.
+        /// An object may exist that has the right length but no digest stated by the server.
         case untold
-        /// There is another object, or none.
+        /// No object exists, or a different one.
         case other
     }
 
     /// Compares the object at the URL of an upload with a source.
     ///
-    /// - Throws: The errors of reading the source; those of the request mean that the object may not be there.
+    /// - Throws: The errors of reading the source; an error of the request means that the object may not exist.
     func look(
         for source: any BlobInputStreamDataSource, at upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> Finding {
@@ -37,10 +37,10 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension TransferRequest {
-    /// Creates the request that asks for the object that an upload would replace.
+    /// Creates the request for the state of the object that an upload would replace.
     init(asking upload: BlobUploadRequest) throws(BlobError) {
         self.init(try TransferURL(upload.url))
-        // Without fields of the body and conditions of the upload: `If-None-Match: *` would get a 304.
+        // Omits the fields of the body and the conditions of the upload: `If-None-Match: *` would get a 304.
         self.privateFields = upload.fields.filter { field in
             !["content-", "if-"].contains { field.name.lowercased().hasPrefix($0) }
         }
@@ -50,7 +50,7 @@ extension TransferRequest {
 }
 
 extension ResponseHead {
-    /// The strongest digest of the object; nil when there is none.
+    /// The strongest digest of the object; nil if the server states none.
     var digest: (algorithm: CryptoDigest, value: [UInt8])? {
         let stated = self.objectDigests + [self.tagDigest].compactMap(\.self)
         for algorithm in [CryptoDigest.sha512, .sha256, .sha1, .md5] {

@@ -1,9 +1,9 @@
 #if Command
 import ArgumentParser
 
-/// The options of uploads of many files.
+/// The options for uploads of many files.
 struct ListOptions: ParsableArguments {
-    /// The maximum number of uploads at once: each has a connection, and one more that closes, and a file.
+    /// The maximum number of concurrent uploads: each needs two connections, of which one may be closing, and a file.
     private static let maximumJobCount = 256
 
     @Flag(
@@ -49,7 +49,7 @@ struct ListOptions: ParsableArguments {
         }
     }
 
-    /// True when results are one line a file, even if there is only one.
+    /// True if results are one line per file, even for a single file.
     var isAsked: Bool {
         self.recursive || (self.fromFile ?? self.journal) != nil || self.skipExisting != nil
     }

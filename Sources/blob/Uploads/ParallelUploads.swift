@@ -3,11 +3,11 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The uploads of many sources, some at once: one that fails stops no other.
+/// Uploads many sources, some concurrently; a failed upload does not stop the others.
 final class ParallelUploads: Sendable {
     private let items: UploadItems
     private let output: AnswerOutput
-    /// The error that gives the exit status: the first one that repeating does not help against, or the first.
+    /// The error that determines the exit status: the first permanent error, or else the first error.
     private let worst = Locked<BlobError?>(nil)
 
     init(_ items: UploadItems, _ output: AnswerOutput) { (self.items, self.output) = (items, output) }
@@ -15,9 +15,10 @@ final class ParallelUploads: Sendable {
     /// Uploads all items, and blocks this thread.
     ///
     /// - Parameters:
-    ///   - count: The number of uploads at once.
-    ///   - upload: Uploads an item, by its number.
-    /// - Throws: The error that ended the job; otherwise, after all errors are printed, the status of the worst one.
+    ///   - count: The number of concurrent uploads.
+    ///   - upload: Uploads an item, which is identified by its number.
+    /// - Throws: The error that ended the job; otherwise, after all errors are printed, the exit status of the worst
+    ///   error.
     func run(
         atOnce count: Int, _ context: BlobContext,
         _ upload: @escaping @Sendable (_ number: Int, _ item: UploadItem) async throws(BlobError) -> Void
@@ -30,7 +31,7 @@ final class ParallelUploads: Sendable {
                     try context.check()
                     try await upload(number, self.items.items[number])
                 } catch {
-                    // Without standard output, and after the end of the job, there is nothing left to do.
+                    // Without standard output, or after the end of the job, there is nothing left to do.
                     let isOver = (try? context.check()) == nil || error.operation == "write" && error.locator == nil
                     guard !isOver else { throw error }
                     self.note(error)

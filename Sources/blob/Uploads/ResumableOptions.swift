@@ -4,16 +4,16 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// A protocol for uploads that continue where they were interrupted.
+/// A protocol for uploads that continue after an interruption.
 enum Resumption: String, ExpressibleByArgument, CaseIterable {
     case none, tus, draft
     case s3
 
-    /// The protocol of the engine; nil for none, and for a store.
+    /// The protocol of the upload engine; nil for none, and for a store.
     var wire: ResumableProtocol? { ResumableProtocol(rawValue: self.rawValue) }
 }
 
-/// The options of resumable uploads.
+/// The options for resumable uploads.
 struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("resumable"),
@@ -46,7 +46,7 @@ struct ResumableOptions: ParsableArguments {
             """, valueName: "parts"))
     var partCount = 1
 
-    /// The maximum number of parts, whose URLs are in one header field in the end.
+    /// The maximum number of parts, because the final request lists their URLs in one header field.
     private static let maximumPartCount = 16
 
     func validate() throws {
@@ -63,9 +63,9 @@ struct ResumableOptions: ParsableArguments {
 
     var isOn: Bool { self.resumption != .none }
 
-    /// Returns the file of the state of one upload; nil if there is no folder for it.
+    /// Returns the state file of one upload; nil if there is no folder for it.
     ///
-    /// - Parameter words: What tells the upload from others: its source and its URL.
+    /// - Parameter words: The words that identify the upload: its source and its URL.
     func state(of words: [String]) -> UploadStateFile? {
         self.statePath(of: words).map { UploadStateFile(path: $0) }
     }
@@ -74,7 +74,7 @@ struct ResumableOptions: ParsableArguments {
     func statePath(of words: [String]) -> String? {
         if let stateFile { return stateFile }
         let environment = ProcessInfo.processInfo.environment
-        // The XDG Base Directory Specification ignores relative paths.
+        // The XDG Base Directory Specification requires that relative paths are ignored.
         let folders = [environment["XDG_STATE_HOME"], environment["HOME"].map { "\($0)/.local/state" }]
         guard let folder = folders.compactMap(\.self).first(where: { $0.hasPrefix("/") }) else { return nil }
         let digest = CryptoDigest.sha256.digest(of: Array(words.joined(separator: "\0").utf8)).hexadecimal

@@ -4,9 +4,9 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The uploads of sources to a store with the interface of S3.
+/// Uploads sources to a store with the interface of S3.
 struct S3Uploads: Sendable {
-    /// The longest time in seconds for an interrupted job to abort its uploads, as ``S3Uploader`` has it.
+    /// The longest time in seconds for an interrupted job to abort its uploads, the same as for ``S3Uploader``.
     private static let abortLimit: UInt32 = 30
 
     private let uploader: S3Uploader
@@ -14,7 +14,7 @@ struct S3Uploads: Sendable {
     private let jobs: Int
     private let resumable: ResumableOptions
 
-    /// - Parameter upload: The limits and the fields of all objects.
+    /// - Parameter upload: The limits and header fields of all objects.
     init(
         _ upload: BlobUploadRequest, _ store: S3Source.Options, _ request: UploadOptions, _ list: ListOptions,
         _ resumable: ResumableOptions
@@ -28,7 +28,7 @@ struct S3Uploads: Sendable {
 
     /// Uploads one source, and blocks this thread.
     ///
-    /// - Parameter words: The names of the source, which tell its state from that of others.
+    /// - Parameter words: The names of the source, which identify its state file.
     func run(
         _ source: any BlobInputStreamDataSource, words: [String], _ url: String, _ output: AnswerOutput,
         _ context: BlobContext
@@ -40,9 +40,9 @@ struct S3Uploads: Sendable {
         try output.commit()
     }
 
-    /// Uploads many sources, some at once, and blocks this thread.
+    /// Uploads many sources, some concurrently, and blocks this thread.
     ///
-    /// - Throws: The error of the only source; otherwise those of ``ParallelUploads/run(atOnce:_:_:)``.
+    /// - Throws: The error of the only source; otherwise the errors of ``ParallelUploads/run(atOnce:_:_:)``.
     func run(_ items: UploadItems, _ sources: ArgumentSources, _ output: AnswerOutput, _ context: BlobContext) throws {
         if items.items.count == 1, items.errors.isEmpty, let item = items.items.first {
             return try self.run(item.source(sources, context), words: [item.name], item.url, output, context)
@@ -54,7 +54,7 @@ struct S3Uploads: Sendable {
         }
     }
 
-    /// Gives an interrupted job the time to drop its parts, which cost their owner money when they are left behind.
+    /// Gives an interrupted job the time to drop its parts, which would cost their owner money if left behind.
     private func limitCleanup() { if !self.resumable.isOn { Interrupts.setCleanupLimit(Self.abortLimit) } }
 
     private func store(

@@ -2,7 +2,7 @@
 import BlobStreamsStandard
 import BlobTransfer
 
-/// An upload, and the facts about it when it has ended.
+/// An upload that returns the facts about its request.
 struct TimedUpload {
     /// The maximum number of redirections that `--location` follows.
     static let maximumRedirectionCount = 5
@@ -13,8 +13,8 @@ struct TimedUpload {
     private let number: Int
     private let start = ContinuousClock.now
 
-    /// - Parameter number: The number of the upload, by which its progress is shown.
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl.
+    /// - Parameter number: The number of the upload, which identifies it in the progress.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing.
     init(
         _ request: BlobUploadRequest, _ options: UploadOptions, _ output: AnswerOutput, number: Int
     ) throws(BlobError) {
@@ -30,9 +30,9 @@ struct TimedUpload {
 
     typealias Outcome = (result: Result<BlobUploadResponse, BlobError>, facts: RequestFacts)
 
-    /// Uploads without a thread.
+    /// Uploads without blocking a thread.
     ///
-    /// - Parameter validator: The validator that the content must match; nil accepts any.
+    /// - Parameter validator: The validator that the content must match; nil accepts any content.
     nonisolated(nonsending) func run(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
     ) async -> Outcome {

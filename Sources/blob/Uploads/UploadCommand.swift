@@ -95,7 +95,7 @@ struct UploadCommand: ParsableCommand {
         }
     }
 
-    /// Whether the URL is that of an object of a store, or of several.
+    /// True if the URL names an object in a store, or a folder for several.
     private var isStore: Bool { self.url.hasPrefix("s3://") }
 
     private func validateStore() throws {
@@ -139,7 +139,7 @@ struct UploadCommand: ParsableCommand {
 
     private var startOffset: Int64 { self.offset?.value ?? 0 }
 
-    /// The URL; `http://` is added to HOST:PORT, as curl does.
+    /// The URL; as with curl, `http://` is added to HOST:PORT.
     private var url: String {
         let text = self.arguments.last ?? ""
         let authority = text.prefix { $0 != "/" }
@@ -147,7 +147,7 @@ struct UploadCommand: ParsableCommand {
         return port.flatMap { UInt16($0) } == nil ? text : "http://\(text)"
     }
 
-    /// The options for reading sources, whose servers get nothing that is for the receiver.
+    /// The options for reading the sources, whose servers get nothing that is meant for the receiver.
     private var reading: SourceOptions {
         var options = self.source
         options.web = self.source.web.withoutCredentials
@@ -158,7 +158,7 @@ struct UploadCommand: ParsableCommand {
         let context = self.request.limited(try self.source.makeContext())
         guard !self.isStore else { return try self.sendToStore(context) }
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
-        // Made before the first byte is sent, so that a mistake in it sends nothing.
+        // Created before the first byte is sent, so that an invalid request sends nothing.
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
         if self.resumable.isOn { return try self.sendResumably(upload, context) }
@@ -173,14 +173,14 @@ struct UploadCommand: ParsableCommand {
         ).run(context)
     }
 
-    /// True when the first source is a folder, or a pattern for members.
+    /// True if the first source is a folder or a pattern for members.
     private var namesSeveral: Bool {
         guard let first = self.arguments.dropLast().first else { return false }
         let registry = self.reading.makeSources().registry
         return registry.folderPath(first) != nil || registry.memberSelection(first) != nil
     }
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` when several sources would have one URL.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if several sources would have the same URL.
     private func checkSeveral() throws(BlobError) {
         guard !self.namesSeveral || UploadFolder(self.url) != nil else {
             throw BlobError(.invalidArgument, "A folder or a pattern needs a URL that ends with '/'.")
@@ -219,7 +219,7 @@ struct UploadCommand: ParsableCommand {
         let url = try self.resumable.send(
             source, upload, state, boundary: boundary, patience: self.request.retry, context,
             onAttempt: output.reportAttempt, onCheck: { output.reportCheck($0, at: place) })
-        // Relative to a URL with a password, it has that, too.
+        // Resolved against a URL with a password, it contains the password, too.
         try output.end(0, line: (try? TransferURL(url).text) ?? url)
     }
 
@@ -228,7 +228,7 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func sendForm(_ context: BlobContext) throws {
-        // The same boundary makes the same bytes again.
+        // The same boundary reproduces the same bytes.
         let state = self.resumable.isOn ? self.state(of: self.form.parts) : nil
         var form = self.form
         form.boundary = form.boundary ?? state?.boundary
@@ -271,9 +271,9 @@ struct UploadCommand: ParsableCommand {
 }
 
 extension BlobUploadRequest {
-    /// Adds the media type of a source that does not tell one, by its name or its beginning.
+    /// Adds the media type of a source that states none, based on its name or its first bytes.
     ///
-    /// - Parameter isBody: True when the source is the body, whose beginning need not be read beforehand.
+    /// - Parameter isBody: True if the source is the body, whose first bytes need not be read beforehand.
     mutating func setMediaType(
         of source: any BlobInputStreamDataSource, _ info: BlobInfo?, isBody: Bool = false, _ context: BlobContext
     ) throws(BlobError) {

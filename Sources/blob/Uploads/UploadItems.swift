@@ -2,15 +2,15 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// A source to upload, which is opened when its turn comes.
+/// A source to upload, opened when its turn comes.
 struct UploadItem: Sendable {
     enum Origin: Sendable {
         case argument
-        /// A regular file found in a folder, by the bytes of its path.
+        /// A regular file found in a folder, given by the bytes of its path.
         case file([UInt8])
     }
 
-    /// The argument, or the path in its place.
+    /// The argument, or the path of a file in its folder.
     let name: String
     let url: String
     var origin = Origin.argument
@@ -25,12 +25,12 @@ struct UploadItem: Sendable {
     }
 }
 
-/// The sources of an upload, each with its URL, known before the first byte is sent.
+/// The sources of an upload and their URLs, all known before the first byte is sent.
 struct UploadItems {
     private static let maximumListByteCount = 64 << 20
 
     private(set) var items: [UploadItem] = []
-    /// The errors of sources that are not there.
+    /// The errors for sources that do not exist.
     private(set) var errors: [BlobError] = []
     private let url: String
     private var folder: UploadFolder?
@@ -44,13 +44,14 @@ struct UploadItems {
 
     /// Adds the source of an argument, the files in its folder, or the members that its pattern selects.
     ///
-    /// - Parameter naming: Returns an error with the place of the argument.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source has, and when the job is over.
+    /// - Parameter naming: Returns an error with the location of the argument.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source already has; an error if the job
+    ///   has ended.
     mutating func add(_ argument: String, naming: (BlobError) -> BlobError = { $0 }) throws(BlobError) {
         try self.context.check()
         do throws(BlobError) {
             if let path = self.sources.registry.folderPath(argument) { return try self.addFiles(in: path, argument) }
-            // As of a folder, the paths of what is found in any depth belong to the names.
+            // As for a folder, members at any depth keep their paths in the names.
             let keepsPaths = self.sources.registry.memberSelection(argument)?.pattern.hasAnyPath ?? false
             for argument in try self.sources.registry.expanding([argument], self.context) {
                 let source = try self.sources.source(argument, self.context)
@@ -60,15 +61,16 @@ struct UploadItems {
                 self.items.append(UploadItem(name: argument, url: url ?? self.url))
             }
         } catch {
-            // A mistake in the names sends nothing at all.
+            // Invalid names must not send anything at all.
             guard error.code != .invalidArgument else { throw naming(error) }
             try self.context.check()
             self.errors.append(naming(error))
         }
     }
 
-    /// Returns the lines of a list of at most 64 MiB that are not empty, with their numbers from 1; if it has a NUL,
-    /// that ends each line.
+    /// Returns the nonempty lines of a list of at most 64 MiB, with their numbers from 1.
+    ///
+    /// If the list contains a NUL, a NUL ends each line.
     static func lines(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> [(number: Int, text: String)] {
@@ -100,11 +102,11 @@ struct UploadItems {
 struct UploadFolder {
     private static let nameCharacters = PercentEncoding.pathCharacters.subtracting("/".utf8)
 
-    /// The URL up to its query or fragment, and the rest.
+    /// The URL up to its query or fragment, and the remainder.
     private let (path, rest): (String, String)
-    private var arguments: [String: String] = [:]  // The arguments by URL.
+    private var arguments: [String: String] = [:]  // The arguments, keyed by URL.
 
-    /// Creates a folder; nil when the path of `url` does not end with '/'.
+    /// Creates a folder; nil if the path of `url` does not end with '/'.
     init?(_ url: String) {
         let path = url.prefix { $0 != "?" && $0 != "#" }
         guard path.hasSuffix("/") else { return nil }
@@ -114,10 +116,10 @@ struct UploadFolder {
     /// Returns the URL for a source.
     ///
     /// - Parameters:
-    ///   - folders: The folders in which it is, below this one.
+    ///   - folders: The folders below this one that contain the source.
     ///   - argument: The argument that names the source.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for one with the name of an
-    ///   earlier source, which it would replace.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for the name of an earlier source,
+    ///   which the source would replace.
     mutating func url(
         for source: any BlobInputStreamDataSource, below folders: [ArraySlice<UInt8>] = [], argument: String,
         _ context: BlobContext
@@ -132,10 +134,10 @@ struct UploadFolder {
         return try self.url(forEncoded: encoded.joined(separator: "/"), argument)
     }
 
-    /// Returns the URL for a name that no other source has.
+    /// Returns the URL for a unique name.
     func url(appending name: String) -> String { self.path + name + self.rest }
 
-    /// Returns the URL for a path below this one, which is percent-encoded.
+    /// Returns the URL for a path below this one; the path is percent-encoded.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for the path of an earlier source.
     mutating func url(forPath path: [UInt8], argument: String) throws(BlobError) -> String {
@@ -153,7 +155,8 @@ struct UploadFolder {
         return url
     }
 
-    /// Returns the bytes of a name; if it is not UTF-8, from the locator, since the text has replacement characters.
+    /// Returns the bytes of a name; a name that is not UTF-8 comes from the locator, since the text has replacement
+    /// characters.
     private static func bytes(of name: String, _ locator: BlobLocator?) -> [UInt8] {
         guard name.unicodeScalars.contains("\u{FFFD}"), let path = locator?.lastPath else { return Array(name.utf8) }
         let raw = path.split(separator: UInt8(ascii: "/")).last ?? []
@@ -169,14 +172,14 @@ struct UploadFolder {
 }
 
 extension BlobLocator {
-    /// The names of the folders in which a member is; none when its name leads out of a folder.
+    /// The names of the folders that contain a member; empty if its name leads out of a folder.
     var memberFolders: [ArraySlice<UInt8>] {
         guard case .name(let name) = self.selectors.last else { return [] }
         let components = name.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
         return components.contains { $0.elementsEqual("..".utf8) } ? [] : components.dropLast()
     }
 
-    /// The bytes of the name of the member, or of the path of the file; nil for a member selected by index.
+    /// The bytes of the member's name, or of the file's path; nil for a member selected by index.
     fileprivate var lastPath: [UInt8]? {
         switch self.selectors.last {
         case .name(let name): name

@@ -3,22 +3,22 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// A file with a line for each upload that was accepted: URL, locator, validator and SHA-256, with a space between, and
-/// the ETag if the server told one.
+/// A file with a line for each accepted upload: URL, locator, validator and SHA-256, separated by spaces, and the ETag
+/// if the server sent one.
 ///
-/// A line is synchronised before the next upload begins on its thread. A line that a kill cut off has no whole digest,
-/// and is ignored, as is any other malformed line.
+/// A line is synchronised before its thread begins the next upload. A line that was truncated by a kill lacks a
+/// complete digest, and is ignored like any other malformed line.
 final class UploadJournal: Sendable {
     struct Entry: Equatable {
         let validator: Substring
         let digest: Substring
-        /// The ETag, percent-encoded; nil when the server told none.
+        /// The ETag, percent-encoded; nil if the server sent none.
         var tag: Substring?
 
-        /// Returns true when the answer to HEAD may be about the object that was uploaded.
+        /// Returns true if the response to HEAD may be about the uploaded object.
         ///
-        /// - Parameter byteCount: The length of the object in bytes; nil when it is unknown, or not the length of the
-        ///   source.
+        /// - Parameter byteCount: The length of the object in bytes; nil if it is unknown, or differs from the length
+        ///   of the source.
         func isAlike(_ head: ResponseHead, _ byteCount: Int64?) -> Bool {
             guard head.isSuccess, byteCount == nil || head.contentLength ?? byteCount == byteCount else { return false }
             if byteCount != nil, let found = head.digest, found.algorithm.name == CryptoDigest.sha256.name {
@@ -39,9 +39,10 @@ final class UploadJournal: Sendable {
     private let file: Descriptor
     private let entries: Locked<[Substring: Entry]>
 
-    /// Opens the journal, or creates it for this user alone, and locks it.
+    /// Opens the journal, or creates it with access for this user only, and locks it.
     ///
-    /// - Throws: ``BlobError/Code/io`` and the like; ``BlobError/Code/unavailable`` when another process writes to it.
+    /// - Throws: ``BlobError/Code/io`` and the like; ``BlobError/Code/unavailable`` if another process uses the
+    ///   journal.
     init(path: String) throws(BlobError) {
         self.path = path
         self.file = try Descriptor(
@@ -50,21 +51,21 @@ final class UploadJournal: Sendable {
         self.entries = Locked(try Self.entries(in: self.file, path))
     }
 
-    /// Returns the entry of a source that was uploaded, if it is unchanged; nil otherwise.
+    /// Returns the entry of an uploaded source if the source is unchanged; nil otherwise.
     func entry(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?) -> Entry? {
         guard let key = Self.key(url, locator), let validator = info.validator else { return nil }
         let entry = self.entries.withLock { $0[Substring(key)] }
         return entry?.validator == Substring(Self.written(validator.text)) ? entry : nil
     }
 
-    /// Adds a line for an upload that was accepted, and synchronises it. A source without an identity gets none.
+    /// Adds a line for an accepted upload and synchronises it. A source without an identity gets no line.
     func append(
         _ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String, tag: String? = nil
     ) throws(BlobError) {
         guard let key = Self.key(url, locator), let validator = info.validator else { return }
         let tag = tag.map { " \(Self.written($0))" } ?? ""
         let line = "\(key) \(Self.written(validator.text)) \(digest)\(tag)\n"
-        // The lock orders the writes: a line is one of them, but a full disk takes a part.
+        // The lock orders the writes: each line is a single write, but on a full disk only a part of it is written.
         try self.entries.withLock { _ throws(BlobError) in
             try writeAll(Array(line.utf8), to: self.file.number, named: self.path)
         }
@@ -79,7 +80,7 @@ final class UploadJournal: Sendable {
         PercentEncoding.encode(text.utf8, leaving: self.writtenCharacters)
     }
 
-    /// Returns the entries, and ends a line that was cut off.
+    /// Returns the entries, and terminates a truncated last line.
     private static func entries(in file: Descriptor, _ path: String) throws(BlobError) -> [Substring: Entry] {
         var (rest, entries, byteOffset): ([UInt8], [Substring: Entry], Int64) = ([], [:], 0)
         while true {
@@ -90,7 +91,7 @@ final class UploadJournal: Sendable {
             let lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             for line in lines.dropLast() { self.add(line, to: &entries) }
             rest = Array(lines[lines.count - 1])
-            if rest.count > self.maximumLineByteCount { rest = [0] }  // No line of a journal.
+            if rest.count > self.maximumLineByteCount { rest = [0] }  // Not a line of a journal.
         }
         guard !rest.isEmpty else { return entries }
         self.add(rest[...], to: &entries)

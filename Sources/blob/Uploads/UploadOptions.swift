@@ -59,13 +59,13 @@ struct UploadOptions: ParsableArguments {
         return upload
     }
 
-    /// Sets what the options say about repetitions.
+    /// Applies the options for retries.
     func setRetry(_ rules: inout BlobRetry) {
         if let retry { rules.maximumRetryCount = retry }
         rules.maximumWait = .seconds(self.retryMaxTime)
     }
 
-    /// Returns the context with the limit of ``maxTime``, from now.
+    /// Returns the context with a deadline of ``maxTime`` from now.
     func limited(_ context: BlobContext) -> BlobContext {
         var context = context
         if let maxTime { context.deadline = .now + .seconds(maxTime) }
@@ -74,10 +74,10 @@ struct UploadOptions: ParsableArguments {
 }
 
 extension BlobUploadRequest {
-    /// The default idle limit of the connection: a server may need this time to store a large body.
+    /// The default idle limit of the connection, because a server may need this time to store a large body.
     private static let defaultIdleLimit = Duration.seconds(60)
 
-    /// Creates a request with the fields and the connection that the options ask for.
+    /// Creates a request with the header fields and connection settings of the options.
     init(_ method: Method, _ url: String, _ source: SourceOptions, _ context: BlobContext) throws {
         self.init(method, url)
         for field in try source.web.fields(context) {
@@ -93,7 +93,7 @@ extension BlobUploadRequest {
     }
 }
 
-/// The methods that people may choose.
+/// The methods that users may choose.
 enum UploadMethod: String, ExpressibleByArgument {
     case put = "PUT"
     case post = "POST"
@@ -101,17 +101,17 @@ enum UploadMethod: String, ExpressibleByArgument {
     var requestMethod: BlobUploadRequest.Method { self == .put ? .put : .post }
 }
 
-/// The encoding of a body for its transfer (RFC 9110, section 8.4).
+/// The content encoding of a body (RFC 9110, section 8.4).
 enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {
     case identity, gzip
 
-    /// Returns `source` in this encoding, and adds the fields that declare it to `upload`.
+    /// Returns `source` in this encoding, and adds the header fields that declare it to `upload`.
     func encode(
         _ source: any BlobInputStreamDataSource, _ upload: inout BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
         guard self == .gzip else { return source }
         upload.fields.append(BlobHTTPField("Content-Encoding", self.rawValue))
-        // The media type is that of the bytes before encoding.
+        // The media type describes the bytes before encoding.
         if !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
             let type = try source.info(context).mediaType ?? "application/octet-stream"
             upload.fields.append(BlobHTTPField("Content-Type", type))

@@ -5,9 +5,9 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The uploads of many sources to a web server, each with the digest of what was sent.
+/// Uploads many sources to a web server, and prints the digest of each sent source.
 final class WebUploads: Sendable {
-    /// The descriptors of this process that belong to no upload.
+    /// The number of this process's descriptors that belong to no upload.
     private static let ownDescriptorCount = 32
 
     private let items: UploadItems
@@ -20,20 +20,20 @@ final class WebUploads: Sendable {
     private let offset: Int64
     private let hasToldOfDigests = Locked(false)
 
-    /// - Parameter upload: The request that all have in common, to the URL of the folder.
-    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, and the errors of the journal.
+    /// - Parameter upload: The request common to all uploads, to the URL of the folder.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL, and the errors of the journal.
     init(
         _ items: UploadItems, _ upload: BlobUploadRequest, _ options: UploadOptions, _ list: ListOptions,
         _ output: AnswerOutput, _ sources: ArgumentSources, offset: Int64
     ) throws(BlobError) {
         (self.items, self.upload, self.options, self.list) = (items, upload, options, list)
         (self.output, self.sources, self.offset) = (output, sources, offset)
-        // One error instead of one for each source.
+        // Reports one error instead of one for each source.
         _ = try TransferURL(upload.url)
         self.journal = if let path = list.journal { try UploadJournal(path: path) } else { nil }
     }
 
-    /// Uploads all, and blocks this thread.
+    /// Uploads all items, and blocks this thread.
     ///
     /// - Throws: The errors of ``ParallelUploads/run(atOnce:_:_:)``.
     func run(_ context: BlobContext) throws {
@@ -51,17 +51,17 @@ final class WebUploads: Sendable {
         }
     }
 
-    /// The number of uploads at once: there are descriptors for a file and two connections of each.
+    /// The number of concurrent uploads, limited by the descriptors for a file and two connections each.
     private var jobCount: Int {
         let count = min(self.list.jobs, self.items.items.count)
         let limit = raiseDescriptorLimit(to: Self.ownDescriptorCount + 3 * count)
         return min(count, max(1, (limit - Self.ownDescriptorCount) / 3))
     }
 
-    /// An upload whose source is open.
+    /// An upload with its source already open.
     private struct Prepared: Sendable {
         let number: Int
-        /// The URL in the form of the journal; nil without a journal.
+        /// The URL in the journal's form; nil without a journal.
         let url: String?
         let source: any BlobInputStreamDataSource
         let info: BlobInfo
@@ -71,7 +71,7 @@ final class WebUploads: Sendable {
         let digest: Locked<String?>
     }
 
-    /// Returns the upload of an item; nil when the server has it already.
+    /// Returns the upload of an item; nil if the server already has the object.
     private func prepare(
         _ number: Int, _ item: UploadItem, _ context: BlobContext
     ) throws(BlobError) -> Prepared? {
@@ -96,7 +96,7 @@ final class WebUploads: Sendable {
         let sum = Locked<String?>(nil)
         let hashed = part.hashing(with: CryptoDigest.sha256) { digest in sum.withLock { $0 = digest.hexadecimal } }
         let body = try self.options.contentEncoding.encode(hashed, &upload, context)
-        // The layer that hashes has the validator of its base.
+        // The hashing layer has the validator of its base.
         let validator = isBody ? info.validator : self.offset != 0 ? nil : try body.info(context).validator
         return Prepared(
             number: number, url: url, source: source, info: info,
@@ -111,7 +111,7 @@ final class WebUploads: Sendable {
         let (response, check): (BlobUploadResponse, String?)
         do throws(BlobError) {
             response = try result.get()
-            // The digest is of the bytes before they are encoded.
+            // The digest covers the bytes before encoding.
             let sent = self.options.contentEncoding == .identity ? [UInt8](hexadecimal: digest.utf8) : nil
             check = try response.compare(
                 sent.map { [BlobStatedDigest(CryptoDigest.sha256.name, $0, origin: "the source")] } ?? [])
@@ -131,28 +131,29 @@ final class WebUploads: Sendable {
         "\(digest)  \(printableArgument(item.name))"
     }
 
-    /// The line of a source that was not sent.
+    /// The line for a source that was not sent.
     private static func skippedLine(_ digest: String, _ item: UploadItem) -> String {
         "already there: \(self.line(digest, item))"
     }
 
-    /// The statuses of servers that do not know HEAD.
+    /// The status codes of servers that do not support HEAD.
     private static let unknownMethodStatuses: Set = [405, 501]
 
-    /// Returns true when the server still has the object of an entry of the journal, as far as its answer shows.
+    /// Returns true if the server still has the object of a journal entry, as far as its response shows.
     private func has(
         _ entry: UploadJournal.Entry, _ info: BlobInfo, _ upload: BlobUploadRequest, _ context: BlobContext
     ) -> Bool {
-        // The URL of a POST is not that of the object.
+        // The URL of a POST is not the object's URL.
         guard upload.method == .put else { return true }
-        // An error comes again with the upload.
+        // An error will occur again during the upload.
         guard let head = try? TransferRequest(asking: upload).head(context) else { return false }
         let byteCount = self.options.contentEncoding == .identity ? info.byteCount : nil
         return Self.unknownMethodStatuses.contains(head.status) || entry.isAlike(head, byteCount)
     }
 
-    /// Returns the SHA-256 of a source that the server has already, as `--skip-existing` finds; within, nil when it was
-    /// not read.
+    /// Returns the SHA-256 of a source that the server already has according to `--skip-existing`.
+    ///
+    /// The inner value is nil if the source was not read.
     private func existing(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> String?? {

@@ -4,9 +4,9 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options of connections to web servers.
+/// The options for connections to web servers.
 struct ConnectionOptions: ParsableArguments {
-    /// The variables of the environment that name a file of certificates, as curl has them.
+    /// The environment variables for a file of certificates, the same as curl's.
     private static let certificateVariables = ["CURL_CA_BUNDLE", "SSL_CERT_FILE"]
 
     @Option(
@@ -49,7 +49,7 @@ struct ConnectionOptions: ParsableArguments {
         try Seconds.validate(self.connectTimeout, "--connect-timeout")
     }
 
-    /// The settings of connections, without looking at the files. Warns once about ``isInsecure``.
+    /// The connection settings, without checking that the files exist. Warns once about ``isInsecure``.
     var settings: BlobTransferSettings {
         let environment = ProcessInfo.processInfo.environment
         var settings = BlobTransferSettings()
@@ -67,12 +67,12 @@ struct ConnectionOptions: ParsableArguments {
         return settings
     }
 
-    /// Returns the settings, whose files are there.
+    /// Returns the settings after checking that their files exist.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` and the like for a file that is not.
+    /// - Throws: ``BlobError/Code/notFound`` and the like for a missing file.
     func checkedSettings(_ context: BlobContext) throws(BlobError) -> BlobTransferSettings {
         let settings = self.settings
-        // Without the limit of the job, whose error would name one of the files.
+        // Without the deadline of the job, whose error would name one of the files.
         var context = context
         context.deadline = nil
         let files = [
@@ -86,19 +86,19 @@ struct ConnectionOptions: ParsableArguments {
 }
 
 extension Main {
-    /// URL prefixes that need libcurl.
+    /// The URL prefixes that require libcurl.
     private static let schemes = ["http://", "https://", "s3://"]
 
-    /// Loads libcurl in the background when an argument is the URL of a server: that takes as long as everything until
-    /// its first use.
+    /// Loads libcurl in the background if an argument is the URL of a server: loading takes as long as everything
+    /// before its first use.
     ///
-    /// - Returns: A function that waits for it, to be called before the process exits.
+    /// - Returns: A function that waits for the loading, to be called before the process exits.
     static func preloadLibraries() -> () -> Void {
         let arguments = CommandLine.arguments.dropFirst()
         let isForServers = arguments.contains { argument in
             Self.schemes.contains { argument.utf8.starts(with: $0.utf8) }
         }
-        // The URL of an upload may be without a scheme.
+        // The URL of an upload may lack its scheme.
         guard isForServers || arguments.first == UploadCommand.configuration.commandName,
             arguments.first != CompleteCommand.configuration.commandName
         else { return {} }

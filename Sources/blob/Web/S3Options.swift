@@ -3,7 +3,7 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options of stores with the interface of S3.
+/// The options for stores with the interface of S3.
 struct S3Options: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -17,7 +17,7 @@ struct S3Options: ParsableArguments {
     @Flag(help: "Read s3 locators without credentials.")
     var noSignRequest = false
 
-    /// Returns a registry whose stores have these options.
+    /// Returns a registry whose stores use these options.
     func applied(to registry: BlobRegistry, _ settings: BlobTransferSettings) -> BlobRegistry {
         guard
             self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != BlobTransferSettings()

@@ -3,7 +3,9 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options of requests to web servers. Those with secrets belong to one server: in an upload, to its receiver.
+/// The options for requests to web servers.
+///
+/// Options with secrets apply to one server: in an upload, to its receiver.
 struct WebOptions: ParsableArguments {
     private static let maximumHeaderFileByteCount = 64 * 1024
 
@@ -42,7 +44,7 @@ struct WebOptions: ParsableArguments {
         for header in self.headers where !header.hasPrefix("@") { _ = try Self.field(header) }
     }
 
-    /// The user and the password; nil without.
+    /// The user and the password; nil if none are given.
     var credentials: BlobTransferSettings.Credentials? {
         self.user.map { user in
             let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -50,7 +52,7 @@ struct WebOptions: ParsableArguments {
         }
     }
 
-    /// Returns the fields of ``headers``, also from files.
+    /// Returns the fields of ``headers``, including fields from files.
     func fields(_ context: BlobContext) throws -> [BlobHTTPField] {
         try self.headers.flatMap { header in
             header.hasPrefix("@")
@@ -58,21 +60,22 @@ struct WebOptions: ParsableArguments {
         }
     }
 
-    /// Returns these options for the sources of an upload, whose servers get nothing that is for the receiver.
+    /// Returns these options for the sources of an upload, whose servers get nothing that is meant for the receiver.
     var withoutCredentials: WebOptions {
         var options = self
         (options.headers, options.user) = ([], nil)
         return options
     }
 
-    /// Returns these options for the server of a password file, which gets nothing that is for the receiver or sources.
+    /// Returns these options for the server of a password file, which gets nothing meant for the receiver or the
+    /// sources.
     var forPasswordFile: WebOptions {
         var options = self.withoutCredentials
         options.headerFile = nil
         return options
     }
 
-    /// Returns a registry whose web sources have these options.
+    /// Returns a registry whose web sources use these options.
     func applied(
         to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: S3Options
     ) -> BlobRegistry {
@@ -82,7 +85,7 @@ struct WebOptions: ParsableArguments {
         else {
             return registry
         }
-        // Made once a locator needs them, and of this registry alone: others may be without the secrets.
+        // Created when a locator first needs them, and for this registry only: other registries may lack the secrets.
         let made = Locked<HTTPSource.Options?>(nil)
         let provider = BlobProvider(
             .origin { locator, context in
@@ -106,7 +109,7 @@ struct WebOptions: ParsableArguments {
 
     private static func field(_ text: String) throws -> BlobHTTPField {
         guard let field = BlobHTTPField(line: text) else {
-            // Not the text itself, which may be a secret.
+            // Omits the text itself, which may be a secret.
             throw ValidationError(
                 text.contains(":")
                     ? "-H: write 'Name;' for a field without a value."
@@ -119,7 +122,7 @@ struct WebOptions: ParsableArguments {
         let bytes = try FileSource(path: file).data(upTo: self.maximumHeaderFileByteCount, context: context)
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
         return try lines.enumerated().map { index, line in
-            // Not the line itself, which may be a secret.
+            // Omits the line itself, which may be a secret.
             guard let field = BlobHTTPField(line: String(line)) else {
                 throw BlobError(
                     .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is no 'Name: value'.")
