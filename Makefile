@@ -1,15 +1,16 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both first install what is missing (make setup). Other targets: install, dist, deb, docs, sanitize, fuzz,
-# faults, asset-changes, soak, spark-test, nio, benchmark, benchmark-check.
+# Both first install missing packages (make setup). Other targets: install, dist, deb, docs, sanitize, fuzz, faults,
+# asset-changes, soak, spark-test, nio, benchmark, benchmark-check.
 
 BLOB := .build/release/blob
 
-# The packages that the build needs: git fetches the dependencies, one of which is partly C++; Python makes the photo of
-# the demonstration. The second line is loaded at run time, where it is there. A release of Debian may add t64 to a name.
+# The packages that the build needs: git fetches the dependencies, one of which contains C++; Python creates the photo
+# of the demonstration. The libraries of the second line are loaded at run time if present. A Debian release may add t64
+# to a name.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
   libarchive13 libbz2-1.0 libcurl4 libgexiv2-2 libisal2 liblzma5 libturbojpeg0 libvips42 libzstd1
-# The tests read through nghttpx, and compare our declarations of these libraries with theirs.
+# The tests read through nghttpx, and compare our declarations of these libraries with the originals.
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -36,20 +37,20 @@ setup:
 	  echo "On this system, make sure of: $(DEBIAN_PACKAGES) (names of Debian)"; \
 	fi
 
-# Linked statically as far as possible, so that it starts in milliseconds and runs where Swift is not installed. Unused
-# sections are dropped, no symbol is exported, and relocations packed where the C library supports it (glibc 2.36):
-# megabytes less in memory.
+# Linked statically as far as possible, so that the programs start in milliseconds and run without Swift installed.
+# Unused sections are dropped, no symbol is exported, and relocations are packed if the C library supports it (glibc
+# 2.36), which saves megabytes of memory.
 ifeq ($(shell uname),Linux)
 GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.*2\.//')
 ARCHIVES := .build/static
-# A function that is not called is dropped.
+# Functions that are not called are dropped.
 COMPILED := --static-swift-stdlib -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections
 STATIC := $(COMPILED) -Xlinker --gc-sections -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(ARCHIVES) \
   $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
 endif
 
 archives:
-	@# The linker searches this folder first, and it holds only archives: so no shared library is preferred.
+	@# The linker searches this folder first, and finds only archives there, so that it prefers no shared library.
 	@if [ -n "$(ARCHIVES)" ]; then \
 	  mkdir -p $(ARCHIVES); \
 	  for name in libstdc++.a libz.a libsqlite3.a; do \
@@ -71,14 +72,14 @@ demo: release
 demo-picture: release
 	Examples/demo_picture.py $(BLOB)
 
-# What tests use is built in this way; BUILD=: builds nothing, for what is built already.
+# Builds the programs that the tests use; BUILD=: skips the build if they are up to date.
 BUILD := swift build
 
-# Tests that compute, or wait for processes and servers, for minutes run separately: tests that wait for a task would have
-# to wait for them. At most two tests a core run at once: with all of them begun, each wait lasts as long as their turns.
+# Tests that take minutes run in a second pass, so that they do not delay tests that wait for a task. At most two tests
+# per core run at once, because more of them would lengthen each wait.
 LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Examples|GzipSource|HTTPSource|S3Source)Tests\.
 
-# A test that leaves its threads takes memory and processors from those after it: at the end there are at most a hundred.
+# A test that leaves threads behind slows down later tests: at the end, at most a hundred threads may remain.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: export BLOBSTREAMS_THREAD_LIMIT = 100
 test: DEBIAN_PACKAGES += $(HEADER_PACKAGES) nghttp2-proxy
@@ -87,9 +88,9 @@ test: setup
 	swift test --skip-build --skip '$(LONG_TESTS)'
 	swift test --skip-build --filter '$(LONG_TESTS)'
 
-# The thread sanitizer checks the modules with threads, one test at a time: it is so slow that others would time out.
-# The address sanitizer and the leak checker check everything. Both inflate memory: tests that measure it are skipped, and
-# those of what a helper process may not do, which it may with a sanitizer.
+# The thread sanitizer checks the modules with threads, one test at a time, because it would make concurrent tests time
+# out. The address sanitizer and the leak checker check everything. Both inflate memory: the tests that measure memory
+# are skipped, and so are the tests of a helper process's restrictions, which a sanitizer weakens.
 THREAD_TESTS := .build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --no-parallel
 
 sanitize: setup
@@ -104,8 +105,8 @@ sanitize: setup
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
 	  --skip 'OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests|TaskSignalTests|RandomCancellationTests|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles|SystemDoesNotConfineItsHelper|aHelperThatIsNotConfined|aHelperThatCrashesIsNamed|aHelperHasItsOwnDescriptors|everyOutcomeOfACatalogueIsTyped|aThumbnailIsAJPEGOrItsLibraryIsMissing|aMappedFileIsUploadedInLessMemory|aSmallReadTakesLittleMemory'
 
-# Feeds the parsers with mutated inputs: FUZZ_SECONDS in all, for FUZZ_TARGETS (all of them by default), on Linux. With
-# another FUZZ_SEED than 0, the same inputs each time. Compiled as the release: dependencies are not built again.
+# Feeds mutated inputs to the parsers for FUZZ_SECONDS in total, for FUZZ_TARGETS (all by default), on Linux. Any
+# FUZZ_SEED except 0 reproduces the same inputs. Compiled like the release, so that dependencies are not rebuilt.
 FUZZ_SECONDS := 120
 FUZZ_SEED := 0
 FUZZ_TARGETS :=
@@ -116,9 +117,9 @@ fuzz: setup
 	  swift build -c release --product fuzz --scratch-path $(FUZZ_SCRATCH) $(COMPILED)
 	Tests/Fuzzing/run.sh $(FUZZ_SCRATCH)/release/fuzz $(FUZZ_SCRATCH)/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
-# Fails the system calls of the command one after the other, on Linux, and the calls by which libraries get memory: all
-# of them, or FAULT_RUNS at random; then uploads to a server that goes wrong, at each stage of a request. Before them,
-# extracts hostile archives.
+# Fails the system calls of the command one by one, on Linux, and the memory allocations of its libraries: all of them,
+# or FAULT_RUNS at random; then uploads to a server that fails at each stage of a request. Extracts hostile archives
+# first.
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
@@ -127,8 +128,8 @@ faults: setup
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
 
-# Moves, rewrites, edits and deletes an asset, and replaces the catalogue, while the command reads: ASSET_RUNS of each change
-# and offset.
+# Moves, rewrites, edits and deletes an asset, and replaces the catalogue, while the command reads: ASSET_RUNS times for
+# each change and offset.
 ASSET_RUNS := 100
 ASSET_BYTES := 200000000
 ASSET_SEED :=
@@ -136,7 +137,7 @@ asset-changes: setup
 	$(BUILD) --product blob
 	Tests/asset_changes.py .build/debug/blob --runs $(ASSET_RUNS) --bytes $(ASSET_BYTES) $(if $(ASSET_SEED),--seed $(ASSET_SEED))
 
-# Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own, and stores there.
+# Reads from and stores in OpenStack Swift, which verifies the signatures of S3; installed from PyPI in its own folder.
 STORE := .build/store
 $(STORE)/bin/swift-proxy-server:
 	python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore
@@ -145,8 +146,8 @@ s3-check: setup $(STORE)/bin/swift-proxy-server
 	$(BUILD) --build-tests
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter 'OpenStack.*Tests'
 
-# Forms of `blob form`, read by the parsers of servers: those of PyPI in a folder of their own, and what is installed of
-# PHP (php-cli), Go (golang-go) and Node.js (node-busboy).
+# Parses forms of `blob form` with servers' parsers: from PyPI in a separate folder, and from PHP (php-cli), Go
+# (golang-go) and Node.js (node-busboy) if installed.
 PARSERS := .build/parsers
 form-check: setup
 	test -x $(PARSERS)/bin/python || { python3 -m venv $(PARSERS) && $(PARSERS)/bin/pip install -q werkzeug django aiohttp \
@@ -154,14 +155,14 @@ form-check: setup
 	$(BUILD) --product blob
 	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
 
-# Compares `blob test` with `gzip -t`, `unzip -t` and their relatives, over the archives in CORPUS.
+# Compares `blob test` with `gzip -t`, `unzip -t` and similar commands, on the archives in CORPUS.
 test-check: setup
 	$(if $(CORPUS),,$(error CORPUS names a folder of archives))
 	$(BUILD) --product blob --product blob-archive-helper
 	Tests/TestCheck/run.py .build/debug/blob $(CORPUS) --known Tests/TestCheck/differences.tsv
 
-# Cuts lines in 200 ways and reads them, and counts those of a large gzip, with Spark (PyPI; Java from Debian) and the
-# module of Examples/Spark.
+# Reads lines cut in 200 ways, and counts the lines of a large gzip, with Spark (PyPI; Java from Debian) and the module
+# of Examples/Spark.
 SPARK := .build/spark
 $(SPARK)/bin/spark-submit:
 	command -v java >/dev/null || $(SUDO) apt-get install -q -y --no-install-recommends openjdk-17-jre-headless
@@ -170,8 +171,9 @@ $(SPARK)/bin/spark-submit:
 spark-check: release $(SPARK)/bin/spark-submit
 	$(SPARK)/bin/python Tests/SparkCheck/run.py .build/release/blob
 
-# Stores 10,000 blobs by a Spark cluster of two workers on the loopback interface, which kills and stops hurt at random
-# moments, and compares what is there in the end: in a store of the test, and then in OpenStack Swift, large ones in parts.
+# Stores 10,000 blobs with a Spark cluster of two workers on the loopback interface, whose processes are killed and
+# stopped at random moments, and compares the stored objects: in a test store, and then in OpenStack Swift, large ones
+# in parts.
 SPARK_SEED :=
 CLUSTER = $(SPARK)/bin/python Tests/SparkCheck/cluster.py .build/debug/blob $(if $(SPARK_SEED),--seed $(SPARK_SEED))
 spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
@@ -179,33 +181,33 @@ spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
 	$(CLUSTER)
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(CLUSTER) --store s3://bucket/job/ --bytes 600000000
 
-# Chooses assets on the page of the example AssetPicker in Chromium (chromium) and uploads them, while its servers are
-# killed. The pictures of the page are to be looked at.
+# Selects assets on the page of the AssetPicker example in Chromium (chromium) and uploads them, while its servers are
+# killed. The pictures of the page have to be inspected.
 PICKER := .build/picker
 picker-check: setup
 	test -x $(PICKER)/bin/python || { python3 -m venv $(PICKER) && $(PICKER)/bin/pip install -q websockets pillow; }
 	for product in blob blob-receive blob-media-helper AssetPicker; do $(BUILD) --product $$product || exit 1; done
 	$(PICKER)/bin/python Tests/PickerCheck/run.py .build/debug --pictures $(PICKER)/pictures
 
-# Kills uploads of a file to that store, S3_KILLS times at random places, and compares what is there in the end.
+# Kills uploads of a file to that store, S3_KILLS times at random places, and compares the stored object.
 S3_KILLS := 50
 s3-kills: setup $(STORE)/bin/swift-proxy-server
 	$(BUILD) --product blob
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(STORE)/bin/python Tests/s3_kills.py .build/debug/blob --kills $(S3_KILLS)
 
-# Kills downloads FETCH_KILLS times at random moments, and changes the content of half of them meanwhile.
+# Kills downloads FETCH_KILLS times at random moments, and changes the content for half of them in the meantime.
 FETCH_KILLS := 1000
 fetch-kills: setup
 	$(BUILD) --product blob
 	Tests/fetch_kills.py .build/debug/blob --kills $(FETCH_KILLS)
 
-# Cuts the power of downloads, replaying only what was synchronised, and goes on.
+# Cuts the power during downloads, replaying only synchronised writes, and resumes them.
 FETCH_POWER_CUTS := 200
 fetch-power-cuts: setup
 	$(BUILD) --product blob
 	Tests/fetch_power_cuts.py .build/debug/blob --cuts $(FETCH_POWER_CUTS)
 
-# Interrupts uploads by the IETF's draft to a server of NIOResumableUpload, DRAFT_KILLS times each.
+# Interrupts uploads with the IETF draft to a NIOResumableUpload server, DRAFT_KILLS times each.
 DRAFT_KILLS := 50
 DRAFT_PEER := -c release --package-path Tests/DraftPeer --scratch-path .build-draft
 draft-check: setup
@@ -213,7 +215,7 @@ draft-check: setup
 	swift build $(DRAFT_PEER)
 	Tests/draft_kills.py .build/debug/blob .build-draft/release/DraftPeer --kills $(DRAFT_KILLS)
 
-# Reads mixed sources, of files and from servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
+# Reads mixed sources from files and servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
 # growth is a failure.
 SOAK_SECONDS := 60
 SOAK_FILES := .build/soak-files
@@ -222,24 +224,24 @@ soak: setup
 	rm -rf $(SOAK_FILES) && Tests/SystemCallFaults/fixtures.py $(SOAK_FILES)
 	SOAK_SECONDS=$(SOAK_SECONDS) .build/debug/soak $(SOAK_FILES)
 
-# Builds the example for async-http-client, with the trait on, and runs the tests of BlobStreamsNIO.
+# Builds the async-http-client example with its trait on, and runs the tests of BlobStreamsNIO.
 NIO := --package-path Examples/ServerSide --scratch-path .build-nio
 nio: setup
 	swift build $(NIO) --build-tests
 	swift test $(NIO) --skip-build
 
-# What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 20 MB stripped.
+# Checks a static executable with the core, file, gzip, archive and digest modules: no ICU, and at most 20 MB stripped.
 link-check: archives
 	swift build -c release --product SmallChecksum $(STATIC)
 	Tests/check-link.sh .build/release/SmallChecksum
 
-# The public API against that of the last release: without a tag there is none.
+# Compares the public API with the last release; skipped if no tag exists.
 API_TARGETS := BlobCore BlobStreams BlobStreamsTesting BlobURLSession FileSource GzipSource ArchiveSource CryptoDigest
 api-check: RELEASE := $(shell git describe --tags --abbrev=0 2>/dev/null)
 api-check:
 	$(if $(RELEASE),swift package diagnose-api-breaking-changes $(RELEASE) --targets $(API_TARGETS),@echo "There is no release to compare the API with.")
 
-# Without the symbols for debuggers, which are two thirds of the programs; manual pages and completions are made from the
+# Without debugging symbols, which are two thirds of the programs; manual pages and completions are generated from the
 # command itself.
 INSTALLED := $(DESTDIR)$(or $(PREFIX),/usr/local)
 install: release
@@ -250,11 +252,11 @@ install: release
 	install -m 644 Sources/blob/Shell/_blob $(INSTALLED)/share/zsh/site-functions
 	install -m 644 Sources/blob/Shell/blob.fish $(INSTALLED)/share/fish/vendor_completions.d
 	Sources/blob/Shell/manual_pages.py $(BLOB) $(INSTALLED)/share/man/man1
-	@# That of 'blob receive' has the options of the program.
+	@# The manual page of 'blob receive' lists the options of the program.
 	Sources/blob/Shell/manual_pages.py $(BLOB)-receive $(INSTALLED)/share/man/man1
 
-# Packages of the installed files, below .build/packages: a tarball, to be unpacked in a folder such as /usr/local, and a
-# Debian package for the release of Debian that it is made on.
+# Packages of the installed files, in .build/packages: a tarball, to be unpacked in a folder such as /usr/local, and a
+# Debian package for the Debian release on which it is built.
 PACKAGES := .build/packages
 VERSION = $(shell sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -1)
 
@@ -274,16 +276,16 @@ deb: release
 	$(MAKE) -o release install DESTDIR=$(PACKAGES)/deb PREFIX=/usr
 	.ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
 
-# Installs the package in an empty root with nothing but its dependencies, runs it there, and removes it.
+# Installs the package and its dependencies in an empty root, runs it there, and removes it.
 deb-check: deb
 	Tests/check_deb.py $(PACKAGES)/blobstreams_$(VERSION)_$(shell dpkg --print-architecture).deb
 
-# The documentation of all libraries, one archive each, without the network; a warning is a failure.
+# Builds the documentation of all libraries, one archive each, without the network; a warning is a failure.
 docs: setup
 	swift build
 	.ci/docs .build/debug .build/docs
 
-# Measures in one run with the peers that are installed, prints tables, and writes them into Benchmarks/README.md, some as
+# Measures in one run with the installed peers, prints tables, and writes them into Benchmarks/README.md, some as
 # pictures. The build folder is outside Benchmarks, so that the style check sees only sources.
 benchmark: export BENCHMARK_PICTURES = .build/pictures
 benchmark: release
@@ -306,7 +308,7 @@ benchmark: release
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
-# Fails when a task is slower than in the commit BASE, which is built beside this checkout, in .build-base.
+# Fails if a task is slower than in the commit BASE, which is built next to this checkout, in .build-base.
 BASE := 0b63777
 benchmark-check:
 	Benchmarks/regressions.py $(BASE)

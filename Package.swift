@@ -2,16 +2,16 @@
 
 import PackageDescription
 
-/// The path of libFuzzer without its `main`, with which `make fuzz` builds; nil in any other build.
+/// The path of libFuzzer without its `main`, for builds by `make fuzz`; nil in any other build.
 let fuzzer = Context.environment["BLOBSTREAMS_FUZZER"]
 
 let settings: [SwiftSetting] =
     [
-        // The features of the next language mode that concern what a module shows and sees.
+        // The features of the next language mode that affect the visibility of declarations.
         .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
     ]
-    // The build of the continuous integration has no warnings; everybody else's is not stopped by one.
+    // Warnings are errors in continuous integration only, so that they do not stop other builds.
     + (Context.environment["BLOBSTREAMS_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)])
     // The counters that libFuzzer observes.
     + (fuzzer == nil ? [] : [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])])
@@ -40,12 +40,12 @@ func nio(_ name: String, for trait: String = "Receiver") -> Target.Dependency {
 
 // MARK: - Kinds of targets
 
-/// A module; in `Sources` unless its path is given.
+/// A module, in `Sources` unless a path is given.
 func module(_ name: String, path: String? = nil, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
 }
 
-/// Calls of a library in C, which is loaded when it is first needed, or a few lines of C of our own.
+/// Calls to a C library that is loaded at first use, or a few lines of our own C.
 func cLibrary(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, path: "Sources/CLibraries/\(name)")
 }
@@ -57,7 +57,7 @@ func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         swiftSettings: settings)
 }
 
-/// A program; in `Sources` unless its path is given.
+/// A program, in `Sources` unless a path is given.
 func program(
     _ name: String, path: String? = nil, exclude: [String] = [], resources: [Resource] = [],
     _ dependencies: Target.Dependency...
@@ -67,14 +67,14 @@ func program(
         swiftSettings: settings)
 }
 
-/// A program that shows one use, run by a test.
+/// A program that demonstrates one use, and is run by a test.
 func example(_ name: String, in folder: String? = nil, _ dependencies: Target.Dependency...) -> Target {
     .executableTarget(
         name: name, dependencies: ["BlobStreamsStandard", "ExampleProgram"] + dependencies,
         path: "Examples/\(folder ?? name)", swiftSettings: settings)
 }
 
-/// A block of Swift of the README, run by a test.
+/// A Swift block of the README, run by a test.
 func readMe(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .executableTarget(
         name: "ReadMe\(name)", dependencies: ["BlobStreamsStandard"] + dependencies, path: "Tests/ReadMe/\(name)",
@@ -126,7 +126,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
     ],
     targets: [
-        // The core, and what is made of it.
+        // The core, and the modules built on it.
         cLibrary("CPlatform"),
         module("BlobPlatform", path: "Sources/CLibraries/BlobPlatform", "CPlatform"),
         module("BlobCore", "BlobPlatform", "CPlatform"),
@@ -135,14 +135,14 @@ let package = Package(
             "BlobStreamsStandard", "BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest",
             "HTTPSource", "S3Source", assetLibrary),
         module("BlobStreamsTesting", "BlobCore", "BlobPlatform"),
-        // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
+        // Separate from all others: on Linux it links FoundationNetworking, which `blob` must not.
         module("BlobURLSession", "BlobStreams"),
         // Empty without the trait.
         module(
             "BlobStreamsNIO", "BlobCore", "BlobPlatform", asyncHTTPClient, nio("NIOCore", for: "AsyncHTTPClient"),
             nio("NIOHTTP1", for: "AsyncHTTPClient"), nio("NIOPosix", for: "AsyncHTTPClient")),
 
-        // Libraries in C. Only zlib is linked, and needs its header.
+        // C libraries. Only zlib is linked, and needs its header.
         .systemLibrary(name: "CZlib", path: "Sources/CLibraries/CZlib", providers: [.apt(["zlib1g-dev"])]),
         cLibrary("CChecksums"), cLibrary("CLoading"),
         cLibrary("CArchive", "CLoading"), cLibrary("CBzip2", "CLoading"), cLibrary("CCurl", "CLoading"),
@@ -155,11 +155,11 @@ let package = Package(
         module(
             "BlobBlocks", "BlobCore", "BlobDeflate", "BlobIndex", "BlobPlatform", "CBzip2", "CLzma", "CZstd"),
         module("BlobTransfer", "BlobCore", "BlobDeflate", "BlobPlatform", "CCurl", "CryptoDigest"),
-        // Shared by programs that decode for others, and those that start them.
+        // Shared by the programs that decode for others and the modules that start them.
         cLibrary("CHelper"),
         module("HelperExchange", "CArchive", "CHelper"),
         module("BlobHelper", "BlobCore", "BlobPlatform", "CHelper", "HelperExchange"),
-        // Members to a folder, and nothing beyond it.
+        // Writes members to a folder, and nothing outside it.
         module("BlobExtraction", "BlobCore", "BlobPlatform", "CPlatform"),
         // Shared by the commands.
         module("BlobCommandLine", "BlobCore", "BlobPlatform"),
@@ -180,22 +180,22 @@ let package = Package(
         program(
             "blob", exclude: ["Shell"], "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform",
             "BlobStreamsStandard", "BlobTransfer", "CHelper", "MultipartFormData", argumentParser, assetLibrary),
-        // Without Foundation: these two start in a millisecond.
+        // Without Foundation, so that these two start in a millisecond.
         program("blob-archive-helper", "CArchive", "CHelper", "HelperExchange"),
         program("blob-media-helper", "CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange"),
         program(
             "blob-receive", "BlobCommandLine", "BlobCore", "BlobPlatform", "BlobReceiving", argumentParser,
             nio("NIOCore"), nio("NIOHTTP1"), nio("NIOPosix")),
 
-        // Examples: two of them are products.
+        // Examples, two of which are products.
         module(
             "MultipartFormData", path: "Examples/MultipartFormData", "BlobCore", "BlobPlatform", "CryptoDigest",
             "FileSource"),
-        // Apart from the form: on Linux it links FoundationNetworking, which `blob` must not.
+        // Separate from the form: on Linux it links FoundationNetworking, which `blob` must not.
         module(
             "MultipartURLRequest", path: "Examples/MultipartURLRequest", "BlobStreams", "MultipartFormData"),
         module("ExampleProgram", path: "Examples/ExampleProgram", "BlobStreamsStandard", assetLibrary),
-        // Stands on the core alone: what it links, when linked statically, is measured.
+        // Depends on the core only: its size and libraries are measured when it is linked statically.
         program(
             "SmallChecksum", path: "Examples/Checksum/Small", "ArchiveSource", "BlobCore", "CryptoDigest", "FileSource",
             "GzipSource"),
@@ -216,29 +216,29 @@ let package = Package(
             "BlobStreamsStandard", "BlobTransfer", "MultipartFormData", argumentParser, assetLibrary, nio("NIOCore"),
             nio("NIOHTTP1"),
             nio("NIOPosix")),
-        // The programs of the README, word for word.
+        // The programs of the README, verbatim.
         readMe("Form", "BlobURLSession", "MultipartFormData", "MultipartURLRequest"),
         readMe("Observed"),
         readMe("Plugin"),
 
-        // What the tests of several modules share.
+        // Code that the tests of several modules share.
         .target(name: "CThreadLimit", path: "Tests/CThreadLimit"),
         .target(name: "CSystemCallLog", path: "Tests/CSystemCallLog"),
         module("BlobTestSupport", path: "Tests/BlobTestSupport", "BlobCore", "CThreadLimit"),
-        // A server for the tests of sources that read over HTTP.
+        // A server for the tests of sources that read through HTTP.
         .target(
             name: "HTTPTestSupport", dependencies: ["BlobCore", "BlobTestSupport"], path: "Tests/HTTPTestSupport",
             exclude: ["Certificates"], swiftSettings: settings),
-        // Kills itself in the middle of an import, or has its system calls logged.
+        // Kills itself during an import, or has its system calls logged.
         program("KilledImport", path: "Tests/KilledImport", "CSystemCallLog", "FileSource", assetLibrary),
-        // What fuzzers check; the tests check the stored inputs in the same way.
+        // The checks of the fuzzers; the tests apply them to the stored inputs.
         module(
             "FuzzChecks", path: "Tests/Fuzzing/Checks", "ArchiveSource", "BlobCore", "BlobDeflate", "BlobIndex",
             "BlobReceiving", "BlobTestSupport", "CZlib", "GzipSource"),
         program(
             "soak", path: "Tests/Soak", "BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport",
             "CryptoDigest", "HTTPTestSupport"),
-        // The declarations of libraries that are loaded late, in our headers and in theirs.
+        // The declarations of libraries that are loaded late, in our headers and in the original ones.
         .target(
             name: "CHeaders", dependencies: ["CArchive", "CBzip2", "CCurl", "CIsal", "CLzma", "CZstd"],
             path: "Tests/CHeaders"),
@@ -252,7 +252,7 @@ let package = Package(
         tests(
             "AssetPickerTests", "AssetPicker", "BlobStreams", "BlobTestSupport", "FileSource", "blob-receive",
             nio("NIOCore"), nio("NIOEmbedded"), nio("NIOHTTP1")),
-        // Its tests run the command as a process; the dependency has it built.
+        // The tests run the command as a process; the dependency ensures that it is built.
         tests(
             "BlobCommandTests", "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "ArchiveSource",
             "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobStreams", "BlobTestSupport", "CryptoDigest",
