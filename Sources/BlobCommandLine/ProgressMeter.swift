@@ -97,7 +97,7 @@ package struct ProgressMeter: Sendable {
         return "[\(String(repeating: "=", count: filled))\(head)\(rest)]"
     }
 
-    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`; more than 99 hours are described as such.
+    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`, and as `over 99 hours` beyond that.
     private static func text(_ seconds: Double) -> String {
         let seconds = Int(min(seconds, 360_000))
         let twoDigits = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }
