@@ -3,24 +3,25 @@ package import BlobTransfer
 
 /// The bytes of a URL with the scheme `http` or `https`.
 ///
-/// Never blocks: one thread runs the transfers of all sources, on connections that they share. A server that answers
-/// with ranges makes a source with random access. Its first answer has length, identity and type; small reads request
-/// windows, which all readers of the source share for a while, and a reader that continues requests all the rest once.
-/// With any other server an offset is reached by reading up to it; an answer that cannot be used as a range, such as a
-/// part with the status 200, is asked for once more without one. A length that the server does not tell is unknown;
-/// with ranges, the end is then where the server refuses the next one.
+/// Never blocks: one thread runs the transfers of all sources, on shared connections. A server that supports range
+/// requests gives the source random access. The first response supplies the length, the identity and the type. Small
+/// reads fetch windows, which all readers of the source share for a while; a reader that continues fetches the rest
+/// in one request. With any other server, an offset is reached by reading up to it. If a response to a range request
+/// is unusable, such as part of the content with status 200, the request is repeated once without a range. The length
+/// is unknown if the server does not state it; with ranges, the content then ends where the server refuses a range.
 ///
-/// Every answer must be from the object that reading began with: another strong ETag is ``BlobError/Code/changed``, and
-/// so is another weak ETag, date or length. A server that tells none of these can replace an object by one of the same
-/// length, or of any if it does not tell the length, without notice.
+/// All responses must come from the object with which reading began: a different strong ETag is
+/// ``BlobError/Code/changed``, and so is a different weak ETag, date or length. If a server states none of these, it
+/// can replace an object by another one of the same length, or of any length if it does not state lengths, without
+/// notice.
 ///
-/// Redirections are followed, at most five, from `https` to `https` only; credentials and the fields of ``Options`` go
-/// to the first origin only. As long as the source is in use, later requests begin where the redirections led; when
-/// that URL is refused, as one that was signed for a time, they begin at the first one again.
+/// At most five redirections are followed, from `https` to `https` only; credentials and the fields of ``Options`` go
+/// to the first origin only. While the source is in use, later requests start at the redirected URL; if that URL is
+/// refused, for example because its signature has expired, they start at the first URL again.
 ///
-/// The content is never asked for in an encoding, and one that a server names in `Content-Encoding` is not undone: the
-/// bytes are those that the server stores, with the media type of the encoding. Ranges of it are read under a strong
-/// ETag only; without one, each answer may be encoded in another way.
+/// Requests never ask for a content encoding, and an encoding that the server names in `Content-Encoding` is not
+/// decoded: the bytes are as the server stores them, with the media type of the encoding. Ranges of encoded content
+/// are read under a strong ETag only; without one, each response may be encoded differently.
 ///
 /// ```swift
 /// let source = try HTTPSource("https://example.com/photo.jpg")
@@ -32,14 +33,13 @@ public struct HTTPSource: BlobInputStreamDataSource {
         /// Header fields for every request, sent to the origin of the URL only.
         public var headers: [(name: String, value: String)] = []
 
-        /// The path of a file with the certificates of trusted authorities, in PEM; nil trusts those of the system.
+        /// The path of a PEM file with the certificates of trusted authorities; nil trusts the system's authorities.
         public var certificateFile: String? {
             get { self.transfers.certificateFile }
             set { self.transfers.certificateFile = newValue }
         }
 
-        /// The URL of a proxy; nil, the default, uses the variables of the environment that curl uses, and an empty
-        /// text none.
+        /// The URL of a proxy. Nil, the default, uses curl's environment variables; an empty string disables proxies.
         public var proxy: String? {
             get { self.transfers.proxy }
             set { self.transfers.proxy = newValue }
@@ -60,10 +60,10 @@ public struct HTTPSource: BlobInputStreamDataSource {
         /// Creates the default settings.
         public init() {}
 
-        /// The name of the type: header fields and a proxy may be secrets.
+        /// The name of the type only, because header fields and a proxy URL may be secret.
         public var description: String { "HTTPSource.Options" }
 
-        /// Nothing.
+        /// An empty mirror.
         public var customMirror: Mirror { Mirror(self, children: []) }
     }
 
@@ -80,30 +80,30 @@ public struct HTTPSource: BlobInputStreamDataSource {
     /// - Parameters:
     ///   - url: An absolute URL. Its user and password are sent with the `Basic` scheme.
     ///   - options: The settings of requests and connections.
-    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, ``BlobError/Code/invalidArgument`` for
-    ///   a header field that is not; ``BlobError/Code/unavailable`` without libcurl.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL, ``BlobError/Code/invalidArgument`` for an
+    ///   invalid header field, ``BlobError/Code/unavailable`` without libcurl.
     public init(_ url: String, options: Options = Options()) throws(BlobError) {
         try self.init(BlobLocator(url), options: options)
     }
 
     /// Creates a source for a locator without wrappers and selectors.
     ///
-    /// - Throws: As ``init(_:options:)-(String,_)``.
+    /// - Throws: The errors of ``init(_:options:)-(String,_)``.
     public init(_ locator: BlobLocator, options: Options = Options()) throws(BlobError) {
         self.locator = locator
         self.object = RemoteObject(
             try HTTPRequests(locator, options), cacheByteCount: max(0, options.cacheByteCount))
     }
 
-    /// Returns the facts from the first answer, and waits for it the first time.
+    /// Returns the facts from the first response. The first call waits for it.
     public func describe(_ context: BlobContext) throws -> BlobInfo { try self.object.describe(context) }
 
-    /// Opens a reader, which makes its first request when it is read.
+    /// Opens a reader. The first read makes the first request.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
 
-    /// Requests the ranges at once: at most 64 answers, and 16 MiB that are not read yet; the others after them.
+    /// Requests the ranges ahead, with at most 64 responses and 16 MiB of unread bytes at once; the others follow.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.object.prepare(ranges, context) }
 
     /// The provider for `http` and `https` locators, with the default options.
@@ -119,13 +119,13 @@ public struct HTTPSource: BlobInputStreamDataSource {
 
 /// The requests for a URL.
 struct HTTPRequests: RemoteRequests {
-    /// The fields that follow from how an object is read, and those that frame a message.
+    /// The fields that are set by the way an object is read, and the fields that frame a message.
     private static let reservedFields: Set = [
         "accept-encoding", "connection", "content-length", "if-match", "if-modified-since", "if-none-match", "if-range",
         "if-unmodified-since", "range", "te", "transfer-encoding", "upgrade",
     ]
 
-    /// The digests that a server is asked for, should it compute some (RFC 9530, section 4).
+    /// The digests requested from a server that can compute them (RFC 9530, section 4).
     private static let wantedDigests = BlobHTTPField("Want-Repr-Digest", "sha-256=2, sha-512=1")
 
     let scheme: String
@@ -158,7 +158,7 @@ struct HTTPRequests: RemoteRequests {
         return (try? disposition?.filename()).flatMap(Self.name) ?? self.name
     }
 
-    /// Returns the last component of a name, which is never a path; nil when it is no name.
+    /// Returns the last component of a name, so that the result is never a path; nil if it is not a valid name.
     private static func name(_ bytes: [UInt8]) -> String? {
         let name = bytes.split(omittingEmptySubsequences: false) { "/\\".utf8.contains($0) }.last ?? []
         guard !name.isEmpty, !name.contains(0), let text = String(validating: name, as: UTF8.self) else { return nil }

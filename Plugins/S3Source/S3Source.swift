@@ -3,9 +3,9 @@ package import BlobTransfer
 
 /// An object of AWS S3, or of another store with its interface.
 ///
-/// Reads as a source of `http` does: without blocking, by ranges that readers share, with random access. Each request
-/// is signed (Signature Version 4). The ETag is a strong identity: an object that is replaced while it is read throws
-/// ``BlobError/Code/changed``.
+/// Reads as an `http` source does: without blocking, with random access, and by ranges that readers share. Each request
+/// is signed (Signature Version 4). The ETag is a strong identity: reading an object that is replaced in the meantime
+/// throws ``BlobError/Code/changed``.
 ///
 /// A locator is `s3://BUCKET/KEY`, with the key percent-encoded: a space is `%20`, `#` is `%23` and `?` is `%3F`;
 /// `?versionId=VERSION` names a version.
@@ -16,7 +16,7 @@ package import BlobTransfer
 /// let source = try S3Source("s3://photos/2026/a%20b.jpg", options: options)
 /// ```
 public struct S3Source: BlobInputStreamDataSource {
-    /// The credentials of requests. They do not appear in descriptions.
+    /// The credentials for requests. Descriptions do not include them.
     public struct Credentials: Sendable, CustomStringConvertible, CustomReflectable {
         enum Kind: Sendable {
             case automatic, anonymous
@@ -25,8 +25,8 @@ public struct S3Source: BlobInputStreamDataSource {
 
         let kind: Kind
 
-        /// The keys that AWS's tools find: in the environment (`AWS_ACCESS_KEY_ID`), in the profile `AWS_PROFILE` of
-        /// `~/.aws/credentials` or `~/.aws/config`, or of a container (`AWS_CONTAINER_CREDENTIALS_FULL_URI`).
+        /// The keys that the AWS tools find: in the environment (`AWS_ACCESS_KEY_ID`), in the profile `AWS_PROFILE` of
+        /// `~/.aws/credentials` or `~/.aws/config`, or from a container (`AWS_CONTAINER_CREDENTIALS_FULL_URI`).
         public static let automatic = Self(kind: .automatic)
 
         /// No keys, for public objects: requests are not signed.
@@ -45,37 +45,36 @@ public struct S3Source: BlobInputStreamDataSource {
         /// The name of the type.
         public var description: String { "S3Source.Credentials" }
 
-        /// Nothing.
+        /// An empty mirror.
         public var customMirror: Mirror { Mirror(self, children: []) }
     }
 
     /// The settings of a store.
     public struct Options: Sendable {
-        /// The URL of a store, whose objects have the bucket in their path; nil, the default, takes
-        /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or that of the profile, and AWS without any.
+        /// The URL of a store, with the bucket in the path of each object. Nil, the default, uses
+        /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or the endpoint of the profile, and AWS if none is set.
         public var endpoint: String?
 
-        /// The region of the bucket; nil, the default, takes `AWS_REGION`, `AWS_DEFAULT_REGION` or that of the profile,
-        /// and `us-east-1` without any. If AWS tells another one, that is used.
+        /// The region of the bucket. Nil, the default, uses `AWS_REGION`, `AWS_DEFAULT_REGION` or the region of the
+        /// profile, and `us-east-1` if none is set. If AWS reports another region, the source uses that one.
         public var region: String?
 
         /// The credentials; ``Credentials/automatic`` by default.
         public var credentials = Credentials.automatic
 
-        /// The path of a file with the certificates of trusted authorities, in PEM; nil trusts those of the system.
+        /// The path of a PEM file with the certificates of trusted authorities; nil trusts the system's authorities.
         public var certificateFile: String? {
             get { self.transfers.certificateFile }
             set { self.transfers.certificateFile = newValue }
         }
 
-        /// The URL of a proxy; nil, the default, uses the variables of the environment that curl uses, and an empty
-        /// text none.
+        /// The URL of a proxy. Nil, the default, uses curl's environment variables; an empty string disables proxies.
         public var proxy: String? {
             get { self.transfers.proxy }
             set { self.transfers.proxy = newValue }
         }
 
-        /// All settings of connections; credentials other than those above are not sent.
+        /// All settings of connections; only the credentials above are sent.
         package var transfers = BlobTransferSettings()
 
         /// Creates the default settings.
@@ -85,16 +84,16 @@ public struct S3Source: BlobInputStreamDataSource {
     /// Never blocks, except in `info`, which waits for the first answer.
     public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders, .preparable]
 
-    /// The locator, with scheme `s3`.
+    /// The locator, with the scheme `s3`.
     public let locator: BlobLocator?
 
     private let object: RemoteObject
 
-    /// Creates a source. Reads the files of AWS's tools, and connects to nothing.
+    /// Creates a source. Reads the configuration files of the AWS tools; does not connect.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``; ``BlobError/Code/permissionDenied`` without credentials;
-    ///   ``BlobError/Code/unsupported`` for a profile with a role; ``BlobError/Code/invalidArgument`` for other faults
-    ///   of the settings; ``BlobError/Code/unavailable`` without libcurl.
+    ///   ``BlobError/Code/unsupported`` for a profile with a role; ``BlobError/Code/invalidArgument`` for other invalid
+    ///   settings; ``BlobError/Code/unavailable`` without libcurl.
     public init(_ locator: String, options: Options = Options()) throws(BlobError) {
         do {
             let locator = try BlobLocator(locator)
@@ -112,21 +111,21 @@ public struct S3Source: BlobInputStreamDataSource {
         self.object = RemoteObject(S3Requests(address, store))
     }
 
-    /// Returns the facts from the first answer, and waits for it the first time.
+    /// Returns the facts from the first response. The first call waits for it.
     public func describe(_ context: BlobContext) throws -> BlobInfo { try self.object.describe(context) }
 
-    /// Opens a reader, which makes its first request when it is read.
+    /// Opens a reader. The first read makes the first request.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
 
-    /// Requests the ranges at once: at most 64 answers, and 16 MiB that are not read yet; the others after them.
+    /// Requests the ranges ahead, with at most 64 responses and 16 MiB of unread bytes at once; the others follow.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.object.prepare(ranges, context) }
 
     /// The provider for `s3` locators, with the default options.
     public static let provider = provider(Options())
 
-    /// Returns a provider for `s3` locators. Its sources share the credentials, which are looked for once.
+    /// Returns a provider for `s3` locators. Its sources share the credentials, which are looked up once.
     public static func provider(_ options: Options) -> BlobProvider {
         self.provider { try S3Store(options, .process) }
     }

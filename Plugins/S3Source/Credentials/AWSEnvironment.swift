@@ -1,14 +1,14 @@
 import BlobCore
 import BlobPlatform
 
-/// The variables and files by which AWS's tools are configured.
+/// The environment variables and files that configure the AWS tools.
 struct AWSEnvironment: Sendable {
-    /// The maximum number of bytes of a file that is read.
+    /// The maximum number of bytes read from a file.
     static let maximumFileByteCount = 1 << 20
 
-    /// Returns the value of a variable of the environment.
+    /// Returns the value of an environment variable.
     let variable: @Sendable (String) -> String?
-    /// Returns the content of a file; nil when there is none.
+    /// Returns the content of a file; nil if the file does not exist.
     let file: @Sendable (String) throws -> String?
 
     /// The environment and the files of this process.
@@ -29,14 +29,14 @@ struct AWSEnvironment: Sendable {
         return String(decoding: bytes[..<count], as: UTF8.self)
     }
 
-    /// Returns the value of the first of some variables that is neither missing nor empty.
+    /// Returns the value of the first of the variables that is set and not empty.
     func value(_ names: String...) -> String? {
         names.lazy.compactMap { self.variable($0) }.first { !$0.isEmpty }
     }
 
     /// Returns the settings of the chosen profile.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when a profile is named and in no file.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when the environment names a profile that no file defines.
     func profile() throws -> [String: String] {
         let named = self.value("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
         let home = self.value("HOME").map { "\($0)/.aws/" }
@@ -58,14 +58,14 @@ struct AWSEnvironment: Sendable {
     }
 }
 
-/// The sections of a file of AWS's tools: `~/.aws/credentials` or `~/.aws/config`.
+/// The sections of a configuration file of the AWS tools: `~/.aws/credentials` or `~/.aws/config`.
 struct ProfileFile {
-    /// The settings by the name of the profile, with names in lower case.
+    /// The settings by profile name; the names of settings are in lower case.
     private(set) var profiles: [String: [String: String]] = [:]
 
-    /// Parses the text of a file. Lines that are no setting of a profile are ignored, as those tools do.
+    /// Parses the text of a file. Ignores lines that are not settings of a profile, as the AWS tools do.
     ///
-    /// - Parameter isConfig: True for `config`, whose sections are called `[profile NAME]`, but for `[default]`.
+    /// - Parameter isConfig: True for `config`, whose sections are called `[profile NAME]`, except `[default]`.
     init(_ text: String, isConfig: Bool) {
         var profile: String?
         for line in text.split(whereSeparator: \.isNewline) {
@@ -90,8 +90,8 @@ struct ProfileFile {
         return String(name.dropFirst(7).trimmed)
     }
 
-    /// Returns a line without white space at its ends and without a comment: from a `#` or `;` at the beginning or
-    /// after white space.
+    /// Returns a line without its comment and without white space at the ends. A comment begins with a `#` or `;` at
+    /// the start of the line or after white space.
     private static func withoutComment(_ line: Substring) -> Substring {
         var last: Character = " "
         for index in line.indices {

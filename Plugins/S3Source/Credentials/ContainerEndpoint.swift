@@ -2,17 +2,17 @@ import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// The endpoint at which a container gets temporary keys.
+/// The endpoint from which a container gets temporary keys.
 struct ContainerEndpoint: Sendable {
-    /// The address of relative URIs.
+    /// The base address for relative URIs.
     private static let address = "http://169.254.170.2"
 
-    /// The hosts that may be asked without TLS, besides loopback: those of ECS and EKS.
+    /// The hosts that may be contacted without TLS: the endpoints of ECS and EKS, and loopback.
     private static let trustedHosts: Set = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "localhost", "[::1]"]
 
     private static let idleLimit = Duration.seconds(5)
 
-    /// The maximum length of an answer in bytes.
+    /// The maximum length of a response in bytes.
     private static let maximumByteCount = 64 * 1024
 
     private let url: TransferURL
@@ -33,7 +33,7 @@ struct ContainerEndpoint: Sendable {
         (self.url, self.environment) = (url, environment)
     }
 
-    /// Asks for keys; `completion` is called once, on any thread.
+    /// Requests keys. `completion` is called once, on any thread.
     func fetch(_ completion: @escaping @Sendable (Result<AccessKeys, BlobError>) -> Void) {
         do {
             var request = TransferRequest(self.url)
@@ -50,7 +50,7 @@ struct ContainerEndpoint: Sendable {
         }
     }
 
-    /// The token, which is read again each time, as it changes.
+    /// The token, read again for each request because it changes.
     private func token() throws -> String? {
         guard let path = self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
             return self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN")
@@ -70,13 +70,13 @@ struct ContainerEndpoint: Sendable {
 
     private static func keys(_ answer: CollectedAnswer) -> Result<AccessKeys, BlobError> {
         Result { () throws(BlobError) in
-            // Without the explanation, which may repeat the request.
+            // The explanation is left out, because it may repeat the request.
             guard answer.head.status == 200 else {
                 throw BlobError(
                     .permissionDenied, "The endpoint of the container's credentials answered \(answer.head.status).",
                     isTransient: answer.head.status >= 500)
             }
-            // The answer is not shown: it holds secrets.
+            // The response is not shown, because it contains secrets.
             guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) else {
                 throw BlobError(.corrupted, "The endpoint of the container's credentials answered without any.")
             }

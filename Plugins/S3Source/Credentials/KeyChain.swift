@@ -2,9 +2,9 @@ import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// The keys of requests, from where AWS's tools have them: the environment, a profile, or the endpoint of a container.
+/// The keys for requests, found where the AWS tools look: in the environment, a profile, or a container endpoint.
 final class KeyChain: Sendable {
-    /// The time before the end of temporary keys from which others are asked for.
+    /// The time before temporary keys expire at which new ones are requested.
     private static let margin: TimeInterval = 60
 
     private enum Origin {
@@ -26,10 +26,11 @@ final class KeyChain: Sendable {
     /// Creates a chain of fixed keys; nil signs nothing.
     init(_ keys: AccessKeys?) { self.origin = keys.map { .fixed($0) } ?? .none }
 
-    /// Creates the chain of an environment.
+    /// Creates the chain for an environment.
     ///
-    /// - Throws: ``BlobError/Code/permissionDenied`` when it has no keys, ``BlobError/Code/unsupported`` for a profile
-    ///   with a role or another way to get keys, ``BlobError/Code/invalidArgument`` for half a pair.
+    /// - Throws: ``BlobError/Code/permissionDenied`` when the environment has no keys, ``BlobError/Code/unsupported``
+    ///   for a profile with a role or another way to get keys, ``BlobError/Code/invalidArgument`` for an incomplete key
+    ///   pair.
     init(_ environment: AWSEnvironment, profile: () throws -> [String: String]) throws {
         let (identifier, secret) = (
             environment.value("AWS_ACCESS_KEY_ID"), environment.value("AWS_SECRET_ACCESS_KEY")
@@ -77,7 +78,7 @@ final class KeyChain: Sendable {
         return try AccessKeys(identifier: identifier, secret: secret, sessionToken: token).checked()
     }
 
-    /// Finds the keys, without blocking. `completion` is called once, on any thread.
+    /// Finds the keys without blocking. `completion` is called once, on any thread.
     func find(_ completion: @escaping Completion) {
         switch self.origin {
         case .none: completion(.success(nil))
@@ -86,10 +87,10 @@ final class KeyChain: Sendable {
         }
     }
 
-    /// Forgets keys that the store refused; returns false when there will be no others.
+    /// Discards keys that the store refused. Returns false if no other keys can be obtained.
     func forget() -> Bool {
         guard case .container = self.origin else { return false }
-        // Another request may have been refused before, and have forgotten them.
+        // Another request may already have been refused and have discarded them.
         self.state.withLock { $0.keys = nil }
         return true
     }
@@ -116,9 +117,9 @@ final class KeyChain: Sendable {
 }
 
 extension AccessKeys {
-    /// Returns the keys, if they can stand in header fields.
+    /// Returns the keys if they are valid in header fields.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument``, which does not show them.
+    /// - Throws: ``BlobError/Code/invalidArgument``; the message does not show the keys.
     func checked() throws(BlobError) -> AccessKeys {
         let texts = [self.identifier, self.secret, self.sessionToken ?? "x"]
         guard texts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }) else {
@@ -128,15 +129,15 @@ extension AccessKeys {
     }
 }
 
-/// The credentials of a user of a store. Nothing of them appears in descriptions.
+/// The credentials of a user of a store. Descriptions never include them.
 struct AccessKeys: Sendable, Equatable {
     /// The access key ID.
     let identifier: String
     /// The secret access key.
     let secret: String
-    /// The token of temporary credentials; nil for others.
+    /// The token of temporary credentials; nil for permanent ones.
     var sessionToken: String?
-    /// The moment from which the store refuses them; nil is never.
+    /// The time from which the store refuses the keys; nil if they do not expire.
     var expiration: Date?
 }
 

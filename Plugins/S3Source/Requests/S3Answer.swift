@@ -1,32 +1,32 @@
 import BlobCore
 import BlobTransfer
 
-/// The explanation of a store that refuses a request: a document of XML with a code.
+/// The explanation with which a store refuses a request: an XML document with an error code.
 struct S3Answer {
     private static let maximumMessageLength = 200
 
     let code: String?
     private let message: String?
-    /// The region of the bucket, if the request went to another one.
+    /// The region of the bucket, if the request went to another region.
     let region: String?
 
     init(_ head: ResponseHead, _ explanation: [UInt8]) {
         let document = try? MarkupElement.parse(explanation)
         (self.code, self.message) = (document?.first("Code"), document?.first("Message"))
         let region = head.value(of: "x-amz-bucket-region") ?? document?.first("Region")
-        // It becomes part of a host name.
+        // The region becomes part of a host name.
         self.region = region.flatMap { Self.isRegion($0) ? $0 : nil }
     }
 
-    /// Returns true for a text that can be the name of a region.
+    /// Returns true if the text can be the name of a region.
     static func isRegion(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789-".utf8.contains)
     }
 
-    /// True when the store may have refused the request because it does not know a field of it.
+    /// True when the store may have refused the request because it does not know one of its fields.
     var refusesFields: Bool { ["InvalidArgument", "InvalidRequest", "NotImplemented"].contains(self.code) }
 
-    /// The kinds of errors by the code of the store; others are known by the status of the answer.
+    /// The kinds of errors by the store's code; other errors are classified by the status of the response.
     private static let codes: [String: (code: BlobError.Code, isTransient: Bool)] = [
         "NoSuchKey": (.notFound, false), "NoSuchBucket": (.notFound, false), "NoSuchVersion": (.notFound, false),
         "NoSuchUpload": (.notFound, false), "BadDigest": (.checksumMismatch, true),
@@ -43,7 +43,7 @@ struct S3Answer {
         "TooManyRequests": (.unavailable, true),
     ]
 
-    /// Returns the error of the answer. Shows the message of the store alone: other elements repeat what was signed.
+    /// Returns the error of the response. Shows only the store's message, as other elements repeat what was signed.
     func error(_ head: ResponseHead) -> BlobError {
         let plain = BlobError(refusing: head, [])
         guard let code else { return plain }
@@ -57,10 +57,10 @@ struct S3Answer {
 }
 
 extension MarkupElement {
-    /// Returns the text of the first element of a name directly in this one; nil without one.
+    /// Returns the text of the first direct child element with the given name; nil if not found.
     func text(of name: String) -> String? { self.children.first { $0.name.local == name }?.trimmedText }
 
-    /// Returns the text of the first element of a name in this one, at any depth; nil without one.
+    /// Returns the text of the first descendant element with the given name, at any depth; nil if not found.
     fileprivate func first(_ name: String) -> String? {
         self.text(of: name) ?? self.children.lazy.compactMap { $0.first(name) }.first
     }

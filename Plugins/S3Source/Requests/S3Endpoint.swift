@@ -1,15 +1,15 @@
 import BlobCore
 import BlobTransfer
 
-/// The place of buckets: a store with the interface of S3, or AWS in a region.
+/// The server that holds buckets: a store with the interface of S3, or AWS in a region.
 struct S3Endpoint: Sendable {
-    /// The region of AWS that answers with the region of any bucket.
+    /// The AWS region that returns the region of any bucket.
     static let defaultRegion = "us-east-1"
 
-    /// The URL of a store; nil is AWS.
+    /// The URL of a store; nil for AWS.
     private let store: TransferURL?
 
-    /// - Parameter url: An `http` or `https` URL; nil is AWS.
+    /// - Parameter url: An `http` or `https` URL; nil for AWS.
     /// - Throws: ``BlobError/Code/invalidArgument`` when it is not the URL of a server.
     init(_ url: String?) throws(BlobError) {
         do throws(BlobError) {
@@ -23,10 +23,10 @@ struct S3Endpoint: Sendable {
         }
     }
 
-    /// Returns the URL of an object, and its parts as they are signed.
+    /// Returns the URL of an object, and the parts of the URL as they are signed.
     ///
-    /// - Parameter parameters: The query of a request about its parts, percent-encoded.
-    /// - Throws: ``BlobError/Code/invalidLocator`` when the parts make no URL.
+    /// - Parameter parameters: The query of a request for its parts, percent-encoded.
+    /// - Throws: ``BlobError/Code/invalidLocator`` when the result is not a valid URL.
     func target(
         _ address: S3Address, region: String, _ parameters: [(name: String, value: String)] = []
     ) throws(BlobError) -> (url: TransferURL, request: SigV4Request) {
@@ -45,7 +45,7 @@ struct S3Endpoint: Sendable {
         let query = address.query + parameters
         let text = query.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
         let url = try TransferURL(origin + path + (text.isEmpty ? "" : "?\(text)"))
-        // As libcurl sends it.
+        // The same form that libcurl sends.
         let port = url.origin.port == (url.origin.scheme == "https" ? "443" : "80") ? "" : ":\(url.origin.port)"
         return (url, SigV4Request(path: path, query: query, fields: [BlobHTTPField("Host", url.origin.host + port)]))
     }
@@ -54,7 +54,7 @@ struct S3Endpoint: Sendable {
 /// The object that a locator names: `s3://BUCKET/KEY?versionId=VERSION`.
 struct S3Address: Sendable, Equatable {
     let bucket: String
-    /// The bytes of the key; seldom anything but UTF-8.
+    /// The bytes of the key, almost always UTF-8.
     let key: [UInt8]
     var version: String?
 
@@ -64,7 +64,7 @@ struct S3Address: Sendable, Equatable {
         let path = text.prefix { $0 != "?" }
         guard path.hasPrefix("//") else { throw Self.invalid("is written as in s3://bucket/key") }
         let authority = path.dropFirst(2).prefix { $0 != "/" }
-        // Nothing that could end the host of a URL, or begin another part of it.
+        // No character that could end the host of a URL or begin another component.
         guard (1...255).contains(authority.utf8.count), authority.utf8.allSatisfy(Self.bucketCharacters.contains) else {
             throw Self.invalid("has a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
         }
@@ -88,7 +88,7 @@ struct S3Address: Sendable, Equatable {
         BlobError(.invalidLocator, "An s3 locator \(rule).", operation: "resolve")
     }
 
-    /// True when the bucket can be a part of a host name that a certificate of AWS covers.
+    /// True when the bucket can be part of a host name that the AWS certificates cover.
     var isHostName: Bool {
         (3...63).contains(self.bucket.utf8.count) && self.bucket.first != "-" && self.bucket.last != "-"
             && self.bucket.utf8.allSatisfy {
@@ -96,7 +96,7 @@ struct S3Address: Sendable, Equatable {
             }
     }
 
-    /// The key as the path of a request: each segment percent-encoded once; `//`, `.` and `..` stay.
+    /// The key as the path of a request: each segment is percent-encoded once; `//`, `.` and `..` are kept.
     var encodedKey: String { PercentEncoding.encode(self.key, leaving: Self.segmentCharacters.union("/".utf8)) }
 
     /// The locator of the object without its version.
@@ -107,10 +107,10 @@ struct S3Address: Sendable, Equatable {
         self.version.map { [("versionId", PercentEncoding.encode($0.utf8, leaving: Self.segmentCharacters))] } ?? []
     }
 
-    /// The characters that a signed path has unencoded: those that RFC 3986 calls unreserved.
+    /// The characters that a signed path leaves unencoded: the unreserved characters of RFC 3986.
     static let segmentCharacters = Self.bucketCharacters.union("~".utf8)
 
-    /// The last component of the key, for people.
+    /// The last component of the key, for display.
     var name: String? {
         self.key.split(separator: UInt8(ascii: "/")).last.flatMap { String(validating: $0, as: UTF8.self) }
     }

@@ -3,18 +3,19 @@ import BlobPlatform
 import BlobTransfer
 
 extension S3Requests {
-    /// The length in bytes from which computing an MD5 takes longer than a request.
+    /// The length in bytes above which computing an MD5 takes longer than a request.
     private static let maximumMD5ByteCount: Int64 = 8 << 20
-    /// The longest time without activity in a search, so that a store that does not answer does not stop the reading.
+    /// The longest time without activity in a search, so that an unresponsive store does not stop the reading.
     private static let patience = Duration.seconds(5)
-    /// The maximum length of a list of 1,000 parts, which has about 250 KiB.
+    /// The maximum length in bytes of a list of 1,000 parts; such a list has about 250 KiB.
     private static let maximumListByteCount = 1 << 20
 
-    /// Asks for the checksums that a store does not state in answers with ranges.
+    /// Requests the checksums that a store does not state in responses to range requests.
     ///
-    /// One HEAD request, once for each version of an object that is read from its start and whose ETag is not the MD5, or
-    /// that has 8 MiB and more. Of an object whose checksum is made of those of its parts (`COMPOSITE`), one request
-    /// more for each 1,000 parts. A store that refuses them, or does not answer for 5 seconds, has no digests.
+    /// Makes one HEAD request for each version of an object that is read from its start, if the ETag is not the MD5 or
+    /// the object has 8 MiB or more. If the checksum is composed of the checksums of the parts (`COMPOSITE`), makes one
+    /// more request for each 1,000 parts. A store that refuses these requests, or does not respond for 5 seconds, has
+    /// no digests.
     func findDigests(
         of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
@@ -32,7 +33,7 @@ extension S3Requests {
         }
     }
 
-    /// Asks for the parts that a checksum is made of, after those that it has.
+    /// Requests the parts of a composite checksum that follow the known ones.
     private func findParts(
         of composite: CompositeChecksum, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
@@ -51,7 +52,7 @@ extension S3Requests {
         }
     }
 
-    /// Makes a request, and passes the answer on; nil instead of a refusal and after any error.
+    /// Makes a request and passes on the response; nil if it is a refusal, and after any error.
     private func send(
         _ call: S3Call, _ cancellation: BlobCancellation, _ completion: @escaping @Sendable (CollectedAnswer?) -> Void
     ) {
@@ -74,16 +75,16 @@ extension S3Requests {
     }
 }
 
-/// A checksum that is computed from the checksums of the parts of an object, and not from its bytes.
+/// A checksum computed from the checksums of the parts of an object, not from its bytes.
 private struct CompositeChecksum {
     private let algorithm: StatedAlgorithm
     private let value: [UInt8]
     private let byteCount: Int64
     private let count: Int
-    /// The parts so far, in their order, and the number of the last one.
+    /// The parts so far, in order, and the number of the last one.
     private(set) var (parts, lastNumber): ([StatedRange], Int) = ([], 0)
 
-    /// Returns nil when the head does not state one.
+    /// Returns nil if the head does not state a composite checksum.
     init?(_ head: ResponseHead, _ byteCount: Int64) {
         for algorithm in StatedAlgorithm.allCases {
             let words = head.value(of: "x-amz-checksum-\(algorithm.rawValue)")?.split(separator: "-") ?? []
@@ -96,7 +97,7 @@ private struct CompositeChecksum {
         return nil
     }
 
-    /// Adds the parts of a list; returns false when one of them lacks its checksum or is not the next, or none is there.
+    /// Adds the parts of a list. Returns false if the list is empty, or a part has no checksum or is out of order.
     mutating func add(_ document: MarkupElement) -> Bool {
         let list = document.children.first { $0.name.local == "ObjectParts" }?.children ?? []
         let (known, name) = (self.parts.count, "Checksum\(self.algorithm.rawValue.uppercased())")
@@ -117,7 +118,7 @@ private struct CompositeChecksum {
 
     var isComplete: Bool { self.parts.count >= self.count }
 
-    /// True when the parts are all of the object, and their checksums give this one.
+    /// True when the parts cover the whole object and their checksums give this one.
     var isRight: Bool {
         var hasher = self.algorithm.makeHasher()
         for part in self.parts { part.digests[0].value.withUnsafeBytes { hasher?.update($0) } }

@@ -3,7 +3,7 @@ import BlobPlatform
 import BlobTransfer
 import CryptoDigest
 
-/// The signed requests for an object of a store.
+/// The signed requests for an object in a store.
 final class S3Requests: RemoteRequests {
     let address: S3Address
     let store: S3Store
@@ -15,17 +15,17 @@ final class S3Requests: RemoteRequests {
 
     var scheme: String { "s3" }
 
-    /// Asks for the checksums of the object.
+    /// Requests the checksums of the object.
     static let checksumMode = BlobHTTPField("x-amz-checksum-mode", "ENABLED")
 
-    /// S3 knows this condition since long before `If-Range`.
+    /// S3 has supported this condition since long before `If-Range`.
     var conditionField: String { "If-Match" }
 
     func makeRequest(
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
         self.store.keys.find { keys in
-            // Stores leave the checksums of the object out of an answer that is a range.
+            // Stores omit the checksums of the object from responses with a range.
             let isRange = fields.contains { $0.name == "Range" }
             let call = S3Call(fields: isRange ? [] : [Self.checksumMode])
             completion(keys.flatMap { keys in Result { () throws(BlobError) in try self.request(call, fields, keys) } })
@@ -34,7 +34,7 @@ final class S3Requests: RemoteRequests {
 
     /// Returns a request without a body.
     ///
-    /// - Parameter fields: Fields besides those of the call, which are not signed.
+    /// - Parameter fields: Fields in addition to the fields of the call; they are not signed.
     func request(
         _ call: S3Call, _ fields: [BlobHTTPField], _ keys: AccessKeys?
     ) throws(BlobError) -> TransferRequest {
@@ -42,13 +42,13 @@ final class S3Requests: RemoteRequests {
         var request = TransferRequest(url, fields: fields)
         request.isHead = call.method == "HEAD"
         request.settings = self.store.settings
-        // A redirection needs another signature: see `corrects(_:_:)`.
+        // A redirection requires another signature: see `corrects(_:_:)`.
         request.maximumRedirectionCount = 0
         request.privateFields = privateFields
         return request
     }
 
-    /// Returns the URL of a request, and its fields with those that authenticate it; nil keys sign nothing.
+    /// Returns the URL of a request and its fields, including the authenticating ones; nil keys leave it unsigned.
     func signed(_ call: S3Call, _ keys: AccessKeys?) throws(BlobError) -> (url: TransferURL, fields: [BlobHTTPField]) {
         let region = self.region.withLock { $0 }
         var (url, request) = try self.store.endpoint.target(self.address, region: region, call.parameters)
@@ -63,8 +63,8 @@ final class S3Requests: RemoteRequests {
 
     func name(_ head: ResponseHead) -> String? { self.address.name }
 
-    /// The checksums of the object, and the ETag if it is the MD5: the object has no parts, and is not encrypted with a
-    /// customer's key or by KMS.
+    /// The checksums of the object, and its ETag if that is the MD5: if the object has no parts and is not encrypted
+    /// with a customer's key or by KMS.
     func digests(_ head: ResponseHead) -> [BlobStatedDigest] {
         let isEncrypted =
             head.value(of: "x-amz-server-side-encryption-customer-algorithm") != nil
@@ -76,7 +76,7 @@ final class S3Requests: RemoteRequests {
         S3Answer(head, explanation).error(head)
     }
 
-    /// Corrects the clock, the region or temporary keys by an answer that names the fault.
+    /// Corrects the clock, the region or temporary keys if the response names them as the fault.
     func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
         let answer = S3Answer(head, explanation)
         switch answer.code {
@@ -93,30 +93,31 @@ final class S3Requests: RemoteRequests {
     }
 }
 
-/// A request about an object, as it is before it is signed.
+/// A request about an object, before it is signed.
 struct S3Call: Sendable {
     var method = "GET"
     /// The names and values of the query, percent-encoded.
     var parameters: [(name: String, value: String)] = []
-    /// The header fields, all of which are signed.
+    /// The header fields. All are signed.
     var fields: [BlobHTTPField] = []
-    /// More fields, about checksums that not all stores know.
+    /// Additional fields, for checksums that not all stores support.
     var checksums: [BlobHTTPField] = []
-    /// The SHA-256 of the body in hexadecimal digits.
+    /// The SHA-256 of the body as hexadecimal digits.
     var payloadHash = SigV4Request.emptyPayloadHash
-    /// False when the request is made once only, unless the store refused it: its effect would come twice.
+    /// False if the request is repeated only after the store refused it, because otherwise its effect could occur
+    /// twice.
     var isRepeatable = true
 }
 
-/// A store with the keys for it, shared by the sources of its objects.
+/// A store and its keys, shared by the sources of its objects.
 final class S3Store: Sendable {
     let endpoint: S3Endpoint
     let keys: KeyChain
     let region: String
     let settings: BlobTransferSettings
-    /// The seconds by which the clock of the store is ahead of the clock of this machine.
+    /// The number of seconds by which the clock of the store is ahead of the local clock.
     let clockSkew = Locked<Int64>(0)
-    /// False once the store has refused a request for its checksums.
+    /// False after the store has refused a request for checksums.
     let knowsChecksums = Locked(true)
 
     init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: BlobTransferSettings) {
@@ -126,7 +127,7 @@ final class S3Store: Sendable {
     /// - Throws: The errors of ``KeyChain/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
     convenience init(_ options: S3Source.Options, _ environment: AWSEnvironment) throws {
         try CryptoDigest.requireTrait(for: "S3Source")
-        // Its error counts only if the profile is needed.
+        // The error matters only if the profile is needed.
         let profile = Result { try environment.profile() }
         let settings = (try? profile.get()) ?? [:]
         let endpoint = try S3Endpoint(
@@ -145,7 +146,7 @@ final class S3Store: Sendable {
             case .automatic: try KeyChain(environment) { try profile.get() }
             }
         var transfers = options.transfers
-        // The signature is the only authorization.
+        // The signature is the only authorization that is sent.
         (transfers.credentials, transfers.netrcFile) = (nil, nil)
         self.init(endpoint, keys, region: region, transfers)
     }

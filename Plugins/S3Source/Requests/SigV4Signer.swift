@@ -3,17 +3,17 @@ import BlobPlatform
 import BlobTransfer
 import CryptoDigest
 
-/// A request as it is signed.
+/// A request in the form in which it is signed.
 struct SigV4Request {
     /// The hash of an empty body.
     static let emptyPayloadHash = sha256("")
 
     var method = "GET"
-    /// The path as it is sent: each segment percent-encoded once, and nothing normalised, as S3 has it.
+    /// The path as it is sent: each segment is percent-encoded once and, as S3 requires, nothing is normalised.
     var path: String
     /// The names and values of the query, percent-encoded.
     var query: [(name: String, value: String)] = []
-    /// The header fields to sign, `Host` among them.
+    /// The header fields to sign, including `Host`.
     var fields: [BlobHTTPField]
     var payloadHash = emptyPayloadHash
 
@@ -36,7 +36,7 @@ struct SigV4Request {
     }
 }
 
-/// Signs requests as stores with the interface of S3 verify them: AWS Signature Version 4.
+/// Signs requests with AWS Signature Version 4, as stores with the interface of S3 verify them.
 struct SigV4Signer {
     private static let algorithm = "AWS4-HMAC-SHA256"
 
@@ -56,7 +56,7 @@ struct SigV4Signer {
             + "SignedHeaders=\(canonical.fieldNames), Signature=\(signature)"
     }
 
-    /// Returns the fields that authenticate a request of an object, `Authorization` among them.
+    /// Returns the fields that authenticate a request for an object, including `Authorization`.
     func fields(for request: SigV4Request, at time: SigningTime) -> [BlobHTTPField] {
         var added = [
             BlobHTTPField("x-amz-content-sha256", request.payloadHash), BlobHTTPField("x-amz-date", time.text),
@@ -74,7 +74,7 @@ struct SigV4Signer {
 
 private func sha256(_ text: String) -> String { CryptoDigest.sha256.digest(of: Array(text.utf8)).hexadecimal }
 
-/// The moment of a signature, in UTC.
+/// The time of a signature, in UTC.
 struct SigningTime: Sendable, Equatable {
     /// The date and the time: `20130524T000000Z`.
     let text: String

@@ -3,9 +3,9 @@ import BlobDeflate
 import BlobPlatform
 import BlobTransfer
 
-/// An upload in parts that a store has begun: its requests, and the checks of their answers.
+/// A multipart upload that a store has begun: its requests, and the checks of the responses.
 struct MultipartUpload: Sendable {
-    /// A part that the store has.
+    /// A part that the store has received.
     struct Part: Equatable, Sendable {
         let number: Int
         let byteCount: Int64
@@ -13,9 +13,9 @@ struct MultipartUpload: Sendable {
         let tag: String
     }
 
-    /// The maximum number of times that an upload is aborted: the store may still have been storing a part.
+    /// The maximum number of abort requests for one upload, as the store may still be storing a part.
     private static let maximumAbortCount = 3
-    /// The longest time for cleaning up after an error.
+    /// The time limit for cleaning up after an error.
     private static let abortLimit = Duration.seconds(30)
 
     let client: S3Client
@@ -27,7 +27,7 @@ struct MultipartUpload: Sendable {
 
     /// Begins an upload.
     ///
-    /// - Parameter fields: The fields that the object keeps, such as `Content-Type`.
+    /// - Parameter fields: The fields stored with the object, such as `Content-Type`.
     static func begin(_ client: S3Client, _ fields: [BlobHTTPField]) async throws(BlobError) -> MultipartUpload {
         var call = S3Call(method: "POST", parameters: [("uploads", "")], fields: fields, isRepeatable: false)
         call.checksums = [BlobHTTPField("x-amz-checksum-algorithm", "CRC64NVME"), S3Call.wholeChecksumField]
@@ -39,7 +39,7 @@ struct MultipartUpload: Sendable {
         return MultipartUpload(client: client, identifier: identifier)
     }
 
-    /// Returns the parts that the store has, by their numbers; nil when it does not know the upload.
+    /// Returns the parts that the store has, by part number; nil if the store does not know the upload.
     func parts() async throws(BlobError) -> [Int: Part]? {
         var (parts, marker): ([Int: Part], Int?) = ([:], 0)
         while let last = marker {
@@ -54,7 +54,7 @@ struct MultipartUpload: Sendable {
                 }
                 marker = nil
                 if document.text(of: "IsTruncated") == "true" {
-                    // One that does not grow would be asked for again and again.
+                    // A marker that does not grow would repeat the same request without end.
                     guard let next = document.text(of: "NextPartNumberMarker").flatMap({ Int($0) }), next > last else {
                         throw S3Client.corrupted("half a list of parts")
                     }
@@ -68,7 +68,7 @@ struct MultipartUpload: Sendable {
         return parts
     }
 
-    /// Returns one part that the store has; nil without it.
+    /// Returns one part from the store; nil if the store does not have it.
     func part(_ number: Int) async throws(BlobError) -> Part? {
         let call = S3Call(parameters: [
             ("max-parts", "1"), ("part-number-marker", "\(number - 1)"), self.parameter,
@@ -101,11 +101,11 @@ struct MultipartUpload: Sendable {
         }
     }
 
-    /// Makes the object of its parts.
+    /// Completes the upload, so that the parts become the object.
     ///
-    /// - Parameter sum: The checksum of all parts; nil if it is not known.
+    /// - Parameter sum: The checksum of all parts; nil if unknown.
     /// - Returns: The entity tag of the object, and whether the store states the same checksum.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when it states another one.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when the store states a different checksum.
     func complete(_ parts: [Part], _ sum: CyclicSum?) async throws(BlobError) -> (tag: String, isCompared: Bool) {
         let list = parts.map {
             "<Part><PartNumber>\($0.number)</PartNumber><ETag>\"\(Self.escaped($0.tag))\"</ETag></Part>"
@@ -121,7 +121,7 @@ struct MultipartUpload: Sendable {
             let document = try answer.document("CompleteMultipartUploadResult")
             let tag = document.text(of: "ETag").map(EntityTag.text) ?? ""
             guard !tag.isEmpty else { throw S3Client.corrupted("no tag of the object") }
-            // Other texts are of the checksums of the parts.
+            // The other checksums are computed from the checksums of the parts.
             let isWhole = document.text(of: "ChecksumType") != "COMPOSITE"
             let stated = isWhole ? document.text(of: "ChecksumCRC64NVME") : nil
             return (tag, try sum?.compare(stated, isTransient: false) ?? false)
@@ -132,9 +132,9 @@ struct MultipartUpload: Sendable {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
-    /// Has the store drop all parts, also when the job was cancelled or its time is up.
+    /// Makes the store delete all parts, even after a cancellation or a timeout.
     ///
-    /// - Throws: The error of the request that failed; the parts may still be there, and cost their owner money.
+    /// - Throws: The error of the request that failed; the parts may remain in the store and be billed.
     func abort() async throws(BlobError) {
         let context = BlobContext(deadline: .now + Self.abortLimit)
         let client = S3Client(self.client.requests, self.client.uploader, self.client.limits, context)
@@ -152,14 +152,14 @@ struct MultipartUpload: Sendable {
 }
 
 extension S3Call {
-    /// The field of an object whose checksum is of its bytes, and not of the checksums of its parts.
+    /// The field of an object whose checksum covers its bytes, not the checksums of its parts.
     static let wholeChecksumField = BlobHTTPField("x-amz-checksum-type", "FULL_OBJECT")
 
     static let checksumName = "x-amz-checksum-crc64nvme"
 
     static func checksumField(_ sum: CyclicSum) -> BlobHTTPField { BlobHTTPField(self.checksumName, sum.base64) }
 
-    /// Returns the request with a body that the store verifies by its digests.
+    /// Returns a request whose body the store verifies by the digests.
     static func put(
         _ digests: PartDigests, parameters: [(name: String, value: String)] = [],
         fields: [BlobHTTPField] = [BlobHTTPField("Content-Type", "application/octet-stream")]
@@ -174,9 +174,9 @@ extension S3Call {
 extension CyclicSum {
     fileprivate var base64: String { Data(self.finalize()).base64EncodedString() }
 
-    /// Compares this checksum with the one that the store states.
+    /// Compares this checksum with the checksum that the store states.
     ///
-    /// - Returns: False if it states none, or a text that cannot be one.
+    /// - Returns: False if the store states no checksum or an invalid one.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     fileprivate func compare(_ stated: String?, isTransient: Bool) throws(BlobError) -> Bool {
         guard let stated, Data(base64Encoded: stated)?.count == self.finalize().count else { return false }
@@ -191,8 +191,8 @@ extension CyclicSum {
 }
 
 extension S3Client.Answer {
-    /// Returns the entity tag without quotes, which is the MD5 unless the store encrypts, or has another kind of tag, and
-    /// whether the store states the same checksum.
+    /// Returns the entity tag without quotes, and whether the store states the same checksum. The tag is the MD5 unless
+    /// the store encrypts or uses another kind of tag.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch``; ``BlobError/Code/corrupted`` without a tag.
     func tag(
@@ -216,16 +216,16 @@ extension S3Client.Answer {
     }
 }
 
-/// An object that a store makes of parts, and the checks that it has the bytes that it accepted.
+/// The completion of an object from its parts, with checks that the object has the bytes that the store accepted.
 struct MultipartCompletion: Sendable {
     let client: S3Client
 
     private var locator: String { self.client.requests.address.text }
 
-    /// Makes the object, and checks it.
+    /// Completes the object and checks it.
     ///
-    /// - Parameter onMade: Called when the store has made it, before it is checked.
-    /// - Returns: The object, and what was compared, such as `MD5 (ETag)`; nil for its length alone.
+    /// - Parameter onMade: Called when the store has completed the object, before the check.
+    /// - Returns: The object, and what was compared, such as `MD5 (ETag)`; nil if only the length was compared.
     func make(
         of parts: [FinishedPart], _ upload: MultipartUpload, onMade: () -> Void = {}
     ) async throws(BlobError) -> (object: S3Uploader.StoredObject, check: String?) {
@@ -236,7 +236,7 @@ struct MultipartCompletion: Sendable {
         do throws(BlobError) {
             (tag, isCompared) = try await upload.complete(parts.map(\.part), Self.sum(of: parts))
         } catch {
-            // The object may be there all the same, made by a request whose answer was lost.
+            // A request whose response was lost may have completed the object.
             guard error.code != .checksumMismatch, let expected, let object = try? await self.stored(),
                 object.entityTag.lowercased() == expected,
                 object.byteCount == byteCount
@@ -254,7 +254,7 @@ struct MultipartCompletion: Sendable {
         return (try await self.checked(byteCount, tag), check)
     }
 
-    /// Returns the checksum of all parts; nil if one is not known.
+    /// Returns the checksum of all parts; nil if the checksum of a part is unknown.
     private static func sum(of parts: [FinishedPart]) -> CyclicSum? {
         var whole = CyclicSum(.crc64NVME)
         for part in parts {
@@ -268,7 +268,7 @@ struct MultipartCompletion: Sendable {
         S3Uploader.StoredObject(locator: self.locator, byteCount: byteCount, entityTag: tag)
     }
 
-    /// Returns the object that the store has.
+    /// Returns the object in the store.
     func stored() async throws(BlobError) -> S3Uploader.StoredObject {
         try await self.client.send(S3Call(method: "HEAD")) { (answer) throws(BlobError) in
             guard let byteCount = answer.head.contentLength, let tag = answer.head.value(of: "etag") else {
@@ -278,7 +278,7 @@ struct MultipartCompletion: Sendable {
         }
     }
 
-    /// Compares the object that was sent with the one in the store.
+    /// Compares the sent object with the object in the store.
     func checked(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
         let (object, expected) = (try await self.stored(), self.facts(byteCount, tag))
         guard object == expected else {
@@ -291,7 +291,7 @@ struct MultipartCompletion: Sendable {
     }
 }
 
-/// A part that the store has, with the MD5 of the source, and its CRC-64/NVME if that is known.
+/// A part in the store, with the MD5 of its source and, if known, its CRC-64/NVME.
 struct FinishedPart: Sendable {
     let part: MultipartUpload.Part
     let md5: [UInt8]

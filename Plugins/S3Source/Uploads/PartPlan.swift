@@ -3,25 +3,25 @@ import BlobDeflate
 import BlobPlatform
 import CryptoDigest
 
-/// The limits of parts, as S3 has them.
+/// The limits that S3 sets for parts.
 struct PartLimits: Equatable, Sendable {
-    /// The smallest part but the last, in bytes.
+    /// The minimum length of every part except the last, in bytes.
     var minimumByteCount: Int64 = 5 << 20
-    /// The largest part, in bytes.
+    /// The maximum length of a part, in bytes.
     var maximumByteCount: Int64 = 5 << 30
     var maximumCount = 10_000
-    /// The unit, in bytes, in which parts grow.
+    /// The increment, in bytes, by which parts are enlarged.
     var unit: Int64 = 1 << 20
 }
 
-/// The division of an object into parts, of which the last may be shorter.
+/// The division of an object into parts. The last part may be shorter.
 struct PartPlan: Equatable, Sendable {
     let partByteCount: Int64
-    /// The length of the object in bytes; nil when it is known at the end only.
+    /// The length of the object in bytes; nil if it is known only at the end.
     let byteCount: Int64?
     let limits: PartLimits
 
-    /// Makes the parts as large as their number requires, if the length is known.
+    /// Creates a plan. Enlarges the parts if the object, when its length is known, would have too many of them.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a size that S3 refuses, ``BlobError/Code/limitExceeded`` for an
     ///   object that is too long.
@@ -47,13 +47,13 @@ struct PartPlan: Equatable, Sendable {
     /// The number of parts, at least 1; nil when the length is unknown.
     var count: Int? { self.byteCount.map { max(1, Int(($0 + self.partByteCount - 1) / self.partByteCount)) } }
 
-    /// Returns the bytes of a part, by its number from 1.
+    /// Returns the byte range of a part, by its number from 1.
     func range(of number: Int) -> Range<Int64> {
         let start = Int64(number - 1) * self.partByteCount
         return start..<min(start + self.partByteCount, self.byteCount ?? .max)
     }
 
-    /// - Throws: ``BlobError/Code/limitExceeded`` for a number that no part can have.
+    /// - Throws: ``BlobError/Code/limitExceeded`` for a part number beyond the limit.
     func check(_ number: Int) throws(BlobError) {
         guard number > self.limits.maximumCount else { return }
         throw BlobError(
@@ -63,21 +63,21 @@ struct PartPlan: Equatable, Sendable {
     }
 }
 
-/// The digests of a body by which a store verifies it.
+/// The digests by which a store verifies a body.
 struct PartDigests: Equatable, Sendable {
     private static let bufferByteCount = 256 * 1024
 
-    /// The SHA-256, which is signed, in hexadecimal digits.
+    /// The SHA-256 that is signed, as hexadecimal digits.
     let sha256: String
     /// The MD5: the entity tag of parts and objects that are not encrypted.
     let md5: [UInt8]
-    /// The CRC-64/NVME, which combines with those of other parts.
+    /// The CRC-64/NVME, which can be combined with the checksums of other parts.
     let sum: CyclicSum
     let byteCount: Int64
 
-    /// Digests the content of a source, on this thread.
+    /// Computes the digests of the content of a source, on the calling thread.
     ///
-    /// - Throws: The errors of the source, ``BlobError/Code/changed`` among them.
+    /// - Throws: The errors of the source, including ``BlobError/Code/changed``.
     init(
         of source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
     ) throws(BlobError) {
@@ -86,7 +86,7 @@ struct PartDigests: Equatable, Sendable {
         try self.init(of: reader, upTo: .max)
     }
 
-    /// Digests the next bytes of a reader, at most `maximumByteCount`.
+    /// Computes the digests of the next bytes of a reader, at most `maximumByteCount`.
     private init(of reader: BlobReader, upTo maximumByteCount: Int64) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
@@ -108,7 +108,7 @@ struct PartDigests: Equatable, Sendable {
         (self.sum, self.byteCount) = (sum, byteCount)
     }
 
-    /// Returns the MD5 of each part of a source, which is read once.
+    /// Returns the MD5 of each part of a source. Reads the source once.
     static func md5s(
         of source: any BlobInputStreamDataSource, _ plan: PartPlan, matching validator: BlobValidator?,
         _ context: BlobContext
@@ -135,21 +135,21 @@ struct PartDigests: Equatable, Sendable {
     var contentMD5: String { Data(self.md5).base64EncodedString() }
 }
 
-/// The entity tags of stores, as they stand between quotes.
+/// Functions for entity tags as stores state them, between quotes.
 enum EntityTag {
     /// Returns the text of a tag, without quotes.
     static func text(_ tag: String) -> String { tag.filter { $0 != "\"" } }
 
-    /// Returns true for 32 hexadecimal digits, which are the MD5 of a part that is not encrypted.
+    /// Returns true for 32 hexadecimal digits: the MD5 of a part that is not encrypted.
     static func isMD5(_ tag: String) -> Bool { self.md5(tag) != nil }
 
-    /// Returns the bytes of a tag of 32 hexadecimal digits; nil for any other.
+    /// Returns the bytes of a tag of 32 hexadecimal digits; nil for any other tag.
     static func md5(_ tag: String) -> [UInt8]? {
         let bytes = [UInt8](hexadecimal: self.text(tag).utf8)
         return bytes?.count == 16 ? bytes : nil
     }
 
-    /// Returns the tag of an object of parts with these MD5s: the MD5 of all of them, and their number.
+    /// Returns the tag of an object whose parts have these MD5s: the MD5 of the MD5s, and their number.
     static func combined(_ digests: [[UInt8]]) -> String {
         "\(CryptoDigest.md5.digest(of: Array(digests.joined())).hexadecimal)-\(digests.count)"
     }

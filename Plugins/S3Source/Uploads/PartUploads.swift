@@ -2,14 +2,14 @@ import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// The parts of a source with random access, several of which are read and sent at once.
+/// An upload of a source with random access that reads and sends several parts at once.
 struct ConcurrentPartUpload: Sendable {
     let job: S3UploadJob
     let plan: PartPlan
     let info: BlobInfo
     let stored: [Int: MultipartUpload.Part]
 
-    /// Stores all parts, and makes the object of them.
+    /// Stores all parts and completes the object.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
         let upload = if let known { known } else { try await self.job.begin(self.plan, self.info) }
         return try await self.job.aborting(upload) { () throws(BlobError) in
@@ -22,7 +22,7 @@ struct ConcurrentPartUpload: Sendable {
         }
     }
 
-    /// Stores a part, unless the store has it.
+    /// Stores a part, unless the store already has it.
     func store(_ number: Int, of upload: MultipartUpload) async throws(BlobError) -> FinishedPart {
         let (body, validator) = self.part(number)
         let digests = try await self.job.digests(of: body, matching: validator)
@@ -31,21 +31,20 @@ struct ConcurrentPartUpload: Sendable {
 
     private func part(_ number: Int) -> (any BlobInputStreamDataSource, BlobValidator?) {
         let range = self.plan.range(of: number)
-        // As a slice identifies itself.
+        // The same form in which a slice identifies itself.
         let recipe = "slice-\(range.lowerBound)-\(range.upperBound)"
         return (self.job.source.slice(range), self.info.validator.map { .combined(recipe, [$0]) })
     }
 }
 
-/// The parts of a source that is read once, from its start to its end: one at a time is in memory.
+/// An upload of a source that is read once, from start to end, with one part at a time in memory.
 struct SequentialPartUpload: Sendable {
     let job: S3UploadJob
     let plan: PartPlan
     let info: BlobInfo
     let stored: [Int: MultipartUpload.Part]
 
-    /// Stores all parts, and makes the object of them; a source that ends within its first part is stored by one
-    /// request.
+    /// Stores all parts and completes the object. A source that ends within its first part is stored with one request.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
         let reader = PartReader(self.job, self.info.validator)
         defer { reader.close() }
@@ -110,7 +109,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
     func close() { self.reader?.close() }
 }
 
-/// The sum of the bytes of all parts.
+/// The number of bytes sent, summed over all parts.
 final class PartProgress: Sendable {
     private struct State {
         var byteCount: Int64?
@@ -125,7 +124,7 @@ final class PartProgress: Sendable {
 
     func begin(_ byteCount: Int64?) { self.state.withLock { $0.byteCount = byteCount } }
 
-    /// Notes the number of bytes of a part.
+    /// Records the number of bytes sent of a part.
     func note(_ number: Int, _ count: Int64) {
         guard let handler else { return }
         let (sum, byteCount) = self.state.withLock { state in

@@ -1,14 +1,14 @@
 import BlobCore
 import BlobTransfer
 
-/// The requests that store an object, each signed anew and repeated after transient errors.
+/// The requests that store an object. Each is signed anew when it is repeated after a transient error.
 struct S3Client: Sendable {
-    /// The maximum length of the body of an answer; a list of 1,000 parts has about 250 KiB.
+    /// The maximum length of a response body in bytes; a list of 1,000 parts has about 250 KiB.
     private static let maximumAnswerByteCount = 1 << 20
 
-    /// The limits of each request.
+    /// The limits for each request.
     struct Limits: Sendable {
-        /// The rules of repetition, by which failures are counted afresh when the store has accepted another request.
+        /// The retry rules; the count of failures restarts when the store has accepted another request.
         var retry = BlobRetry(maximumRetryCount: S3Uploader.defaultRetryCount)
         var idleLimit = BlobTransferSettings.defaultIdleLimit
         /// The rate that the requests share.
@@ -17,14 +17,14 @@ struct S3Client: Sendable {
         var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
     }
 
-    /// An answer with status 200 to 299.
+    /// A response with a status from 200 to 299.
     struct Answer: Sendable {
         let head: ResponseHead
         let body: [UInt8]
-        /// The secrets of the request, which a store may repeat and an error must not.
+        /// The secrets of the request. A store may repeat them, but an error must not.
         let secrets: SentSecrets
 
-        /// - Throws: ``BlobError/Code/corrupted`` when the body is no document of this name.
+        /// - Throws: ``BlobError/Code/corrupted`` when the body is not an XML document with this name.
         func document(_ name: String) throws(BlobError) -> MarkupElement {
             let document: MarkupElement
             do throws(BlobError) {
@@ -50,13 +50,13 @@ struct S3Client: Sendable {
         (self.requests, self.uploader, self.limits, self.context) = (requests, uploader, limits, context)
     }
 
-    /// Makes a request until the store has accepted it.
+    /// Makes a request, and repeats it until the store accepts it.
     ///
     /// - Parameters:
-    ///   - body: The body of a PUT or POST, read again for each try; others have none.
+    /// - body: The body of a PUT or POST, read again for each attempt; other methods have none.
     ///   - onProgress: Called with the number of bytes of the body sent.
-    ///   - read: Reads the answer; an error of it counts as one of the request.
-    /// - Throws: The errors of ``BlobUploader`` and of the store, after the last try.
+    /// - read: Reads the response; an error that it throws counts as an error of the request.
+    /// - Throws: The errors of ``BlobUploader`` and of the store, after the last attempt.
     func send<Value: Sendable>(
         _ call: S3Call, _ body: any BlobInputStreamDataSource = MemorySource([]),
         matching validator: BlobValidator? = nil,
@@ -69,7 +69,7 @@ struct S3Client: Sendable {
             if !knowsChecksums.withLock({ $0 }) { call.checksums = [] }
             do throws(BlobError) {
                 let answer = try await self.answer(call, body, validator, onProgress)
-                // A store that has begun its answer when it fails says so in the body.
+                // A store that fails after it has begun a response reports the error in the body.
                 let hasError = (try? answer.document("Error")) != nil
                 if answer.head.isSuccess, !hasError {
                     let value = try read(answer)
@@ -147,7 +147,7 @@ struct S3Client: Sendable {
         }
     }
 
-    /// Returns the names of what a store stated of an object, and was compared; nil for nothing.
+    /// Returns the names of the digests that the store stated and that were compared; nil if none were.
     static func check(_ hasChecksum: Bool, _ hasTag: Bool) -> String? {
         let names = (hasChecksum ? ["CRC-64/NVME"] : []) + (hasTag ? ["MD5 (ETag)"] : [])
         return names.isEmpty ? nil : names.joined(separator: " and ")

@@ -54,7 +54,7 @@ struct S3UploadJob: Sendable {
             } else if !mustBuffer, let object = try? await self.object.stored(),
                 try await self.isSource(object, plan, info)
             {
-                // An earlier run was killed after the store had made it.
+                // An earlier run was killed after the store had completed the object.
                 self.settings.onCheck?(S3Client.check(false, true))
                 self.stateFile?.remove()
                 return object
@@ -66,7 +66,7 @@ struct S3UploadJob: Sendable {
         return try await ConcurrentPartUpload(job: self, plan: plan, info: info, stored: stored).store(upload)
     }
 
-    /// Reads a body, while no thread of tasks waits.
+    /// Computes the digests of a body without blocking a thread of the task pool.
     func digests(
         of body: any BlobInputStreamDataSource, matching validator: BlobValidator?
     ) async throws(BlobError) -> PartDigests {
@@ -76,7 +76,7 @@ struct S3UploadJob: Sendable {
         }
     }
 
-    /// The fields of the object.
+    /// The header fields stored with the object.
     func fields(_ info: BlobInfo) -> [BlobHTTPField] {
         guard !self.settings.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
             return self.settings.fields
@@ -86,7 +86,7 @@ struct S3UploadJob: Sendable {
 
     // MARK: One request
 
-    /// Stores the object by one request.
+    /// Stores the object with one request.
     func storeWhole(
         _ body: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ digests: PartDigests,
         _ info: BlobInfo
@@ -103,7 +103,7 @@ struct S3UploadJob: Sendable {
 
     // MARK: Parts
 
-    /// Begins an upload in parts, and notes it in the state.
+    /// Begins a multipart upload and records it in the state file.
     func begin(_ plan: PartPlan, _ info: BlobInfo) async throws(BlobError) -> MultipartUpload {
         let upload = try await MultipartUpload.begin(self.client, self.fields(info))
         guard let stateFile, let validator = info.validator else { return upload }
@@ -119,13 +119,13 @@ struct S3UploadJob: Sendable {
         return upload
     }
 
-    /// Stores a part, unless the store has it.
+    /// Stores a part, unless the store already has it.
     func store(
         _ number: Int, of upload: MultipartUpload, _ body: any BlobInputStreamDataSource,
         matching validator: BlobValidator?, _ digests: PartDigests, _ stored: MultipartUpload.Part?
     ) async throws(BlobError) -> FinishedPart {
         let isStored = stored.map { part in
-            // A tag that is no MD5 says nothing about the content, which the validator vouches for.
+            // A tag that is not an MD5 proves nothing about the content; the validator does.
             part.byteCount == digests.byteCount
                 && (!EntityTag.isMD5(part.tag) || part.tag.lowercased() == digests.md5.hexadecimal)
         }
@@ -137,7 +137,7 @@ struct S3UploadJob: Sendable {
         return FinishedPart(part: part, md5: digests.md5, sum: digests.sum)
     }
 
-    /// Makes the object of its parts, and checks it.
+    /// Completes the object and checks it.
     func finish(
         _ upload: MultipartUpload, _ parts: [FinishedPart]
     ) async throws(BlobError) -> S3Uploader.StoredObject {
@@ -146,7 +146,7 @@ struct S3UploadJob: Sendable {
         return object
     }
 
-    /// Runs `body`, and aborts the upload if it fails and no state is kept.
+    /// Runs `body`, and aborts the upload if `body` fails and no state file is used.
     func aborting<Value: Sendable>(
         _ upload: MultipartUpload, _ body: () async throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
@@ -160,8 +160,8 @@ struct S3UploadJob: Sendable {
 
     // MARK: The state
 
-    /// Returns the state of the same upload in an earlier run. The state of another upload is removed, and that upload
-    /// aborted.
+    /// Returns the state that an earlier run of the same upload saved. If the file has the state of another upload,
+    /// removes the state and aborts that upload.
     private func state(_ plan: PartPlan, _ info: BlobInfo) async throws(BlobError) -> S3UploadState? {
         guard let stateFile else { return nil }
         guard self.source.traits.contains(.repeatable), let validator = info.validator else {
@@ -186,8 +186,9 @@ struct S3UploadJob: Sendable {
 
     // MARK: Evidence
 
-    /// Returns true when the tag of an object proves that it is the source: as its MD5, or as that of the MD5s of its
-    /// parts. The source is read only if it may be.
+    /// Returns true if the tag of an object proves that the object equals the source: if the tag is the MD5 of the
+    /// source, or the MD5 of the MD5s of its parts. Reads the source only if the lengths are equal and the tag has one
+    /// of these forms.
     func isSource(
         _ object: S3Uploader.StoredObject, _ plan: PartPlan, _ info: BlobInfo
     ) async throws(BlobError) -> Bool {
@@ -203,7 +204,7 @@ struct S3UploadJob: Sendable {
         return tag == EntityTag.combined(digests)
     }
 
-    /// Returns true when an object that the store sends back has the bytes of the source.
+    /// Downloads an object and returns true if it has the bytes of the source.
     func isSourceRead(_ object: S3Uploader.StoredObject, _ info: BlobInfo) async throws(BlobError) -> Bool {
         guard object.byteCount == info.byteCount else { return false }
         let context = self.context.blocking
@@ -217,16 +218,16 @@ struct S3UploadJob: Sendable {
     }
 }
 
-/// The facts by which another process continues an upload in parts.
+/// The facts by which another process continues a multipart upload.
 struct S3UploadState: Codable, Equatable, Sendable {
     /// The locator of the object.
     var object: String
     /// The identifier that the store gave the upload.
     var identifier: String
     var partByteCount: Int64
-    /// The length of the source in bytes; nil when it was unknown.
+    /// The length of the source in bytes; nil if unknown.
     var byteCount: Int64?
-    /// The strength and the token of the source's validator.
+    /// True if the validator of the source is strong.
     var isStrong: Bool
     var validator: String
 

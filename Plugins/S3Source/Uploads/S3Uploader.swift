@@ -9,73 +9,80 @@ public import BlobTransfer
 /// let object = try await uploader.upload(source, to: "s3://films/2026/a%20b.mov")
 /// ```
 ///
-/// A short source is stored by one request, any other in parts (multipart upload). A source with random access that can
-/// be read by several readers is read twice, part by part: once for the digests that are signed, and once to be sent,
-/// several parts at a time. Of any other source one part at a time is kept in memory.
+/// A short source is stored with one request, and a longer one in parts (multipart upload). A source with random access
+/// that supports several readers is read twice, part by part: once for the digests that are signed, and once for
+/// sending, with several parts at a time. Any other source is kept in memory one part at a time.
 ///
-/// Each request has the SHA-256, the MD5 and the CRC-64/NVME of its body, which the store verifies, and is repeated after
-/// transient errors; a store that refuses the last is asked without it from then on. The object appears when it is
-/// whole: not before, and not if the source fails or changes. At the end its entity tag is compared with that of the
-/// parts, and its checksum if the store states it; if the tag is no MD5, its length is asked for.
+/// Each request carries the SHA-256, the MD5 and the CRC-64/NVME of its body, which the store verifies, and is repeated
+/// after transient errors. If a store refuses the CRC-64/NVME, later requests omit it. The object appears only when it
+/// is complete, and not if the source fails or changes. At the end, the entity tag of the object is compared with the
+/// tags of the parts, and its checksum if the store states it; if the tag is not an MD5, the length is requested and
+/// compared.
 ///
-/// An upload that fails, or is cancelled, is aborted: no part of it stays. With ``stateFile`` it is kept instead, and
-/// continues the next time. If the answer to its very first request is lost, an upload without parts may stay.
+/// An upload that fails or is cancelled is aborted, and the store deletes its parts. With ``stateFile``, it is kept
+/// instead and continues the next time. If the response to the very first request is lost, an upload without parts may
+/// remain.
 public struct S3Uploader: Sendable {
     /// The default of ``partByteCount`` and ``singleByteCount``: 16 MiB.
     public static let defaultPartByteCount: Int64 = 16 << 20
 
-    /// The lengths that a part may have, in bytes.
+    /// The valid lengths of a part, in bytes.
     package static var partByteCounts: ClosedRange<Int64> {
         let limits = PartLimits()
         return limits.minimumByteCount...limits.maximumByteCount
     }
 
-    /// The longest part, in bytes, that is kept in memory.
+    /// The maximum length, in bytes, of a part that is kept in memory.
     static let maximumBufferByteCount: Int64 = 512 << 20
 
     /// The length of a part in bytes, from 5 MiB to 5 GiB; 16 MiB by default.
     ///
-    /// Grows as far as it must for a source of known length: an object has at most 10,000 parts. A source of unknown
-    /// length that has more ends with ``BlobError/Code/limitExceeded``: at 16 MiB, after 156 GiB. A part that is kept
-    /// in memory has at most 512 MiB.
+    /// For a source of known length, the parts are enlarged as necessary, because an object has at most 10,000 parts. A
+    /// source of unknown length that exceeds this number ends with ``BlobError/Code/limitExceeded``: at 16 MiB, after
+    /// 156 GiB. A part that is kept in memory has at most 512 MiB.
     public var partByteCount = Self.defaultPartByteCount
 
-    /// The maximum length in bytes of a source that is stored by one request, from 0; 16 MiB by default. So is a source
-    /// of unknown length that ends within its first part.
+    /// The maximum length in bytes of a source that is stored with one request, from 0; 16 MiB by default.
+    ///
+    /// A source of unknown length that ends within its first part is also stored with one request.
     public var singleByteCount = Self.defaultPartByteCount
 
-    /// The maximum number of parts of one object that are sent at once, from 1; 4 by default.
+    /// The maximum number of parts of one object that are sent concurrently, from 1; 4 by default.
     public var maximumPartsAtOnce = 4
 
-    /// The header fields that the object keeps, such as `Cache-Control` or `x-amz-meta-name`. `Content-Type` replaces
-    /// the media type of the source.
+    /// The header fields stored with the object, such as `Cache-Control` or `x-amz-meta-name`.
+    ///
+    /// `Content-Type` replaces the media type of the source.
     public var fields: [BlobHTTPField] = []
 
-    /// The path of a file by which an upload in parts continues in another process: with the same source, object and
-    /// size of parts. Nil, the default, keeps none.
+    /// The path of a file with the state of a multipart upload; nil, the default, keeps no state.
     ///
-    /// The source must be repeatable, with a validator; a weak one, such as size and times of a file, identifies the
-    /// content in all likelihood. Of the parts that the store has, those are kept whose length and MD5 are those of the
-    /// source. The state of other content is replaced, and its upload aborted. Removed at the end.
+    /// Another process can continue the upload with the same source, object and part size.
+    ///
+    /// The source must be repeatable and have a validator; a weak one, such as the size and times of a file, identifies
+    /// the content in all likelihood. Parts in the store are kept if their length and MD5 match the source. If the file
+    /// has the state of other content, it is replaced and that upload is aborted. The file is removed at the end.
     public var stateFile: String?
 
     /// The default of ``maximumRetryCount``.
     static let defaultRetryCount = 5
 
-    /// The rules by which each request is repeated after transient errors, which are counted afresh once the store has
-    /// accepted another one; ``BlobRetry/identity`` has no effect.
+    /// The rules by which each request is repeated after transient errors.
+    ///
+    /// The count of errors restarts when the store has accepted another request. ``BlobRetry/identity`` has no effect.
     public var retry = BlobRetry(maximumRetryCount: Self.defaultRetryCount)
 
-    /// The maximum number of repetitions in a row by ``retry``; 5 by default.
+    /// The maximum number of consecutive repetitions by ``retry``; 5 by default.
     public var maximumRetryCount: Int {
         get { self.retry.maximumRetryCount }
         set { self.retry.maximumRetryCount = newValue }
     }
 
-    /// The maximum rate in bytes per second, above 0; nil, the default, is no limit. With one, parts go one at a time.
+    /// The maximum rate in bytes per second, above 0; nil, the default, sets no limit. With a limit, parts are sent one
+    /// at a time.
     public var rateLimit: Int64?
 
-    /// The rate that this upload shares with others, in place of ``rateLimit``.
+    /// The rate limit that this upload shares with others, in place of ``rateLimit``.
     package var allowance: ByteAllowance?
 
     /// The longest time without activity on a connection; 60 seconds by default.
@@ -84,11 +91,11 @@ public struct S3Uploader: Sendable {
     /// Called with each error after which a request is repeated, by any task of the upload.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
-    /// Called as ``onRetry`` is.
+    /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
-    /// Called with the number of bytes that are stored or handed over, by any task of the upload; after a repetition
-    /// the number is smaller.
+    /// Called with the number of bytes that are stored or handed over, by any task of the upload. The number decreases
+    /// after a repetition.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
     /// An object that was stored.
@@ -97,19 +104,19 @@ public struct S3Uploader: Sendable {
         public let locator: String
         /// The length in bytes.
         public let byteCount: Int64
-        /// The entity tag, without quotes: often the MD5, or that of the MD5s of the parts with their number.
+        /// The entity tag, without quotes: often the MD5, or the MD5 of the MD5s of the parts with the number of parts.
         public let entityTag: String
     }
 
-    /// Called in the end with what was compared, such as `MD5 (ETag)`; nil for the length alone.
+    /// Called at the end with what was compared, such as `MD5 (ETag)`; nil if only the length was compared.
     package var onCheck: (@Sendable (String?) -> Void)?
 
     let store: S3Store
     var limits = PartLimits()
 
-    /// Creates an uploader. Reads the files of AWS's tools, and connects to nothing.
+    /// Creates an uploader. Reads the configuration files of the AWS tools; does not connect.
     ///
-    /// - Throws: The errors of ``S3Source/init(_:options:)`` about settings.
+    /// - Throws: The errors of ``S3Source/init(_:options:)`` for invalid settings.
     public init(_ options: S3Source.Options = S3Source.Options()) throws(BlobError) {
         self.init(try BlobError.wrapping { try S3Store(options, .process) })
     }
@@ -120,15 +127,15 @@ public struct S3Uploader: Sendable {
     ///
     /// - Parameters:
     ///   - source: The source.
-    ///   - locator: The object, as `s3://BUCKET/KEY` with the key percent-encoded. One that is there is replaced.
+    ///   - locator: The object, as `s3://BUCKET/KEY` with the key percent-encoded. An existing object is replaced.
     ///   - context: The context; its deadline applies to the whole upload, its idle limit to the source.
     /// - Throws: The error of the source before any other; ``BlobError/Code/permissionDenied``,
-    ///   ``BlobError/Code/notFound`` and others by the answer of the store; ``BlobError/Code/checksumMismatch`` when
-    ///   the store has other bytes; ``BlobError/Code/changed`` for content that changed meanwhile;
-    ///   ``BlobError/Code/limitExceeded`` for too many parts, or one that is too large for memory;
+    ///   ``BlobError/Code/notFound`` and others by the response of the store; ``BlobError/Code/checksumMismatch`` when
+    ///   the bytes in the store differ; ``BlobError/Code/changed`` for content that changed meanwhile;
+    ///   ``BlobError/Code/limitExceeded`` for too many parts, or a part that is too large for memory;
     ///   ``BlobError/Code/unsupported`` for a state file with a source that cannot be read again or compared;
     ///   ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,
-    ///   ``BlobError/Code/cancelled``, and those of ``BlobUploader/upload(_:with:matching:context:)``.
+    ///   ``BlobError/Code/cancelled``, and the errors of ``BlobUploader/upload(_:with:matching:context:)``.
     public func upload(
         _ source: any BlobInputStreamDataSource, to locator: String, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> StoredObject {
@@ -139,7 +146,7 @@ public struct S3Uploader: Sendable {
         }
     }
 
-    /// Returns the client of the object at an address.
+    /// Returns a client for the object at an address.
     func client(of address: S3Address, _ context: BlobContext) throws(BlobError) -> S3Client {
         let limits = S3Client.Limits(
             retry: self.retry, idleLimit: self.idleLimit,
@@ -151,7 +158,7 @@ public struct S3Uploader: Sendable {
         return S3Client(S3Requests(address, self.store), try BlobUploader(), limits, context)
     }
 
-    /// - Throws: ``BlobError/Code/invalidLocator`` for the locator of no object.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object.
     static func address(_ locator: String) throws(BlobError) -> S3Address {
         let locator = try BlobLocator(locator)
         guard locator.scheme == "s3", locator.selectors.isEmpty, case let address = try S3Address(locator),
@@ -174,17 +181,17 @@ public struct S3Uploader: Sendable {
         try BlobHTTPField.validate(self.fields, reserved: reserved, "is set by the uploader")
     }
 
-    /// Returns the object at a locator if its tag proves that it is the source; nil if it does not, or cannot be asked
-    /// for.
+    /// Returns the object at a locator if its tag proves that it equals the source; nil if not, or if the request
+    /// fails.
     ///
-    /// A tag proves it as the MD5 of the bytes, or as that of parts of ``partByteCount``. Those of encrypted objects,
-    /// and of parts of another size, prove nothing.
+    /// The tag is proof if it is the MD5 of the bytes, or the tag of an object with parts of ``partByteCount``. The
+    /// tags of encrypted objects, and of objects with parts of another size, prove nothing.
     ///
     /// - Throws: The errors of the source.
     package func existing(
         _ source: any BlobInputStreamDataSource, at locator: String, _ context: BlobContext
     ) async throws(BlobError) -> StoredObject? {
-        // An error comes again when the source is stored, which has the repetitions.
+        // No repetitions here: an error would recur when the source is stored, which has repetitions.
         var asking = self
         asking.maximumRetryCount = 0
         let job = try S3UploadJob(asking, source, Self.address(locator), context)
@@ -196,13 +203,13 @@ public struct S3Uploader: Sendable {
         return try await job.isSource(found, plan, info) ? found : nil
     }
 
-    /// The number of times that a list without some parts is asked for again.
+    /// The maximum number of times that an incomplete list of parts is requested again.
     private static let maximumListCount = 2
 
-    /// Begins an upload in parts of ``partByteCount``, for a source that other processes can read as well.
+    /// Begins a multipart upload in parts of ``partByteCount``, for a source that other processes can read as well.
     ///
-    /// - Returns: The upload, and the bytes of each part; nil for a source of one part at most, and for one that is not
-    ///   surely the same in all processes: without random access, or without a strong validator.
+    /// - Returns: The upload, and the byte range of each part; nil for a source with a single part, and for a source
+    ///   that may differ between processes: one without random access or without a strong validator.
     /// - Throws: The errors of ``upload(_:to:context:)``.
     package func begin(
         _ source: any BlobInputStreamDataSource, to locator: String, _ context: BlobContext
@@ -222,12 +229,12 @@ public struct S3Uploader: Sendable {
         return (upload, (1...count).map(plan.range))
     }
 
-    /// Stores a part of a source, unless the store has it.
+    /// Stores a part of a source, unless the store already has it.
     ///
     /// - Parameter number: The number of the part, from 1.
-    /// - Returns: The bytes of the part, and its entity tag without quotes.
-    /// - Throws: The errors of ``upload(_:to:context:)``: ``BlobError/Code/changed`` when the source is no longer that
-    ///   of the beginning, ``BlobError/Code/notFound`` when the store does not have the upload any more.
+    /// - Returns: The byte range of the part, and its entity tag without quotes.
+    /// - Throws: The errors of ``upload(_:to:context:)``: ``BlobError/Code/changed`` when the source differs from the
+    ///   source at the beginning, ``BlobError/Code/notFound`` when the store no longer has the upload.
     package func store(
         _ number: Int, of upload: SharedMultipartUpload, _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) async throws(BlobError) -> (range: Range<Int64>, entityTag: String) {
@@ -244,15 +251,16 @@ public struct S3Uploader: Sendable {
         return (plan.range(of: number), try await parts.store(number, of: begun).part.tag)
     }
 
-    /// Makes the object of the parts that the store has.
+    /// Completes the object from the parts that the store has.
     ///
-    /// If it does not know the upload, the object may be there already, by a call whose answer was lost. Then it is
-    /// compared with the source: by its tag, or else by the SHA-256 of its bytes, which the store sends back.
+    /// If the store does not know the upload, an earlier call whose response was lost may have completed the object.
+    /// The object is then compared with the source: by its tag, or otherwise by the SHA-256 of its bytes, which are
+    /// downloaded.
     ///
-    /// - Parameter source: Returns the source; called when there is something to compare.
-    /// - Returns: The object, and whether this call has made it.
+    /// - Parameter source: Returns the source; called only if a comparison is necessary.
+    /// - Returns: The object, and whether this call completed it.
     /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/truncated`` when a part is missing;
-    ///   ``BlobError/Code/changed`` when the store has another object.
+    ///   ``BlobError/Code/changed`` when the store has a different object.
     package func finish(
         _ upload: SharedMultipartUpload, of source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
         _ context: BlobContext
@@ -272,7 +280,7 @@ public struct S3Uploader: Sendable {
             return (found, false)
         }
         do throws(BlobError) {
-            // The tags tell nothing about the source: each was compared when the part was stored.
+            // The tags prove nothing about the source, but each was compared when its part was stored.
             return (try await object.make(of: parts.map { FinishedPart(part: $0, md5: []) }, begun).object, true)
         } catch {
             guard let found = try? await object.stored() else { throw error }
@@ -286,7 +294,7 @@ public struct S3Uploader: Sendable {
         }
     }
 
-    /// Returns true when an object of the store is the source of an upload.
+    /// Returns true if an object in the store equals the source of an upload.
     private func `is`(
         _ object: StoredObject, _ source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
         of upload: SharedMultipartUpload, _ plan: PartPlan, _ context: BlobContext
@@ -299,8 +307,8 @@ public struct S3Uploader: Sendable {
         return try await job.isSourceRead(object, info)
     }
 
-    /// Returns all parts; nil when the store does not know the upload. A part may be in the list a while after it was
-    /// stored.
+    /// Returns all parts; nil if the store does not know the upload. A part may appear in the list some time after it
+    /// was stored.
     private func parts(
         of begun: MultipartUpload, _ plan: PartPlan, _ context: BlobContext
     ) async throws(BlobError) -> [MultipartUpload.Part]? {
@@ -320,17 +328,18 @@ public struct S3Uploader: Sendable {
         }
     }
 
-    /// Has the store drop the parts of an upload, unless it is finished.
+    /// Makes the store delete the parts of an upload, unless the upload is complete.
     package func abort(_ upload: SharedMultipartUpload, _ context: BlobContext) async throws(BlobError) {
         let client = try self.client(of: Self.address(upload.object), context)
         try await MultipartUpload(client: client, identifier: upload.identifier).abort()
     }
 }
 
-/// An upload in parts whose parts are stored by several processes, such as the tasks of an engine.
+/// A multipart upload whose parts are stored by several processes, such as the tasks of an engine.
 ///
-/// One process begins it, others store its parts in any order, each as often as they like, and one makes the object of
-/// them. The object appears when it is whole. What is begun and neither finished nor aborted stays in the store.
+/// One process begins the upload, others store its parts in any order and as often as they like, and one completes the
+/// object. The object appears only when it is complete. An upload that is neither completed nor aborted remains in the
+/// store.
 package struct SharedMultipartUpload: Sendable, Equatable {
     /// The locator of the object.
     package let object: String
@@ -340,7 +349,7 @@ package struct SharedMultipartUpload: Sendable, Equatable {
     package let byteCount: Int64
     /// The length of each part but the last, in bytes.
     package let partByteCount: Int64
-    /// The token of the strong validator of the source, by which each process knows that it reads the same content.
+    /// The token of the strong validator of the source, by which each process checks that it reads the same content.
     package let validator: String
 
     package init(object: String, identifier: String, byteCount: Int64, partByteCount: Int64, validator: String) {
@@ -348,7 +357,7 @@ package struct SharedMultipartUpload: Sendable, Equatable {
         (self.byteCount, self.partByteCount, self.validator) = (byteCount, partByteCount, validator)
     }
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` for parts that S3 does not have.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for part sizes that S3 does not allow.
     func plan(_ limits: PartLimits) throws(BlobError) -> PartPlan {
         let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: self.byteCount, limits: limits)
         guard self.byteCount >= 0, plan.partByteCount == self.partByteCount else {
