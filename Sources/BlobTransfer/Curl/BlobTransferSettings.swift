@@ -1,38 +1,36 @@
 /// The settings of connections, for downloads and uploads.
 public struct BlobTransferSettings: Sendable, Equatable {
-    /// The longest time without activity, if the context of a job has no limit of its own.
+    /// The default for the longest time without activity, used if the context of a job sets no limit.
     public static let defaultIdleLimit = Duration.seconds(60)
 
-    /// The path of a file with the certificates to trust, in PEM; nil is the system's.
+    /// The path of a PEM file with the certificates to trust; nil uses the system's file.
     public var certificateFile: String?
 
-    /// The path of a file with the certificate of the client, in PEM; nil sends none.
+    /// The path of a PEM file with the client certificate; nil sends none.
     public var clientCertificateFile: String?
 
-    /// The path of a file with the private key of the client, in PEM and not encrypted; nil is the file of its
-    /// certificate.
+    /// The path of an unencrypted PEM file with the private key of the client; nil reads it from the certificate file.
     public var clientKeyFile: String?
 
-    /// True to accept any certificate of a server.
+    /// True to accept any server certificate.
     public var isInsecure = false
 
-    /// The URL of a proxy; nil takes it from the variables of the environment that curl uses, and an empty text uses no
-    /// proxy.
+    /// The URL of a proxy. Nil uses curl's environment variables; an empty string disables proxies.
     public var proxy: String?
 
-    /// The user and the password for the origin of the first URL; they replace those of the URL.
+    /// The user and the password for the origin of the first URL; they replace the credentials in the URL.
     public var credentials: Credentials?
 
-    /// The path of a netrc file with users and passwords, for a URL without; nil uses none.
+    /// The path of a netrc file with users and passwords, used if the URL has no credentials; nil uses none.
     public var netrcFile: String?
 
-    /// The longest time for connecting, TLS included.
+    /// The longest time for connecting, including TLS.
     public var connectLimit = Duration.seconds(30)
 
-    /// The settings that curl has by default.
+    /// Creates curl's default settings.
     public init() {}
 
-    /// A user and a password, sent by Basic authentication.
+    /// A user and a password, sent with Basic authentication.
     public struct Credentials: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
         /// The user, without a colon.
         public let user: String
@@ -45,15 +43,15 @@ public struct BlobTransferSettings: Sendable, Equatable {
         /// The name of the type.
         public var description: String { "BlobTransferSettings.Credentials" }
 
-        /// Nothing.
+        /// An empty mirror.
         public var customMirror: Mirror { Mirror(self, children: []) }
     }
 }
 
 extension BlobTransferSettings: CustomStringConvertible, CustomReflectable {
-    /// The name of the type: a proxy may have a password.
+    /// The name of the type only, because a proxy URL may contain a password.
     public var description: String { "BlobTransferSettings" }
 
-    /// Nothing.
+    /// An empty mirror.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -2,13 +2,13 @@ import BlobCore
 import BlobPlatform
 import CCurl
 
-/// A request of libcurl, for a ``CurlMulti``. Use it on one thread at a time.
+/// A libcurl request for a ``CurlMulti``. Use it on one thread at a time.
 final class CurlHandle {
     private var easy: UnsafeMutableRawPointer?
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var setupCode = CURLE_OK
-    /// The transfer of the callbacks, kept until the request is freed.
+    /// The transfer that the callbacks use, kept until the request is freed.
     private var owner: (any LoopTransfer)?
 
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
@@ -36,7 +36,7 @@ final class CurlHandle {
     func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
 
     func set(_ option: CURLoption, _ text: String) {
-        // Not converted implicitly, which would copy the text.
+        // Explicit, because an implicit conversion would copy the text.
         self.note(text.withCString { blob_curl_set_text(self.easy, option, $0) })
     }
 
@@ -44,9 +44,9 @@ final class CurlHandle {
         self.note(blob_curl_set_pointer(self.easy, option, pointer))
     }
 
-    /// Sets a body that is sent with the head, by POST unless another method is set.
+    /// Sets a body that is sent together with the head, by POST unless another method is set.
     ///
-    /// - Parameter body: The bytes, which are used until this is closed.
+    /// - Parameter body: The bytes. They are used until the handle is closed.
     func setBody(_ body: UnsafeRawBufferPointer) {
         self.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(body.count))
         let pointer = UnsafeMutableRawPointer(mutating: body.baseAddress)
@@ -78,25 +78,25 @@ final class CurlHandle {
         self.note(blob_curl_set_socket_observer(self.easy, observer))
     }
 
-    /// - Parameter prerequisite: Called once there is a connection, before the request is sent.
+    /// - Parameter prerequisite: Called once a connection exists, before the request is sent.
     func setPrerequisite(_ prerequisite: @escaping curl_prereq_callback) {
         self.note(blob_curl_set_prerequisite(self.easy, prerequisite))
     }
 
-    /// Sets what all requests have in common, and the settings of their connection.
+    /// Sets the options that all requests share, and the settings of their connection.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL without credentials.
-    ///   - urlCredentials: The credentials of the first URL, if it has any.
+    ///   - urlCredentials: The credentials in the first URL, if any.
     ///   - mayAuthenticate: False when a redirection has led to another origin.
     func setUp(
         _ url: String, _ settings: BlobTransferSettings, _ urlCredentials: BlobTransferSettings.Credentials?,
         mayAuthenticate: Bool = true
     ) {
         self.set(CURLOPT_URL, url)
-        // As it was given, and perhaps signed: a key of a store may have the segment `..`.
+        // Keeps the path unchanged, because it may be signed: the key of a store may contain the segment `..`.
         self.set(CURLOPT_PATH_AS_IS, 1)
-        // Keeps the signals of the process unchanged, and cancels without waiting for a name server.
+        // Leaves the signal handlers of the process unchanged, and cancels without waiting for a name server.
         self.set(CURLOPT_NOSIGNAL, 1)
         self.set(CURLOPT_QUICK_EXIT, 1)
         // HTTP/2 stalls and spins on large uploads before libcurl 8.2.
@@ -115,7 +115,7 @@ final class CurlHandle {
         if let file = settings.clientCertificateFile {
             self.set(CURLOPT_SSLCERT, file)
             self.set(CURLOPT_SSLKEY, settings.clientKeyFile ?? file)
-            // Without one, OpenSSL would ask for the password of an encrypted key.
+            // Without a password, OpenSSL would prompt for the password of an encrypted key.
             self.set(CURLOPT_KEYPASSWD, "")
         }
         if let credentials = settings.credentials ?? urlCredentials {
@@ -127,8 +127,8 @@ final class CurlHandle {
         }
     }
 
-    /// Shares a connection by HTTP/2 with other requests, once a server has shown that it speaks that. For short answers
-    /// only: the limits of one connection are not to be those of a long read.
+    /// Shares an HTTP/2 connection with other requests, once the server has shown that it supports HTTP/2. For short
+    /// responses only, so that a long read is not subject to the limits of one connection.
     func shareConnection() {
         self.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         self.set(CURLOPT_PIPEWAIT, 1)
@@ -144,13 +144,14 @@ final class CurlHandle {
         self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
     }
 
-    /// Passes the answer to a transfer, on the thread of the loop, and keeps it until the request is freed.
+    /// Passes the response to a transfer, on the thread of the loop, and retains the transfer until the request is
+    /// freed.
     func receive(for owner: any LoopTransfer) {
         self.owner = owner
         let this = Unmanaged.passUnretained(self).toOpaque()
         self.set(CURLOPT_HEADERDATA, this)
         self.set(CURLOPT_WRITEDATA, this)
-        // With CURLOPT_HEADERDATA alone, the lines of the head would be passed to the write function.
+        // With CURLOPT_HEADERDATA alone, libcurl would pass the lines of the head to the write function.
         self.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
             let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
             return CurlHandle.owner(data)?.takeLine(line) == true ? line.count : 0
@@ -165,7 +166,7 @@ final class CurlHandle {
     }
 
     private func note(_ code: CURLcode) {
-        // Options that an older library does not know are refinements; all others are required.
+        // Options that an older library does not know are optional refinements; all others are required.
         if self.setupCode == CURLE_OK, code != CURLE_UNKNOWN_OPTION { self.setupCode = code }
     }
 
@@ -184,7 +185,7 @@ final class CurlHandle {
     /// Resumes the request after a callback has paused it. Callbacks may run before this returns.
     func resume() { if let easy { blob_curl_easy_pause(easy, CURLPAUSE_CONT) } }
 
-    /// Frees the request, which is in no multi handle any more. A second call has no effect.
+    /// Frees the request, which must no longer be in a multi handle. A second call has no effect.
     func close() {
         guard let easy else { return }
         self.easy = nil
@@ -196,7 +197,7 @@ final class CurlHandle {
 
     // MARK: Results
 
-    /// The `errno` of the connection that failed; nil when there is none.
+    /// The `errno` of the failed connection; nil if there was no system error.
     private var systemErrorNumber: CInt? {
         var number = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else {
@@ -205,28 +206,28 @@ final class CurlHandle {
         return CInt(clamping: number)
     }
 
-    /// The number of bytes of the body that were sent, including the framing of chunks; 0 once the handle is closed.
+    /// The number of body bytes sent, including chunk framing; 0 once the handle is closed.
     var uploadedByteCount: Int64 {
         var count: Int64 = 0
         guard let easy, blob_curl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T, &count) == CURLE_OK else { return 0 }
         return count
     }
 
-    /// True when the request was made on a connection of an earlier one.
+    /// True when the request reused an existing connection.
     var hasReusedConnection: Bool {
         var count = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_NUM_CONNECTS, &count) == CURLE_OK else { return false }
         return count == 0
     }
 
-    /// True once the host has an address, or a connection is used again.
+    /// True once the host name is resolved or a connection is reused.
     var hasAddress: Bool {
         var microseconds: Int64 = 0
         guard let easy else { return true }
         return blob_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) != CURLE_OK || microseconds > 0
     }
 
-    /// Returns libcurl's description of an error, without secrets: it quotes a proxy that it does not understand.
+    /// Returns libcurl's description of an error, without secrets: libcurl quotes a proxy URL that it cannot parse.
     private func explanation(of code: CURLcode) -> String {
         let text = String(cString: self.errorBuffer)
         guard !text.isEmpty else { return Self.text(of: code) }
@@ -234,11 +235,11 @@ final class CurlHandle {
         return "\(text[...start])\(printableURL(String(text[start..<end].dropFirst())))\(text[end...])"
     }
 
-    /// Returns the error of a request that ended with a code.
+    /// Returns the error for the result code of a request.
     ///
     /// - Parameters:
-    ///   - stage: What had been sent, as the end of the sentence; nil for a request without a body.
-    ///   - isRepeatable: True when the request may be made again after the server had it.
+    ///   - stage: The progress of the upload, as the end of the sentence; nil for a request without a body.
+    ///   - isRepeatable: True when the request may be repeated after the server has received it.
     func error(for code: CURLcode, stage: String? = nil, isRepeatable: Bool = true) -> BlobError {
         let text = self.explanation(of: code)
         let end = stage.map { "; \($0)." } ?? "."
@@ -259,7 +260,7 @@ final class CurlHandle {
         case CURLE_PARTIAL_FILE: return error(.truncated, "The answer was cut off: \(text)")
         case CURLE_OUT_OF_MEMORY:  // libcurl's result for a header line without an end.
             return error(.limitExceeded, "The answer's header is too large: \(text)", isTransient: false)
-        // A request on a connection that was used before would have to be sent again.
+        // The request would have to be sent again on a connection that was used before.
         case CURLE_SEND_FAIL_REWIND, CURLE_GOT_NOTHING:
             return error(.io, "The server closed the connection without an answer")
         default:

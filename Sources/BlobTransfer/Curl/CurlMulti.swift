@@ -5,7 +5,7 @@ import CCurl
 ///
 /// Use it on the thread that drives it; only ``wake()`` may be called on other threads.
 final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders `wake` and `close`.
-    /// The number of attempts to wake the thread that waits: a failure of the system may be a single one.
+    /// The number of attempts to wake the waiting thread, as a system failure may be temporary.
     private static let wakingAttemptCount = 3
 
     private let multi: UnsafeMutableRawPointer
@@ -15,7 +15,7 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
     init() throws(BlobError) {
         try CurlLibrary.load()
         guard let multi = blob_curl_multi_init() else { throw CurlLibrary.couldNotStart }
-        // Without a pair of sockets, libcurl starts all the same, and would sleep through new requests.
+        // If it cannot create a pair of sockets, libcurl still starts, but would sleep through new requests.
         guard Self.wake(multi) else {
             blob_curl_multi_cleanup(multi)
             throw CurlLibrary.couldNotStart
@@ -25,7 +25,7 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
 
     deinit { self.close() }
 
-    /// Starts a request, whose callbacks run within ``perform()`` from now on.
+    /// Starts a request. From then on, its callbacks run within ``perform()``.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option.
     func add(_ handle: CurlHandle) throws(BlobError) {
@@ -33,32 +33,32 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
         try self.check(blob_curl_multi_add(self.multi, handle.identity))
     }
 
-    /// Ends a request; a connection whose answer is not complete is closed. A second call has no effect.
+    /// Ends a request; closes its connection if the response is incomplete. A second call has no effect.
     func remove(_ handle: CurlHandle) {
         if let identity = handle.identity { blob_curl_multi_remove(self.multi, identity) }
     }
 
-    /// Does all work that is possible without waiting.
+    /// Performs all work that is possible without waiting.
     func perform() throws(BlobError) {
         var runningCount: CInt = 0
         try self.check(blob_curl_multi_perform(self.multi, &runningCount))
     }
 
-    /// Returns a request that has ended, by its identity, with its result; nil when there is none.
+    /// Returns the identity and the result of a request that has ended; nil if none has.
     func takeResult() -> (identity: UnsafeMutableRawPointer, code: CURLcode)? {
         var code = CURLE_OK
         return blob_curl_multi_take_result(self.multi, &code).map { ($0, code) }
     }
 
-    /// Waits until there is work to do, one of the other sockets is ready, or ``wake()`` is called, at most for the
-    /// given number of milliseconds.
+    /// Waits until there is work, one of the other sockets is ready, or ``wake()`` is called, at most for the given
+    /// number of milliseconds.
     func wait(milliseconds: Int, for others: [curl_waitfd] = []) throws(BlobError) {
         var others = others
         try self.check(
             blob_curl_multi_poll(self.multi, &others, CUnsignedInt(others.count), CInt(clamping: milliseconds)))
     }
 
-    /// Ends ``wait(milliseconds:for:)``. May be called on any thread, at any time.
+    /// Ends ``wait(milliseconds:for:)``. May be called on any thread at any time.
     func wake() {
         self.wakeable.withLock { multi in
             if let multi { _ = Self.wake(multi.value) }
@@ -69,12 +69,12 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
         (0..<Self.wakingAttemptCount).contains { _ in blob_curl_multi_wakeup(multi) == CURLM_OK }
     }
 
-    /// Frees the connections. All requests have been removed. A second call has no effect.
+    /// Frees the connections. All requests must have been removed. A second call has no effect.
     func close() { if self.wakeable.take() != nil { blob_curl_multi_cleanup(self.multi) } }
 
     private func check(_ code: CURLMcode) throws(BlobError) {
         guard code != CURLM_OK else { return }
-        // A lack of memory and a failed wait are errors of the system, not defects.
+        // A lack of memory and a failed wait are system errors, not defects.
         let kind: (code: BlobError.Code, isTransient: Bool) =
             switch code {
             case CURLM_OUT_OF_MEMORY: (.unavailable, true)
@@ -86,7 +86,7 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
     }
 }
 
-/// The libcurl library, loaded when first needed: linking it would make a program start ten times as slowly.
+/// The libcurl library, loaded at first use: linking it would increase the launch time of a program tenfold.
 package enum CurlLibrary {
     /// Version 7.80 of 2021, the first with `CURLOPT_PREREQFUNCTION`.
     private static let oldestVersion: UInt32 = 0x07_5000
@@ -111,10 +111,10 @@ package enum CurlLibrary {
     /// - Throws: ``BlobError/Code/unavailable``.
     package static func load() throws(BlobError) { try Self.loading.get() }
 
-    /// Loads the library on another thread, while this one continues.
+    /// Loads the library on another thread without blocking the caller.
     ///
-    /// Call ``load()`` before the process exits: the handlers that the TLS library has registered for that must not run
-    /// while it starts.
+    /// Call ``load()`` before the process exits: the exit handlers that the TLS library registers must not run while it
+    /// is starting.
     package static func preload() { BlockingPool.openings.run { try? CurlLibrary.load() } }
 
     static var couldNotStart: BlobError { BlobError(.unavailable, "libcurl could not start.") }

@@ -1,25 +1,25 @@
 package import BlobCore
 import BlobPlatform
 
-/// The header fields of requests and answers that state digests.
+/// The header fields of requests and responses that state digests.
 extension BlobStatedDigest {
-    /// The algorithms by their names in `Repr-Digest` and `Content-Digest` (RFC 9530, section 5) and `x-goog-hash`; RFC
-    /// 3230 has the same in its `Digest`.
+    /// The algorithms by their names in `Repr-Digest` and `Content-Digest` (RFC 9530, section 5) and in `x-goog-hash`.
+    /// The `Digest` field of RFC 3230 uses the same names.
     private static let algorithms: [String: StatedAlgorithm] = [
         "sha-512": .sha512, "sha-256": .sha256, "sha": .sha1, "md5": .md5, "crc32c": .crc32c,
     ]
 
-    /// The fields with digests of the whole representation, whichever part of it a message has.
+    /// The fields with digests of the whole representation, even if a message contains only a part of it.
     package static let representationFields = ["Repr-Digest", "Digest"]
 
     /// The fields with digests of the content of one message.
     package static let contentFields = ["Content-Digest", "Content-MD5"]
 
-    /// Returns the digests of the values of a field. One that is malformed has no bytes; those of unknown algorithms are
-    /// left out.
+    /// Returns the digests in the values of a field. A malformed digest has no bytes; digests with unknown algorithms
+    /// are omitted.
     package static func list(_ field: String, _ values: [String]) -> [Self] {
         if field == "Content-MD5" { return values.map { Self(.md5, base64: $0, field) } }
-        // A list of algorithms with their values in base64, which RFC 9530 has between colons (RFC 8941, section 3.3.5).
+        // A list of algorithms with base64 values, which RFC 9530 encloses in colons (RFC 8941, section 3.3.5).
         return values.flatMap { $0.split(separator: ",") }.compactMap { item in
             let parts = item.split(separator: "=", maxSplits: 1)
             let name = parts.first?.filter { !$0.isWhitespace }.lowercased() ?? ""
@@ -29,7 +29,7 @@ extension BlobStatedDigest {
         }
     }
 
-    /// Returns the value of a `Repr-Digest` with the digests; nil without one that it can have.
+    /// Returns the value of a `Repr-Digest` field for the digests; nil if the field supports none of their algorithms.
     package static func fieldValue(_ digests: [Self]) -> String? {
         let items = digests.compactMap { digest in
             Self.algorithms.first { $0.value.rawValue == digest.algorithm }
@@ -38,7 +38,7 @@ extension BlobStatedDigest {
         return items.isEmpty ? nil : items.joined(separator: ", ")
     }
 
-    /// Creates a digest of a text in base64; without bytes when it is malformed, or of another length.
+    /// Creates a digest from base64 text; without bytes if the text is malformed or has the wrong length.
     package init(_ algorithm: StatedAlgorithm, base64 text: String, _ origin: String) {
         let value = Data(base64Encoded: text).map(Array.init) ?? []
         self.init(algorithm.rawValue, value.count == algorithm.byteCount ? value : [], origin: origin)

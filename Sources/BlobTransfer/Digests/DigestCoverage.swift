@@ -1,40 +1,41 @@
 import BlobCore
 import BlobDeflate
 
-/// The comparison of the bytes that the readers of one job deliver, in any order and at the same time, with the digests
-/// that the server of an object states.
+/// The comparison of the digests that a server states of an object with the bytes that the readers of one job deliver,
+/// in any order and concurrently.
 ///
-/// A reader that passes the start of a stated range computes any digest of it. Of the bytes that other readers deliver,
-/// each run has its checksum, if the algorithm is one that combines (CRC); runs that adjoin become one, and one that is
-/// a stated range is compared. Other digests (SHA-256, MD5) need the bytes in order, from one reader or from several
-/// that follow each other. Bytes that the job has read before are not compared again.
+/// A reader that passes the start of a stated range computes a digest of any algorithm for the range. For the bytes
+/// that other readers deliver, each run has its own checksum if the algorithm's checksums can be combined (CRC);
+/// adjacent runs are merged, and a run that covers a stated range is compared. Other digests (SHA-256, MD5) need the
+/// bytes in order, from one reader or from several consecutive ones. Bytes that the job has read before are not
+/// compared again.
 ///
-/// Memory is bounded: at most 16,384 runs, of 40 bytes each; the bytes of further ones count as not read.
+/// Memory is bounded: at most 16,384 runs of 40 bytes each are kept; the bytes of additional runs count as unread.
 final class DigestCoverage: Sendable {
-    /// Bytes without a gap, within one stated range.
+    /// Contiguous bytes within one stated range.
     private struct Run {
         var range: Range<Int64>
-        /// Their checksum; nil when no algorithm combines.
+        /// The checksum of the bytes; nil if no algorithm supports combining.
         var sum: CyclicSum?
     }
 
     private struct State {
-        /// In their order, without overlaps.
+        /// The runs in order, without overlaps.
         var runs: [Run] = []
-        /// The indices of the stated ranges that were read, and whether their digests were compared.
+        /// The indices of the stated ranges that have been read, and whether their digests were compared.
         var isProven: [Int: Bool] = [:]
-        /// The checks of passes that ended early, to be continued where the job reads on.
+        /// The checks of passes that ended early, to be continued when the job resumes reading there.
         var interrupted: [StatedDigestCheck] = []
     }
 
     private static let maximumRunCount = 16_384
     private static let maximumInterruptedCount = 16
-    /// The bytes before the one reached that a resumed pass reads again and compares.
+    /// The maximum number of bytes that a resumed pass reads again for comparison.
     private static let maximumOverlap = Int64(DeliveredBytes.lastByteCount)
 
-    /// In their order, without gaps; empty when nothing is stated.
+    /// The ranges in order, without gaps; empty if the server states no digests.
     private let ranges: [StatedRange]
-    /// The algorithm that combines; nil without one.
+    /// The algorithm whose checksums can be combined; nil if no such algorithm is stated.
     private let algorithm: StatedAlgorithm?
     private let state = Locked(State())
 
@@ -45,7 +46,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Returns the checks for a pass from an offset: those that the job took up to there, or one that begins.
+    /// Returns the checks for a pass from an offset: the checks that the job interrupted there, or a new one.
     func begin(at byteOffset: Int64) -> [StatedDigestCheck] {
         let new = self.ranges.first { $0.start == byteOffset }?.makeCheck()
         return self.state.withLock { state in
@@ -57,7 +58,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Keeps a check of a pass that ended early; forgets the oldest one when there are too many.
+    /// Keeps a check of a pass that ended early. Discards the oldest check if there are too many.
     func keep(_ check: StatedDigestCheck) {
         self.state.withLock { state in
             if state.interrupted.count == Self.maximumInterruptedCount { state.interrupted.removeFirst() }
@@ -65,13 +66,13 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Adds bytes that a reader is about to deliver, and compares the digests of which they are the last bytes.
+    /// Adds bytes that a reader is about to deliver, and compares each digest whose range ends within them.
     ///
     /// - Parameters:
-    ///   - checks: The checks of the reader's pass; those that end are removed.
-    ///   - proven: The end of the bytes from the first one on that the reader's pass has proven, and the last proof.
-    /// - Returns: The proof of the whole object once all of it was read; nil in it when the digest of a part could not
-    ///   be compared, because of the order in which it was read.
+    ///   - checks: The checks of the reader's pass; completed ones are removed.
+    ///   - proven: The end of the bytes, from the first one on, that the reader's pass has proven, and the last proof.
+    /// - Returns: The proof of the whole object once all of it has been read; the inner optional is nil if the digest
+    ///   of a part could not be compared because of the order in which the part was read.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     func pass(
         _ bytes: UnsafeRawBufferPointer, at byteOffset: Int64, _ checks: inout [StatedDigestCheck],
@@ -106,7 +107,7 @@ final class DigestCoverage: Sendable {
         return outcome
     }
 
-    /// Notes that a stated range was read, and compares its checksum if no pass has compared its digest.
+    /// Records that a stated range was read, and compares its checksum if no pass has compared its digest.
     private func finish(_ index: Int, _ run: Run, _ proof: String?) throws(BlobError) -> String?? {
         var (proof, range) = (proof, self.ranges[index])
         if proof == nil, let sum = run.sum, let algorithm {
@@ -122,9 +123,9 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Adds bytes to the runs; returns the one that is all of the stated range, and forgets it.
+    /// Adds bytes to the runs. Removes and returns the run that covers the whole stated range, if it is complete.
     ///
-    /// - Parameter prefix: The checksum of all bytes from the start of the stated range, if it is known.
+    /// - Parameter prefix: The checksum of all bytes from the start of the stated range; nil if unknown.
     private func add(
         _ bytes: Slice<UnsafeRawBufferPointer>, at byteOffset: Int64, of range: StatedRange, prefix: CyclicSum?
     ) -> Run? {
@@ -164,7 +165,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Makes one run of the one at an index and those that adjoin it.
+    /// Merges the run at an index with the adjacent runs.
     private static func join(_ runs: inout [Run], _ index: Int, in range: StatedRange) {
         for index in [index, index - 1] where runs.indices.contains(index) && runs.indices.contains(index + 1) {
             let next = runs[index + 1]
@@ -178,7 +179,7 @@ final class DigestCoverage: Sendable {
     }
 }
 
-/// The coverages of an object by the jobs that read it, the one that was begun last at the end.
+/// The coverages of an object by the jobs that read it, with the most recently used one last.
 final class DigestCoverages: Sendable {
     private static let maximumCount = 16
 
@@ -190,8 +191,7 @@ final class DigestCoverages: Sendable {
 
     private let entries = Locked<[Entry]>([])
 
-    /// Returns the coverage of a job, or a new one; forgets the one that was asked for the longest ago when there are too
-    /// many.
+    /// Returns the coverage of a job, or a new one. Discards the least recently used coverage if there are too many.
     func coverage(of facts: RemoteFacts, in context: BlobContext) -> DigestCoverage {
         let job = context.cancellation.root
         return self.entries.withLock { entries in

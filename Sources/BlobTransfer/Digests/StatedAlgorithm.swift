@@ -2,10 +2,10 @@ package import BlobCore
 package import BlobDeflate
 import CryptoDigest
 
-/// An algorithm of digests that servers state.
+/// A digest algorithm that servers use.
 package enum StatedAlgorithm: String, CaseIterable, Sendable {
-    // In the order in which they are preferred: the checksums before broken hashes, which find no more damage and take
-    // twenty times as long.
+    // In order of preference: the checksums come before the broken hashes, which find no more damage and take twenty
+    // times as long.
     case sha512, sha256, crc64nvme, crc32c, crc32, sha1, md5
 
     /// The number of bytes of a digest.
@@ -20,7 +20,7 @@ package enum StatedAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The name for people.
+    /// The name for display.
     package var title: String {
         switch self {
         case .sha512: "SHA-512"
@@ -33,7 +33,7 @@ package enum StatedAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The checksum of no bytes; nil for an algorithm with which the digests of two pieces do not give that of both.
+    /// The checksum of an empty sequence; nil for an algorithm that cannot combine the digests of two pieces.
     package var sum: CyclicSum? {
         switch self {
         case .crc64nvme: CyclicSum(.crc64NVME)
@@ -43,7 +43,7 @@ package enum StatedAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// Starts a computation; nil for a hash without the trait `Crypto`.
+    /// Starts a computation; nil for a hash without the package trait `Crypto`.
     package func makeHasher() -> (any BlobHasher)? {
         self.sum ?? CryptoDigest.all.first { $0.name == self.rawValue }?.makeHasher()
     }

@@ -1,24 +1,24 @@
 package import BlobCore
 package import BlobDeflate
 
-/// The comparison of bytes with the digests that a server states of them.
+/// The comparison of bytes with the digests that a server states for them.
 package struct StatedDigestCheck {
     let algorithm: StatedAlgorithm
     private let stated: [BlobStatedDigest]
     private var hasher: any BlobHasher
 
-    /// The offset of the first byte that the digests are of.
+    /// The offset of the first byte that the digests cover.
     let start: Int64
 
-    /// The offset after the last byte that the digests are of; nil is the end of the object.
+    /// The offset after the last byte that the digests cover; nil for the end of the object.
     package let end: Int64?
 
-    /// The offset after the last byte so far.
+    /// The offset after the last byte added so far.
     package private(set) var reached: Int64
 
-    /// Starts with no bytes; nil when none of the digests can be computed.
+    /// Creates a check without bytes; nil if none of the digests can be computed.
     ///
-    /// - Parameter start: The offset of the first byte that the digests are of.
+    /// - Parameter start: The offset of the first byte that the digests cover.
     package init?(_ digests: [BlobStatedDigest], from start: Int64 = 0, to end: Int64? = nil) {
         for algorithm in StatedAlgorithm.allCases {
             let stated = digests.filter { $0.algorithm == algorithm.rawValue }
@@ -33,12 +33,12 @@ package struct StatedDigestCheck {
     /// The checksum of the bytes so far; nil for an algorithm whose digests cannot be combined.
     var sum: CyclicSum? { self.hasher as? CyclicSum }
 
-    /// True when the digests are those of a stated range.
+    /// True when the digests cover a stated range.
     func isOf(_ range: StatedRange) -> Bool {
         self.start == range.start && self.end == range.end && range.digests.contains(self.stated[0])
     }
 
-    /// Adds bytes from an offset, at most the one reached: those that were added before are only read again.
+    /// Adds bytes from an offset, which is at most ``reached``. Bytes that were added before are skipped.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int64) {
         let known = Int(clamping: self.reached - byteOffset)
         let new = bytes.dropFirst(known).prefix(self.end.map { Int(clamping: $0 - self.reached) } ?? .max)
@@ -48,8 +48,8 @@ package struct StatedDigestCheck {
 
     /// Compares the digest of all bytes. Must be the last call.
     ///
-    /// - Parameter sum: The checksum of all bytes, which were not added to this check; nil is the one of those that were.
-    /// - Returns: What was compared, such as `SHA-256 (Repr-Digest)`.
+    /// - Parameter sum: The checksum of all bytes if they were not added to this check; nil uses the added bytes.
+    /// - Returns: The algorithm and the origin of the digest, such as `SHA-256 (Repr-Digest)`.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     package mutating func finish(_ sum: CyclicSum? = nil) throws(BlobError) -> String {
         let (found, title) = (sum?.finalize() ?? self.hasher.finalize(), self.algorithm.title)

@@ -1,11 +1,11 @@
 package import BlobCore
 
-/// Bytes of an object with digests that its server states of them: all bytes, or a part.
+/// Bytes of an object with the digests that its server states for them: all bytes, or a part.
 package struct StatedRange: Sendable, Equatable {
     /// The offset of the first byte.
     package let start: Int64
 
-    /// The offset after the last byte; nil is the end of an object of unknown length.
+    /// The offset after the last byte; nil for the end of an object of unknown length.
     package let end: Int64?
 
     package internal(set) var digests: [BlobStatedDigest]
@@ -14,6 +14,6 @@ package struct StatedRange: Sendable, Equatable {
         (self.start, self.end, self.digests) = (start, end, digests)
     }
 
-    /// Starts the comparison of the bytes; nil when none of the digests can be computed.
+    /// Starts the comparison of the bytes; nil if none of the digests can be computed.
     func makeCheck() -> StatedDigestCheck? { StatedDigestCheck(self.digests, from: self.start, to: self.end) }
 }

@@ -1,22 +1,22 @@
 public import BlobCore
 public import BlobPlatform
 
-/// How a download goes on with what an earlier one left.
+/// The options for a download that can be resumed.
 public struct BlobDownloadOptions: Sendable {
-    /// True to begin anew when the content is no longer the one that was begun; otherwise that is
-    /// ``BlobError/Code/changed``, the default.
+    /// True to start over if the content has changed since the download began; false, the default, throws
+    /// ``BlobError/Code/changed``.
     public var restartsIfChanged = false
 
-    /// Digests that all bytes must have; none by default.
+    /// The digests that the complete content must match; empty by default.
     public var digests: [BlobStatedDigest] = []
 
     /// The number of connections, from 1 to 16, each of which reads a part of the bytes; 4 by default.
     ///
-    /// Fewer when less than 2 MiB are missing for each, and one from a source other than a server with ranges and a strong
-    /// validator. An interruption costs at most the last 1 MiB of each.
+    /// Fewer connections are used if less than 2 MiB are missing for each, and a single one unless the source is a
+    /// server with ranges and a strong validator. An interruption loses at most the last 1 MiB of each connection.
     public var connectionCount = 4
 
-    /// Called on the reading thread with the number of bytes that are there, and that of all; nil when it is unknown.
+    /// Called on the reading thread with the number of bytes in the file and the total; the total is nil if unknown.
     public var onProgress: (@Sendable (_ byteCount: Int64, _ total: Int64?) -> Void)?
 
     /// Creates the default options.
@@ -24,14 +24,16 @@ public struct BlobDownloadOptions: Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// Writes all bytes to a file, and goes on with what an earlier call left that was interrupted, if only by the end of
-    /// its process or of the system.
+    /// Writes all bytes to a file, and resumes an earlier call that was interrupted.
     ///
-    /// The bytes are in a file beside `url`, with the suffix `.blob-part`, and in blocks of 1 MiB whose checksums are in
-    /// a record beside that one; the file gets its name when it is whole, has the right digests and is on the disk.
-    /// A file that is there with the right digests stays as it is. Reading goes on only with the same content: by the
-    /// digests that the options or its server state, by its validator, and by a weak one after the last 4 KiB before each
-    /// gap were compared. A block that is damaged is read again alone.
+    /// The earlier call may have ended with its process or with the system.
+    ///
+    /// The bytes are written to a file next to `url` with the suffix `.blob-part`, in blocks of 1 MiB whose checksums
+    /// are kept in a record next to it. The file gets its name when it is complete, matches the digests and is on the
+    /// disk. An existing file with matching digests is left unchanged. Reading resumes only with the same content. The
+    /// content is identified by the digests that the options or the server state, or by its validator; with a weak
+    /// validator, the last 4 KiB before each gap are compared as well. If a block is damaged, only that block is read
+    /// again.
     ///
     /// ```swift
     /// let source = try HTTPSource("https://example.com/model.bin")
@@ -40,14 +42,14 @@ extension BlobInputStreamDataSource {
     ///
     /// - Parameters:
     ///   - url: A file URL; its folder must exist. An existing file is replaced.
-    ///   - options: How to go on.
+    ///   - options: The options for resuming and checking.
     ///   - context: The context of the job.
-    /// - Returns: The number of bytes of the file.
-    /// - Throws: ``BlobError/Code/changed`` when the content is no longer the one that was begun;
-    ///   ``BlobError/Code/checksumMismatch``, after which the next call begins anew; ``BlobError/Code/unavailable`` while
-    ///   another process writes the file; the errors of reading and of the file system, after which the next call goes
-    ///   on.
-    /// - Complexity: A resumed download reads the part that is there once, and once more when digests are to be compared.
+    /// - Returns: The number of bytes in the file.
+    /// - Throws: ``BlobError/Code/changed`` when the content has changed since the download began;
+    ///   ``BlobError/Code/checksumMismatch``, after which the next call starts over; ``BlobError/Code/unavailable``
+    ///   while another process writes the file; the errors of reading and of the file system, after which the next call
+    ///   resumes.
+    /// - Complexity: A resumed download reads the existing part once, and once more if digests are to be compared.
     @discardableResult
     public func write(
         to url: URL, resuming options: BlobDownloadOptions, context: BlobContext = BlobContext()
@@ -73,7 +75,7 @@ extension BlobInputStreamDataSource {
         }
     }
 
-    /// Reads what is missing of a file, and compares the digests of all of it.
+    /// Reads the missing bytes of a file, and compares the digests of the whole file.
     private func complete(
         _ file: PartialFile, _ info: BlobInfo, _ options: BlobDownloadOptions, _ context: BlobContext
     ) throws -> Int64 {
@@ -87,7 +89,7 @@ extension BlobInputStreamDataSource {
         }
         try parts.read()
         try file.check(options.digests, context)
-        // A pass over all bytes has compared those of the server.
+        // A single pass over all bytes has already compared the digests of the server.
         if isResumed || parts.isParallel {
             let check = try file.check(info.digests, context)
             if parts.isParallel || check != nil, let locator {

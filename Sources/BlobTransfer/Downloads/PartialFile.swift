@@ -2,13 +2,13 @@ import BlobCore
 import BlobDeflate
 import BlobPlatform
 
-/// A file that is being downloaded, and the record beside it of what it is and of the blocks that are there.
+/// A file that is being downloaded, with a record next to it of the content and of the blocks that are complete.
 ///
-/// A block counts when the bytes in the file have the checksum in the record: then it does not matter in which order a
-/// system that lost power had written the two. The record is a line of JSON about the content, and a line for each
-/// block: `NUMBER CHECKSUM`, the latter a CRC-64/NVME in hexadecimal digits.
+/// A block is valid if the bytes in the file match the checksum in the record, so it does not matter in which order the
+/// two were written before a loss of power. The record has a line of JSON about the content, and a line for each block:
+/// `NUMBER CHECKSUM`, where the checksum is a CRC-64/NVME in hexadecimal digits.
 final class PartialFile {
-    /// The content that is downloaded.
+    /// The description of the content that is downloaded.
     struct Content: Codable, Equatable {
         let version: Int
         let byteCount: Int64?
@@ -20,7 +20,7 @@ final class PartialFile {
             self.digests = (digests + info.digests).map { "\($0.algorithm) \($0.value.hexadecimal)" }
         }
 
-        /// True when what both tell says that they are the same, and nothing says that they are not.
+        /// Returns true if the versions and the lengths are equal and the digests, or else the validators, match.
         func isSame(as other: Self) -> Bool {
             guard self.version == other.version, self.byteCount == other.byteCount else { return false }
             let areEqual = self.validator == other.validator
@@ -31,19 +31,19 @@ final class PartialFile {
         }
     }
 
-    /// A place where bytes are written, from the start of a block on.
+    /// A position for writing, starting at the beginning of a block.
     struct Place {
         /// The offset of the next byte.
         fileprivate(set) var byteOffset: Int64
-        /// The checksum of the bytes of its block.
+        /// The checksum of the bytes in the current block.
         fileprivate var sum = CyclicSum(.crc64NVME)
 
         init(at byteOffset: Int64) { self.byteOffset = byteOffset }
     }
 
-    /// The length of a block: a kill loses at most the one that is being written.
+    /// The length of a block in bytes; a kill loses at most the block that is being written.
     static let blockByteCount: Int64 = 1 << 20
-    /// The bytes after which the file and its record are written to the disk.
+    /// The number of bytes after which the file and its record are synchronised to disk.
     private static let synchronisedByteCount: Int64 = 64 << 20
 
     private let path: String
@@ -52,24 +52,24 @@ final class PartialFile {
     private let record: Descriptor
     private var partPath: String { Self.partPath(self.path) }
     private var recordPath: String { Self.recordPath(self.path) }
-    /// The numbers of the blocks that are there.
+    /// The numbers of the complete blocks.
     private var blocks: Set<Int64> = []
     private var unsynchronisedByteCount: Int64 = 0
 
-    /// The start of the block in which an offset is.
+    /// Returns the start of the block that contains an offset.
     static func blockStart(_ byteOffset: Int64) -> Int64 { byteOffset / self.blockByteCount * self.blockByteCount }
-    /// The end of the block in which the byte before an offset is.
+    /// Returns the end of the block that contains the byte before an offset.
     static func blockEnd(_ byteOffset: Int64) -> Int64 { self.blockStart(byteOffset + self.blockByteCount - 1) }
 
     static func partPath(_ path: String) -> String { path + ".blob-part" }
     static func recordPath(_ path: String) -> String { path + ".blob-part.record" }
 
-    /// Opens what an earlier download left, and reads it.
+    /// Opens and reads the files of an earlier download, if any.
     ///
     /// - Parameters:
     ///   - digests: The digests that the user expects.
-    ///   - restarts: True to begin anew when the content is another one.
-    /// - Throws: ``BlobError/Code/changed`` when the content is another one; ``BlobError/Code/unavailable`` while another
+    ///   - restarts: True to start over if the content has changed.
+    /// - Throws: ``BlobError/Code/changed`` when the content has changed; ``BlobError/Code/unavailable`` while another
     ///   process downloads the file; the errors of the file system.
     init(
         _ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], restarts: Bool, _ context: BlobContext
@@ -102,7 +102,7 @@ final class PartialFile {
         try self.note(Array(JSONEncoder().encode(content)))
     }
 
-    /// Opens the file, which no other process has, and which still has its name.
+    /// Opens and locks the file, and checks that it still has its name.
     private static func openLocked(_ path: String) throws(BlobError) -> Descriptor {
         while true {
             let file = try Descriptor(
@@ -115,7 +115,7 @@ final class PartialFile {
         }
     }
 
-    /// Takes the blocks whose bytes have their checksums.
+    /// Adds the blocks whose bytes match their checksums.
     private func verify(_ lines: ArraySlice<[UInt8].SubSequence>, _ context: BlobContext) throws {
         var sums: [Int64: UInt64] = [:]
         for line in lines {
@@ -129,7 +129,7 @@ final class PartialFile {
             let (start, overflows) = number.multipliedReportingOverflow(by: Self.blockByteCount)
             let length = min((self.byteCount ?? .max) - start, Self.blockByteCount)
             guard !overflows, length > 0 else { continue }
-            // Without a length, blocks behind a gap tell nothing.
+            // If the length is unknown, only blocks without a gap before them are usable.
             guard self.byteCount != nil || number == self.blocks.count else { break }
             let bytes = try self.part.bytes(at: start, count: Int(length), named: self.partPath)
             var sum = CyclicSum(.crc64NVME)
@@ -138,14 +138,14 @@ final class PartialFile {
         }
     }
 
-    /// The number of bytes that are there.
+    /// The number of bytes in complete blocks.
     var knownByteCount: Int64 {
         let count = Int64(self.blocks.count) * Self.blockByteCount
         guard let byteCount, self.blocks.contains(byteCount / Self.blockByteCount) else { return count }
         return count - Self.blockByteCount + byteCount % Self.blockByteCount
     }
 
-    /// The runs of bytes that are missing; the last one ends with the content.
+    /// The runs of missing bytes; the last one extends to the end of the content.
     var missing: [(start: Int64, end: Int64?)] {
         let count = self.byteCount.map { ($0 + Self.blockByteCount - 1) / Self.blockByteCount }
         var (runs, number): ([(start: Int64, end: Int64?)], Int64) = ([], 0)
@@ -159,11 +159,11 @@ final class PartialFile {
             while number < count, !self.blocks.contains(number) { number += 1 }
             runs.append((start, number == count ? nil : number * Self.blockByteCount))
         }
-        // Its end has checks, too.
+        // An empty content is read as well, because its end is checked.
         return runs.isEmpty && self.byteCount == 0 ? [(0, nil)] : runs
     }
 
-    /// Returns the bytes before an offset, at most `count`.
+    /// Returns at most `count` bytes before an offset.
     func bytes(before byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         let count = min(Int64(count), byteOffset)
         return try self.part.bytes(at: byteOffset - count, count: Int(count), named: self.partPath)
@@ -186,7 +186,7 @@ final class PartialFile {
         }
     }
 
-    /// Ends the last block of the content, which is shorter than others; does nothing after a whole one.
+    /// Ends the last block of the content, which may be shorter; has no effect after a full block.
     func endBlock(at place: inout Place) throws(BlobError) {
         if place.byteOffset % Self.blockByteCount != 0 { try self.noteBlock(at: &place) }
     }
@@ -207,16 +207,16 @@ final class PartialFile {
         try writeAll(line + [UInt8(ascii: "\n")], to: self.record.number, named: self.recordPath)
     }
 
-    /// Compares all bytes with digests.
+    /// Compares all bytes with the digests.
     ///
-    /// - Returns: The digest that was compared; nil when there is none.
+    /// - Returns: The digest that was compared; nil if none could be computed.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     @discardableResult
     func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws -> String? {
         try Self.check(digests, of: self.part, self.partPath, context)
     }
 
-    /// Returns true for a file that is there, as long as the content, with digests that are the right ones.
+    /// Returns true if the file exists, has the length of the content and matches the digests.
     static func isThere(_ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], _ context: BlobContext) -> Bool
     {
         guard !digests.isEmpty, let status = FileStatus(at: path), status.isRegular,
@@ -241,10 +241,10 @@ final class PartialFile {
         return try check.finish()
     }
 
-    /// Removes the file and its record: nobody knows which of its bytes are wrong.
+    /// Removes the file and its record, because it is unknown which bytes are wrong.
     func discard() { for path in [self.recordPath, self.partPath] { _ = unlink(path) } }
 
-    /// Gives the file its name, once all of it is on the disk.
+    /// Gives the file its name after all bytes are on the disk.
     func commit() throws(BlobError) {
         try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
         guard rename(self.partPath, self.path) == 0 else { throw writeFailure("Could not name the file \(self.path)") }

@@ -1,7 +1,7 @@
 package import BlobCore
 
 extension BlobError {
-    /// Creates the error for an answer that is not the one that was asked for.
+    /// Creates the error for a response that refuses the request.
     ///
     /// The code is ``Code/notFound`` for 404 and 410, ``Code/permissionDenied`` for 401, 403 and 407,
     /// ``Code/unavailable`` for 5xx, 408, 425 and 429, and ``Code/refused`` otherwise.

@@ -2,18 +2,18 @@ package import BlobCore
 
 /// A header field of a request.
 public struct BlobHTTPField: Sendable, Equatable {
-    /// The name, as it is sent or was received.
+    /// The name, as sent or received.
     public let name: String
-    /// The value, without spaces around it.
+    /// The value, without surrounding spaces.
     public let value: String
 
-    /// Creates a field; what HTTP does not allow is an error of the request that has it.
+    /// Creates a field. If HTTP does not allow the name or the value, the request with this field throws an error.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    /// Parses a line as people write it: `Name: value`, or `Name;` for a field without a value; nil for anything else.
+    /// Parses a line such as `Name: value`, or `Name;` for a field without a value; nil for anything else.
     package init?(line: String) {
         if line.hasSuffix(";"), !line.contains(":") {
             self.init(String(line.dropLast()), "")
@@ -25,11 +25,11 @@ public struct BlobHTTPField: Sendable, Equatable {
         self.init(String(line[..<colon]), String(value))
     }
 
-    /// The field as libcurl expects it: a semicolon means no value; with a colon, the field would be omitted.
+    /// The field in libcurl's notation: a semicolon means an empty value; with a colon, libcurl would omit the field.
     package var line: String { self.value.isEmpty ? "\(self.name);" : "\(self.name): \(self.value)" }
 
     /// - Throws: ``BlobError/Code/invalidArgument`` for a name or value that HTTP does not allow, and for a name in
-    ///   `reserved`, which is in lower case; `reason` ends that message.
+    ///   `reserved`, whose names are in lower case; `reason` ends the message.
     package func validate(reserved: Set<String>, _ reason: String) throws(BlobError) {
         guard !self.name.isEmpty, self.name.utf8.allSatisfy(Self.tokenCharacters.contains) else {
             throw BlobError(.invalidArgument, "'\(self.name)' is no name for a header field.")
@@ -42,9 +42,9 @@ public struct BlobHTTPField: Sendable, Equatable {
         }
     }
 
-    /// Validates the fields of a request, each as by ``validate(reserved:_:)``.
+    /// Validates each field of a request with ``validate(reserved:_:)``.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument``, also for a field that is given twice and may not be.
+    /// - Throws: ``BlobError/Code/invalidArgument``, also for a repeated field that must be unique.
     package static func validate(
         _ fields: [BlobHTTPField], reserved: Set<String>, _ reason: String
     ) throws(BlobError) {
@@ -58,7 +58,7 @@ public struct BlobHTTPField: Sendable, Equatable {
         }
     }
 
-    /// The names of fields that are no lists (RFC 9110, section 5.3; RFC 6265, section 5.4).
+    /// The names of fields that are not lists (RFC 9110, section 5.3; RFC 6265, section 5.4).
     private static let singularNames: Set = [
         "authorization", "content-disposition", "content-length", "content-location", "content-md5", "content-range",
         "content-type", "cookie", "date", "etag", "from", "host", "if-modified-since", "if-range",
@@ -72,9 +72,9 @@ public struct BlobHTTPField: Sendable, Equatable {
 }
 
 extension BlobHTTPField: CustomStringConvertible, CustomReflectable {
-    /// The name; the value may be a secret.
+    /// The name only, because the value may be a secret.
     public var description: String { "\(self.name): ***" }
 
-    /// The description alone.
+    /// A mirror with the description only.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 }

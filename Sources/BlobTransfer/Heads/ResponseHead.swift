@@ -2,25 +2,25 @@ package import BlobCore
 import BlobPlatform
 import CCurl
 
-/// The status line and header fields of an answer, parsed line by line within fixed limits.
+/// The status line and header fields of a response, parsed line by line within fixed limits.
 package struct ResponseHead: Sendable {
-    /// The limit of all heads of one request together, in bytes; many servers send at most 8 KiB.
+    /// The limit for all heads of one request together, in bytes; many servers send at most 8 KiB.
     static let maximumByteCount = 64 * 1024
     static let maximumLineCount = 100
     static let maximumInformationalCount = 100
-    /// The numbers of fields, and of their bytes, for which there is room from the beginning.
+    /// The initial capacities for the fields and for their bytes.
     private static let (usualFieldCount, usualByteCount) = (16, 512)
 
     private var version = ""
-    /// The status of the last head that began; 0 before the first.
+    /// The status of the most recent head; 0 before the first.
     package private(set) var status = 0
     package private(set) var reason = ""
-    /// The names and values of the fields, one after the other. Most are never made into strings.
+    /// The names and values of the fields, concatenated. Most are never converted to strings.
     private var bytes: [UInt8] = []
-    /// Where the names and values end.
+    /// The offsets at which the names and values end.
     private var ends: [(name: Int, value: Int)] = []
 
-    /// True once the blank line after the last head is parsed. Without it, a truncated answer looks complete.
+    /// True once the blank line after the last head is parsed. Without this check, a truncated response looks complete.
     package private(set) var isComplete = false
 
     /// The announced length of the body in bytes; nil if it was not announced.
@@ -31,12 +31,12 @@ package struct ResponseHead: Sendable {
 
     package init() {}
 
-    /// True once there is a complete head that is not informational.
+    /// True once the head is complete and not informational.
     package var isFinal: Bool { self.isComplete && self.status >= 200 }
 
     package var isSuccess: Bool { self.isFinal && self.status < 300 }
 
-    /// True when the server closes the connection after this answer (RFC 9112, sections 6.3 and 9.3).
+    /// True when the server closes the connection after this response (RFC 9112, sections 6.3 and 9.3).
     package var announcesClose: Bool {
         let options = (self.value(of: "connection") ?? "").lowercased()
         let isFramed = self.contentLength != nil || self.value(of: "transfer-encoding") != nil
@@ -44,7 +44,7 @@ package struct ResponseHead: Sendable {
             || self.version == "HTTP/1.0" && !options.contains("keep-alive")
     }
 
-    /// The fields, in their order.
+    /// The fields, in order.
     package var fields: [(name: String, value: String)] {
         self.ends.indices.map { index in
             let field = self.field(index)
@@ -52,16 +52,16 @@ package struct ResponseHead: Sendable {
         }
     }
 
-    /// Returns the first value of a field, whose name is given in lower case.
+    /// Returns the first value of a field; the name is given in lower case.
     package func value(of name: String) -> String? { self.values(of: name).first }
 
-    /// Returns the values of a field, whose name is given in lower case, in the order of its lines.
+    /// Returns the values of a field, in order; the name is given in lower case.
     package func values(of name: String) -> [String] {
         self.ends.indices.lazy.map(self.field).filter { $0.name.equalsIgnoringCase(name) }
             .map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    /// The value of `Location`; nil without one. Bytes that no URL has are percent-encoded as they were received, so
+    /// The value of `Location`; nil if missing. Bytes that are invalid in a URL are percent-encoded as received, so
     /// that they name the same path in any encoding.
     package var location: String? {
         self.ends.indices.lazy.map(self.field).first { $0.name.equalsIgnoringCase("location") }
@@ -73,21 +73,21 @@ package struct ResponseHead: Sendable {
     /// The encodings of the representation, in lower case and in the order in which they were applied (RFC 9110,
     /// section 8.4).
     ///
-    /// Without `identity`, which encodes nothing, and `aws-chunked`, the framing of a request that some stores keep.
+    /// Omits `identity`, which encodes nothing, and `aws-chunked`, the framing of a request that some stores keep.
     package var contentCodings: [String] {
         self.values(of: "content-encoding").flatMap { $0.split(separator: ",") }
             .map { $0.filter { !$0.isWhitespace }.lowercased() }
             .filter { !["", "identity", "aws-chunked"].contains($0) }
     }
 
-    /// The time of the answer by the clock of the server, in seconds since 1970; nil without a date.
+    /// The time of the response by the server's clock, in seconds since 1970; nil if the response has no date.
     package var date: Int64? { self.value(of: "date").flatMap(Self.seconds) }
 
-    /// The longest delay that a server can ask for, in seconds: a day.
+    /// The longest delay that a server can request, in seconds: a day.
     private static let longestRetryDelay: Int64 = 86_400
 
-    /// The delay of a `Retry-After` field, in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil
-    /// without one.
+    /// The delay in a `Retry-After` field, given in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil
+    /// if missing.
     package var retryDelay: Duration? {
         guard let text = self.value(of: "retry-after"),
             let seconds = Int64(text) ?? Self.seconds(text).map({ max(0, $0 - Int64(time(nil))) }), seconds >= 0
@@ -95,13 +95,13 @@ package struct ResponseHead: Sendable {
         return .seconds(min(seconds, Self.longestRetryDelay))
     }
 
-    /// Returns the seconds since 1970 of a date in any of HTTP's formats; nil for anything else.
+    /// Returns the time of a date in any of HTTP's formats, in seconds since 1970; nil for anything else.
     private static func seconds(_ date: String) -> Int64? {
         let seconds = Int64(blob_curl_date(date))
         return seconds < 0 ? nil : seconds
     }
 
-    /// Returns the message about this answer, a refusal, with the beginning of its explanation.
+    /// Returns the error message for this response, a refusal, with the beginning of its explanation.
     package func refusalMessage(_ explanation: some Collection<UInt8>) -> String {
         BlobError.refusalMessage(
             self.status, self.reason, location: self.value(of: "location"), explanation)
@@ -165,7 +165,7 @@ package struct ResponseHead: Sendable {
         self.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: value))
         self.ends.append((end, self.bytes.count))
         guard name.equalsIgnoringCase("content-length") else { return }
-        // libcurl ignores a length that does not fit, and uses the second of two.
+        // libcurl ignores a length that does not fit, and uses the second of two lengths.
         let digits = value.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits.count == value.count, let length = Int64(String(decoding: digits, as: UTF8.self)),
             self.contentLength ?? length == length
@@ -179,8 +179,8 @@ package struct ResponseHead: Sendable {
 }
 
 extension RandomAccessCollection<UInt8> {
-    /// Returns true if this is `name`, which is in lower case, but for the case of ASCII letters (RFC 9110, section
-    /// 5.1).
+    /// Returns true if the text equals `name`, which is in lower case, ignoring the case of ASCII letters (RFC 9110,
+    /// section 5.1).
     fileprivate func equalsIgnoringCase(_ name: String) -> Bool {
         self.count == name.utf8.count
             && zip(self, name.utf8).allSatisfy { byte, lower in

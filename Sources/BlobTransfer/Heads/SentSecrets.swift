@@ -1,22 +1,22 @@
 package import BlobCore
 import BlobPlatform
 
-/// The secrets of a request, which servers and libraries may repeat in what they say about it.
+/// The secrets of a request, which servers and libraries may repeat in their messages.
 package struct SentSecrets {
-    /// The length in bytes from which a value can be a secret; a shorter one occurs in any text.
+    /// The minimum length in bytes of a secret; shorter values may occur in any text.
     private static let minimumByteCount = 4
 
-    /// The beginnings of the names of fields whose values say how a body is to be taken, and are often in a refusal.
+    /// The prefixes of field names whose values are not secret: they describe a body and often appear in refusals.
     private static let plainFields = ["accept", "content-", "if-", "range", "tus-", "upload-", "user-agent"]
 
     private var texts: Set<String> = []
 
-    /// The variables of the environment from which libcurl takes a proxy.
+    /// The environment variables from which libcurl takes a proxy.
     private static let proxyVariables = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
 
     /// - Parameters:
-    ///   - urls: The URL as it was given, and the one to which redirections led.
-    ///   - credentials: Those of the URL, if it is without them.
+    ///   - urls: The original URL, and the URL to which redirections led.
+    ///   - credentials: The credentials in the URL, if it is passed without them.
     package init(
         _ urls: [String], _ fields: [BlobHTTPField], _ settings: BlobTransferSettings,
         _ credentials: BlobTransferSettings.Credentials? = nil
@@ -30,19 +30,19 @@ package struct SentSecrets {
             self.add(field.value)
             for part in field.value.split(whereSeparator: { " \t;,".contains($0) }) {
                 self.add(part)
-                // A cookie, or a parameter.
+                // The value of a cookie or parameter.
                 if let equals = part.firstIndex(of: "=") { self.add(part[part.index(after: equals)...]) }
             }
         }
     }
 
-    /// Returns a text of others with `***` in place of each secret.
+    /// Returns a text from elsewhere with each secret replaced by `***`.
     package func removed(from text: String) -> String {
-        // The longest first: a secret may contain another one.
+        // The longest first, because a secret may contain another one.
         self.texts.sorted { $0.utf8.count > $1.utf8.count }.reduce(text) { $0.replacing($1, with: "***") }
     }
 
-    /// Returns an error with a message without the secrets.
+    /// Returns an error whose message has the secrets removed.
     package func removed(from error: BlobError) -> BlobError {
         let message = self.removed(from: error.message)
         return message == error.message ? error : error.replacingMessage(message)
@@ -67,7 +67,7 @@ package struct SentSecrets {
         self.add(decoded.first ?? "", decoded.dropFirst().first ?? "")
     }
 
-    /// Adds a user and a password, also as they are sent.
+    /// Adds a user and a password, both plain and in the encoded form in which they are sent.
     private mutating func add(_ user: String, _ password: String) {
         for text in [user, password, Data("\(user):\(password)".utf8).base64EncodedString()] { self.add(text) }
     }
