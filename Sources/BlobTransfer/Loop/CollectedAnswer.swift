@@ -1,16 +1,16 @@
 package import BlobCore
 
-/// The whole of an answer, whatever its status.
+/// The complete response to a request, regardless of its status.
 package typealias CollectedAnswer = (head: ResponseHead, body: [UInt8])
 
 extension TransferRequest {
-    /// Starts the request, and passes its whole answer on.
+    /// Starts the request, and passes on the complete response.
     ///
     /// - Parameters:
     ///   - maximumByteCount: The maximum length of the body, which is kept in memory.
     ///   - completion: Called once on the thread of all transfers, unless the transfer is cancelled, with
     ///     ``BlobError/Code/limitExceeded`` for a longer body, ``BlobError/Code/unavailable``, ``BlobError/Code/io``,
-    ///     ``BlobError/Code/truncated``, ``BlobError/Code/timedOut`` and the errors of heads that are not valid.
+    ///     ``BlobError/Code/truncated``, ``BlobError/Code/timedOut`` and the errors of invalid heads.
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
     @discardableResult package func start(
         upTo maximumByteCount: Int, _ completion: @escaping @Sendable (Result<CollectedAnswer, BlobError>) -> Void
@@ -20,7 +20,7 @@ extension TransferRequest {
         return transfer
     }
 
-    /// Makes the request, and waits for its whole answer without a thread.
+    /// Makes the request, and waits for the complete response without blocking a thread.
     ///
     /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
     package func answer(
@@ -41,9 +41,9 @@ extension TransferRequest {
         }
     }
 
-    /// Asks for the head of the object, and blocks until it is there.
+    /// Requests the head of the object, and blocks until it has arrived.
     ///
-    /// - Returns: The last head, whatever its status.
+    /// - Returns: The last head, regardless of its status.
     /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
     package func head(_ context: BlobContext) throws(BlobError) -> ResponseHead {
         var request = self
@@ -64,7 +64,7 @@ extension TransferRequest {
     }
 }
 
-/// Collects an answer.
+/// Collects a response.
 private final class AnswerSink: TransferSink {
     private let maximumByteCount: Int
     private let completion: @Sendable (Result<CollectedAnswer, BlobError>) -> Void

@@ -1,7 +1,7 @@
 import BlobPlatform
 
 extension PeerSocket {
-    /// True when a reset of a connection that the peer had closed is told from one of a connection that was open.
+    /// True if the system reports whether a reset connection was already closed by the peer or still open.
     static let tellsResets: Bool = {
         #if os(Linux)
         true
@@ -17,7 +17,7 @@ extension PeerSocket {
         var length = socklen_t(MemoryLayout.size(ofValue: count))
         guard getsockopt(self.descriptor, SOL_SOCKET, SO_NWRITE, &count, &length) == 0 else { return 0 }
         #else
-        // Another name of SIOCOUTQ (tcp(7)).
+        // Another name for SIOCOUTQ (tcp(7)).
         guard ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
         #endif
         return Int(count)

@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 import CCurl
 
-/// The socket of a request, which shows what libcurl does not report: how much the peer's system has received.
+/// The socket of a request. It shows how much the peer's system has received, which libcurl does not report.
 struct PeerSocket: Equatable {
     private static let maximumReceiveCount = 16
 
@@ -15,20 +15,20 @@ struct PeerSocket: Equatable {
         recv(self.descriptor, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
     }
 
-    /// Ends sending; false when the connection has no peer any more.
+    /// Shuts down sending; returns false if the connection no longer has a peer.
     func shutDown() -> Bool { shutdown(self.descriptor, CInt(SHUT_WR)) == 0 }
 
     func close() { _ = BlobPlatform.close(self.descriptor) }
 
-    /// Drops bytes that have arrived, and returns whether the peer reset the connection when it closed its side; nil
-    /// while that is open.
+    /// Discards bytes that have arrived, and returns whether the peer reset the connection when it closed its side; nil
+    /// while the peer's side is open.
     ///
-    /// A system resets a connection whose program closed it without having read everything. What is sent to one whose
-    /// program closed it after that, such as the end of TLS, is answered by a reset, too; Linux tells them apart: that
-    /// one is `EPIPE`.
+    /// A system resets a connection if its program closed it with unread data. Data that arrives after the program
+    /// closed the connection, such as the closing message of TLS, is also answered with a reset. Linux distinguishes
+    /// the two: the latter is `EPIPE`.
     func takeReset() -> Bool? {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { buffer in
-            // A peer that sends without an end must not hold up others.
+            // A peer that sends endlessly must not delay other connections.
             for _ in 0..<Self.maximumReceiveCount {
                 let count = self.receive(into: buffer)
                 if count == 0 { return self.takeError() == ECONNRESET }
@@ -38,13 +38,13 @@ struct PeerSocket: Equatable {
         }
     }
 
-    /// True when there are bytes to read, or the end.
+    /// True when bytes or the end can be read.
     var hasInput: Bool {
         var request = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&request, 1, 0) > 0
     }
 
-    /// Returns the pending error, and clears it; 0 without one.
+    /// Returns and clears the pending error; 0 if no error is pending.
     private func takeError() -> CInt {
         var (error, length): (CInt, _) = (0, socklen_t(MemoryLayout<CInt>.size))
         return getsockopt(self.descriptor, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : 0
@@ -57,20 +57,20 @@ struct PeerSocket: Equatable {
     }
 }
 
-/// A transfer that looks at the socket of its request.
+/// A transfer that uses the socket of its request.
 protocol SocketUser: AnyObject {
-    /// Takes the socket, which libcurl is about to close; returns false to close it later.
+    /// Called before libcurl closes the socket. Returns false to keep the socket open and close it later.
     func willClose(_ descriptor: CInt) -> Bool
 }
 
-/// The sockets of the connections of a loop, which libcurl does not tell while a request is under way.
+/// The sockets of a loop's connections, which libcurl does not report while a request is in progress.
 final class OpenSockets {
-    /// The sockets whose ports are not known: they were not connected when they were last asked.
+    /// The sockets whose ports are unknown, because they were not connected when they were last checked.
     private var descriptors: Set<CInt> = []
     private var connected: [Ports: Set<CInt>] = [:]
     private var users: [CInt: any SocketUser] = [:]
 
-    /// Registers the callbacks for the sockets of a request, which may outlive it.
+    /// Registers the callbacks for the sockets of a request. The sockets may outlive the request.
     func observe(_ handle: CurlHandle) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         handle.set(CURLOPT_SOCKOPTDATA, this)
@@ -87,7 +87,8 @@ final class OpenSockets {
         }
     }
 
-    /// Gives a transfer the socket with the two ports, until it is closed or released; nil when it cannot be told.
+    /// Assigns the socket with the two ports to a transfer, until it is closed or released; nil if ambiguous or not
+    /// found.
     func claim(localPort: CInt, remotePort: CInt, for user: any SocketUser) -> CInt? {
         for descriptor in self.descriptors {
             guard let ports = Ports(of: descriptor) else { continue }
@@ -120,7 +121,7 @@ private struct Ports: Hashable {
 
     init(local: CInt, remote: CInt) { (self.local, self.remote) = (local, remote) }
 
-    /// The ports of a socket; nil before it is connected.
+    /// Reads the ports of a socket; nil before it is connected.
     init?(of descriptor: CInt) {
         guard let local = port(of: descriptor, getsockname), let remote = port(of: descriptor, getpeername) else {
             return nil
@@ -138,13 +139,13 @@ private func port(
     }
     guard result == 0 else { return nil }
     return withUnsafeBytes(of: &address) { bytes in
-        // In both families, the port follows the family.
+        // In both address families, the port directly follows the family.
         let offset = MemoryLayout<sockaddr_in>.offset(of: \.sin_port) ?? 0
         return CInt(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
     }
 }
 
-/// The sockets of successful uploads, whose peers have yet to close their side.
+/// The sockets of successful uploads whose peers have not closed their side yet.
 struct ClosingSockets {
     private struct Closing {
         let socket: PeerSocket
@@ -156,17 +157,17 @@ struct ClosingSockets {
 
     var isEmpty: Bool { self.closings.isEmpty }
 
-    /// The first end of a wait; nil without one.
+    /// The earliest end of a wait; nil without sockets.
     var end: Moment? { self.closings.map(\.end).min() }
 
-    /// The sockets with the events to wait for, in libcurl's form.
+    /// The sockets with the events to wait for, in libcurl's format.
     var waits: [curl_waitfd] {
         self.closings.map { curl_waitfd(fd: $0.socket.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
     }
 
-    /// Shuts down sending, and waits at most for `limit` until the peer closes its side too, or resets the connection.
+    /// Shuts down sending, and waits for at most `limit` until the peer closes its side or resets the connection.
     ///
-    /// - Parameter done: Called once, after the socket was closed.
+    /// - Parameter done: Called once, after the socket is closed.
     mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
         let closing = Closing(socket: socket, end: Moment(.now + limit), done: done)
         // A reset before the shutdown cannot be a reaction to it.
@@ -175,7 +176,7 @@ struct ClosingSockets {
         self.closings.append(closing)
     }
 
-    /// Ends the waits that are over.
+    /// Ends the waits that are complete.
     mutating func check() {
         guard !self.closings.isEmpty else { return }
         let now = Moment.now
@@ -186,7 +187,7 @@ struct ClosingSockets {
         }
     }
 
-    /// Closes all sockets without waiting; none counts as reset.
+    /// Closes all sockets without waiting, and reports no resets.
     mutating func endAll() {
         for closing in self.closings { Self.end(closing, isReset: false) }
         self.closings = []

@@ -2,14 +2,14 @@ package import BlobCore
 import BlobPlatform
 import CCurl
 
-/// One GET, HEAD or DELETE request with the redirections that follow it, run by the thread of all transfers.
+/// One GET, HEAD or DELETE request, with the redirections that follow it, run by the thread of all transfers.
 ///
-/// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
+/// If a connection breaks before a response begins, libcurl replaces it, because a GET can be repeated.
 package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only the loop's thread uses mutable state.
-    /// The maximum number of bytes of an explanation that are kept.
+    /// The maximum number of bytes kept of an explanation.
     private static let maximumExplanationByteCount = 64 * 1024
 
-    /// The maximum number of bytes that are read and dropped, so that the connection can be used again.
+    /// The maximum number of bytes that are read and discarded so that the connection can be reused.
     private static let maximumDroppedByteCount = 64 * 1024
 
     /// The longest wait for an explanation, from the last byte received.
@@ -23,7 +23,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     private var disposition: TransferDisposition?
     private var explanation: [UInt8] = []
     private var droppedByteCount = 0
-    /// The error for which a callback ended the request; libcurl only reports that one did.
+    /// The error for which a callback ended the request; libcurl reports only that a callback ended it.
     private var failure: BlobError?
     private var isPaused = false
     private var lastActivity = Moment.now
@@ -58,7 +58,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
     }
 
-    /// Ends the transfer, without a call of ``TransferSink/end(_:)``; has no effect once it ended.
+    /// Ends the transfer without a call of ``TransferSink/end(_:)``. Has no effect after the transfer has ended.
     package func cancel() {
         try? self.assignedLoop.get().perform { loop in
             self.sink = nil
@@ -89,11 +89,11 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     private func setUp(_ handle: CurlHandle) {
-        // The idle limit is checked here, and does not end a lookup: see `Admission`.
+        // The idle limit is checked here, and does not end a lookup: see `LookupLimiter`.
         handle.setUp(
             self.route.url.text, self.request.settings, self.request.url.credentials,
             mayAuthenticate: !self.route.hasLeftOrigin)
-        // Without TLS, there is no HTTP/2.
+        // HTTP/2 is used only over TLS.
         if self.request.isShort, self.route.url.origin.scheme == "https" { handle.shareConnection() }
         if self.request.isHead { handle.set(CURLOPT_NOBODY, 1) }
         if self.request.isDelete { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
@@ -110,7 +110,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     private var time: Moment { self.loop?.time ?? .now }
 
-    /// Takes a line of a head; returns false to end the request.
+    /// Processes a line of a head; returns false to end the request.
     func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = self.time
         do throws(BlobError) {
@@ -127,7 +127,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
     }
 
-    /// Takes bytes of the body; returns their number, or another one to pause or end the request.
+    /// Processes bytes of the body; returns their number, or a different number to pause or end the request.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = self.time
         switch self.disposition {
@@ -157,7 +157,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(error, loop) }
 
-    /// Returns an error in which nothing of the request is repeated that may be a secret.
+    /// Returns an error whose message does not repeat secrets of the request.
     private func withoutSecrets(_ error: BlobError) -> BlobError {
         let urls = [self.request.url.text, self.route.url.text]
         let secrets = SentSecrets(
@@ -174,7 +174,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         sink.end(error.map(self.withoutSecrets))
     }
 
-    /// Ends a transfer whose connection is idle for too long.
+    /// Ends the transfer if its connection has been idle for too long.
     func checkLimits(_ loop: TransferLoop) {
         guard !self.isPaused, self.sink != nil || self.handle != nil else { return }
         let idleTime = loop.time - self.lastActivity
@@ -208,14 +208,14 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 }
 
-/// The URLs that the requests of one transfer go to: the first one, and those to which redirections lead.
+/// The URLs of the requests of one transfer: the first one, and the targets of redirections.
 struct Route {
     private let request: TransferRequest
     private var place: Relocation.Place
     private var redirectionCount = 0
-    /// True when the first request went to where those of an earlier transfer were redirected.
+    /// True when the first request went to the URL to which an earlier transfer was redirected.
     private var isRelocated = false
-    /// The place of the next request; nil when the answer is final.
+    /// The URL of the next request; nil if the response is final.
     private var target: Relocation.Place?
 
     init(_ request: TransferRequest) {
@@ -225,16 +225,16 @@ struct Route {
 
     var url: TransferURL { self.place.url }
 
-    /// True when the request must have no secrets.
+    /// True when the request must not contain secrets.
     var hasLeftOrigin: Bool { self.place.hasLeftOrigin }
 
-    /// Goes to where earlier transfers were redirected. Called before the first request.
+    /// Switches to the URL to which earlier transfers were redirected. Called before the first request.
     mutating func begin() {
         guard let place = self.request.relocation?.place.withLock({ $0 }) else { return }
         (self.place, self.isRelocated) = (place, true)
     }
 
-    /// Decides by a head whether there is another request.
+    /// Decides from a head whether another request follows.
     ///
     /// - Throws: ``BlobError/Code/refused`` for a redirection that is not followed.
     mutating func followsRedirection(_ head: ResponseHead) throws(BlobError) -> Bool {
@@ -249,14 +249,14 @@ struct Route {
         return self.target != nil
     }
 
-    /// Goes to the place of the next request; returns false when there is none.
+    /// Switches to the URL of the next request; returns false if the response is final.
     mutating func follow() -> Bool {
         guard let target = self.target.take() else { return false }
         self.place = target
         return true
     }
 
-    /// Forgets where earlier transfers were redirected, after a request there failed.
+    /// Discards the URL to which earlier transfers were redirected, after a request to it failed.
     func forget() { if self.isRelocated { _ = self.request.relocation?.place.take() } }
 
     private mutating func redirection(_ head: ResponseHead) throws(BlobError) -> Relocation.Place? {
@@ -280,26 +280,26 @@ struct Route {
     }
 }
 
-/// The URL to which redirections led the requests for an object: later ones begin there.
+/// The URL to which the requests for an object were redirected. Later requests start there.
 ///
-/// Forgotten when a request there fails before its answer begins. A refusal that can mean that the URL expired, as
-/// those that are signed do, sends the request to its own URL once more.
+/// Discarded when a request to it fails before the response begins. If it is refused with a status that may mean that
+/// it has expired, as signed URLs do, the request is sent to its original URL once more.
 package final class Relocation: Sendable {
-    /// A URL, and whether a redirection on the way there left the origin to which secrets belong.
+    /// A URL, and whether a redirection on the way to it left the origin to which secrets belong.
     struct Place: Sendable {
         let url: TransferURL
         let hasLeftOrigin: Bool
     }
 
-    /// The statuses, of those from 400 to 499, that do not mean that a URL expired: they are about a range or a
-    /// condition, or ask for patience.
+    /// The statuses from 400 to 499 that do not mean that a URL has expired: they are about a range or a condition, or
+    /// ask the client to wait.
     private static let lastingStatuses: Set = [408, 412, 416, 425, 429]
 
     let place = Locked<Place?>(nil)
 
     package init() {}
 
-    /// Returns true for a status that the first URL may not have.
+    /// Returns true for a status after which the original URL may succeed.
     static func mayHaveExpired(_ status: Int) -> Bool {
         (400..<500).contains(status) && !self.lastingStatuses.contains(status)
     }

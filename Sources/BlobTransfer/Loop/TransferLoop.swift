@@ -2,30 +2,30 @@ import BlobCore
 import BlobPlatform
 import CCurl
 
-/// The thread that runs all transfers of the process, on connections that they share.
+/// The thread that runs all transfers of the process, on shared connections.
 ///
-/// Started by the first transfer; it then stays, and costs nothing without transfers.
+/// The first transfer starts it. It then remains, and sleeps while there are no transfers.
 final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, the rest one thread.
     typealias Job = @Sendable (TransferLoop) -> Void
 
-    /// Waits for events, and for those of other sockets, for a number of milliseconds at most.
+    /// Waits for events of libcurl and of other sockets, for at most the given number of milliseconds.
     typealias Wait = @Sendable (CurlMulti, Int, [curl_waitfd]) throws(BlobError) -> Void
 
     private struct Inbox {
         var jobs: [Job] = []
-        /// True while the thread waits for a job, and not for events.
+        /// True while the thread waits for a job rather than for events.
         var isParked = false
     }
 
-    /// The loop of the process, or the error for which there is none.
+    /// The loop of the process, or the error that prevented its creation.
     static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
 
-    /// The longest time between two checks of the limits of transfers, which no event announces.
+    /// The longest time between two checks of the limits of transfers, as no event signals that a limit is exceeded.
     private static let longestWait = Duration.seconds(2)
 
     private let multi: CurlMulti
     private let wait: Wait
-    /// The TLS sessions, which libcurl would otherwise keep for each request.
+    /// The shared TLS sessions, which libcurl would otherwise keep for each request separately.
     private let sessions: UnsafeMutableRawPointer?
     /// Used on the thread of the loop only.
     let sockets = OpenSockets()
@@ -37,8 +37,8 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
     private var lookups = LookupLimiter()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
-    /// The time at which this turn began: at most a turn too old, without a call of the system for each event. Used on
-    /// the thread of the loop only.
+    /// The time at which this turn began, so that events need no system call. At most one turn old. Used on the thread
+    /// of the loop only.
     private(set) var time = Moment.now
 
     init(
@@ -64,7 +64,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
     }
 
     private func run() {
-        // Writing to a TLS connection that the peer has closed would raise it.
+        // Writing to a TLS connection that the peer has closed would raise this signal.
         var set = sigset_t()
         sigemptyset(&set)
         sigaddset(&set, SIGPIPE)
@@ -78,7 +78,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
         }
     }
 
-    /// Does all work that is possible, and waits for more.
+    /// Performs all work that is possible, and waits for more.
     private func turn() throws(BlobError) {
         self.time = .now
         for job in self.takeJobs() { job(self) }
@@ -95,7 +95,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
         let isIdle = self.transfers.isEmpty && self.lookups.isEmpty
         let ends = [isIdle ? nil : self.nextCheck, self.closingSockets.end].compactMap { $0?.remaining }
         let time = ends.min() ?? .seconds(60)
-        // Rounded up, so that the loop does not spin in the last millisecond.
+        // Rounded up, so that the loop does not spin during the last millisecond.
         try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)), self.closingSockets.waits)
     }
 
@@ -115,8 +115,8 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
         }
     }
 
-    /// Ends all transfers after an error of libcurl itself, and waits for the next one: without transfers, an error
-    /// that stays is met once by each.
+    /// Ends all transfers after an error of libcurl itself, and waits for the next transfer, so that a persistent error
+    /// occurs once per transfer.
     private func fail(_ error: BlobError) {
         for transfer in Array(self.transfers.values) + self.lookups.takeQueue() { transfer.fail(error, self) }
         for handle in self.lookups.takeAll() { self.free(handle) }
@@ -137,7 +137,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
 
     // MARK: For transfers, on the thread of the loop
 
-    /// Wakes the readers of sinks that got news since the last time.
+    /// Wakes the readers of sinks that have news since the last call.
     private func flush() {
         guard !self.newsSinks.isEmpty else { return }
         let sinks = self.newsSinks.values
@@ -147,15 +147,15 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
 
     func noteNews(_ sink: any TransferSink) { self.newsSinks[ObjectIdentifier(sink)] = sink }
 
-    /// Checks the limits of all transfers after `delay` at the latest.
+    /// Checks the limits of all transfers within `delay`.
     func check(within delay: Duration) {
         self.nextCheck = min(self.nextCheck, self.time + delay)
     }
 
-    /// Calls ``LoopTransfer/connect(_:)`` when there is room for another lookup.
+    /// Calls ``LoopTransfer/connect(_:)`` when another lookup may start.
     func enqueue(_ transfer: any LoopTransfer) {
         self.lookups.enqueue(transfer)
-        // Each check asks for the next one.
+        // Each check schedules the next one.
         transfer.checkLimits(self)
     }
 
@@ -181,55 +181,56 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, th
     }
 }
 
-/// A transfer that ``TransferLoop`` runs, on whose thread all methods are called.
+/// A transfer that ``TransferLoop`` runs. All methods are called on the thread of the loop.
 protocol LoopTransfer: AnyObject {
-    /// Begins the request, whose turn it is; without effect when the transfer has ended.
+    /// Begins the request when its turn comes. Has no effect after the transfer has ended.
     func connect(_ loop: TransferLoop)
 
-    /// Takes a line of the head of the answer; returns false to end the request.
+    /// Processes a line of the response head; returns false to end the request.
     func takeLine(_ line: UnsafeRawBufferPointer) -> Bool
 
-    /// Takes bytes of the body of the answer; returns their number, or another one to pause or end the request.
+    /// Processes bytes of the response body; returns their number, or a different number to pause or end the request.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int
 
     /// Ends the request with libcurl's result.
     func finish(_ code: CURLcode, _ loop: TransferLoop)
 
-    /// Ends the transfer, for an error of all transfers.
+    /// Ends the transfer because of an error that affects all transfers.
     func fail(_ error: BlobError, _ loop: TransferLoop)
 
-    /// Ends a transfer whose time is up, or asks ``TransferLoop/check(within:)`` for the next call. Called when the
-    /// transfer is new, when any transfer asked for it, and every two seconds.
+    /// Ends the transfer if its time is up, or schedules the next call with ``TransferLoop/check(within:)``.
+    ///
+    /// Called when the transfer is new, when any transfer has scheduled a check, and every two seconds.
     func checkLimits(_ loop: TransferLoop)
 }
 
-/// The transfers whose hosts are looked up, and those that wait until fewer are.
+/// The transfers whose hosts are being looked up, and the transfers that wait for a lookup.
 ///
-/// libcurl starts a thread for each lookup that its cache does not answer, and cannot end it: a lookup counts until it
-/// is over, also when its transfer was cancelled.
+/// libcurl starts a thread for each lookup that its cache cannot answer, and cannot stop it: a lookup counts until it
+/// has finished, even if its transfer was cancelled.
 struct LookupLimiter {
-    /// The maximum number of lookups at a time.
+    /// The maximum number of concurrent lookups.
     static let maximumLookupCount = 32
 
     private var queue = Fifo<any LoopTransfer>()
 
-    /// The requests whose host has no address yet.
+    /// The requests whose host is not resolved yet.
     private var lookups: [UnsafeMutableRawPointer: CurlHandle] = [:]
 
     var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
 
-    /// The transfers that wait, in their order. Some may have ended.
+    /// The waiting transfers, in order. Some may have ended.
     var waiting: [any LoopTransfer] { self.queue.all }
 
-    /// True when a transfer can begin.
+    /// True when a waiting transfer can begin.
     var hasNext: Bool { !self.queue.isEmpty && self.lookups.count < Self.maximumLookupCount }
 
     mutating func enqueue(_ transfer: any LoopTransfer) { self.queue.append(transfer) }
 
-    /// Takes the transfer that begins next; nil when there is none, or no room.
+    /// Removes and returns the next transfer to begin; nil if no transfer waits or too many lookups are in progress.
     mutating func next() -> (any LoopTransfer)? { self.hasNext ? self.queue.popFirst() : nil }
 
-    /// Takes all transfers that wait.
+    /// Removes and returns all waiting transfers.
     mutating func takeQueue() -> [any LoopTransfer] {
         defer { self.queue = Fifo() }
         return self.waiting
@@ -239,22 +240,22 @@ struct LookupLimiter {
         self.lookups[identity] = handle
     }
 
-    /// Returns true when a request has to stay until its lookup is over.
+    /// Returns true if a request has to be kept until its lookup has finished.
     func holds(_ identity: UnsafeMutableRawPointer) -> Bool { self.lookups[identity] != nil }
 
-    /// Takes a request that has ended.
+    /// Removes and returns a request that has ended.
     mutating func take(_ identity: UnsafeMutableRawPointer) -> CurlHandle? {
         self.lookups.removeValue(forKey: identity)
     }
 
-    /// Takes the requests whose lookup is over.
+    /// Removes and returns the requests whose lookup has finished.
     mutating func takeHandlesWithAddress() -> [UnsafeMutableRawPointer: CurlHandle] {
         let found = self.lookups.filter(\.value.hasAddress)
         for identity in found.keys { self.lookups[identity] = nil }
         return found
     }
 
-    /// Takes all requests.
+    /// Removes and returns all requests.
     mutating func takeAll() -> [CurlHandle] {
         defer { self.lookups = [:] }
         return Array(self.lookups.values)

@@ -2,63 +2,63 @@ import BlobCore
 
 /// A GET, HEAD or DELETE request.
 package struct TransferRequest: Sendable {
-    /// The URL; its credentials are sent if there are no others.
+    /// The URL. Its credentials are sent unless the settings provide credentials.
     package var url: TransferURL
 
-    /// The fields of the request itself, such as `Range`; they follow redirections.
+    /// The fields of the request itself, such as `Range`; they are also sent to the targets of redirections.
     package var fields: [BlobHTTPField] = []
 
-    /// The fields that may hold secrets; like credentials, they are sent to the origin of ``url`` only.
+    /// The fields that may contain secrets; like credentials, they are sent to the origin of ``url`` only.
     package var privateFields: [BlobHTTPField] = []
 
     package var settings = BlobTransferSettings()
 
-    /// True for a HEAD request, whose answer has no body.
+    /// True for a HEAD request, whose response has no body.
     package var isHead = false
 
     /// True for a DELETE request.
     package var isDelete = false
 
-    /// True for a request whose answer has at most 1 MiB, and may share a connection with others.
+    /// True for a request whose response has at most 1 MiB and may share a connection with others.
     package var isShort = false
 
     /// The longest time without activity on the connection, unless the sink has paused it.
     package var idleLimit = BlobTransferSettings.defaultIdleLimit
 
-    /// The maximum number of redirections that are followed: to `http` from `https` never.
+    /// The maximum number of redirections to follow; redirections from `https` to `http` are never followed.
     package var maximumRedirectionCount = 5
 
-    /// The memory of redirections, which requests for the same object share; nil begins at ``url``.
+    /// The redirection target that requests for the same object share; nil to start at ``url``.
     package var relocation: Relocation?
 
     package init(_ url: TransferURL, fields: [BlobHTTPField] = []) { (self.url, self.fields) = (url, fields) }
 }
 
-/// The handling of an answer, decided at the end of its head.
+/// The handling of a response, decided at the end of its head.
 enum TransferDisposition: Sendable {
     /// The body is passed to the sink.
     case deliver
-    /// The body is an explanation, of which the beginning becomes part of the error.
+    /// The body is an explanation; its beginning becomes part of the error.
     case explain
-    /// The body is of no interest, and the transfer ends without an error.
+    /// The body is ignored, and the transfer ends without an error.
     case drop
 }
 
-/// The consumer of an answer. Its methods are called on the thread of all transfers, and must not block.
+/// The consumer of a response. Its methods are called on the thread of all transfers and must not block.
 protocol TransferSink: AnyObject, Sendable {
-    /// Decides about the answer whose head is complete; an error ends the transfer.
+    /// Decides how to handle a response whose head is complete; an error ends the transfer.
     func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition
 
-    /// Takes bytes of the body; returns false to take none, and to pause until ``Transfer/resume()``.
+    /// Consumes bytes of the body. Returns false to consume none and pause until ``Transfer/resume()``.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// Called after some calls of ``begin(_:)`` and ``take(_:)``: the moment to wake readers.
+    /// Called after one or more calls of ``begin(_:)`` and ``take(_:)``, to wake readers.
     func flush()
 
-    /// Returns the error for an answer that was to be explained.
+    /// Returns the error for a response with the disposition ``TransferDisposition/explain``.
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError
 
-    /// Ends the transfer; no other call follows. Not called after ``Transfer/cancel()`` took effect.
+    /// Ends the transfer; no other call follows. Not called after ``Transfer/cancel()`` has taken effect.
     func end(_ error: BlobError?)
 }
 

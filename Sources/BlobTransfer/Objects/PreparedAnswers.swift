@@ -1,28 +1,28 @@
 import BlobCore
 
-/// The answers that are requested before they are read, and the ranges whose turn comes after them.
+/// The responses that are requested before they are read, and the ranges that are queued to be requested.
 struct PreparedAnswers {
     /// A range to request.
     struct Plan {
         private(set) var range: Range<Int64>
-        /// The place of the first read of it among all.
+        /// The position of its first read in the order of all reads.
         private(set) var position: Int
-        /// Where the reads begin that are expected of it.
+        /// The offsets at which the expected reads of the range begin.
         private(set) var starts: [Int64]
 
         fileprivate init(range: Range<Int64>, position: Int, starts: [Int64]) {
             (self.range, self.position, self.starts) = (range, position, starts)
         }
 
-        /// True for a range that is read as it comes, and not kept.
+        /// True for a range that is streamed instead of kept.
         fileprivate var isLong: Bool { self.range.count > PreparedAnswers.maximumPieceByteCount }
 
-        /// The number of bytes that its answer may hold.
+        /// The number of bytes that the response may keep in memory.
         fileprivate var byteCount: Int64 {
             self.isLong ? Int64(RemoteBodyState.streamCapacity) : Int64(self.range.count)
         }
 
-        /// Adds a range that begins no earlier; returns false when it needs a request of its own.
+        /// Adds a range that begins no earlier; returns false if the range needs a request of its own.
         fileprivate mutating func add(_ range: Range<Int64>, _ position: Int) -> Bool {
             let end = max(self.range.upperBound, range.upperBound)
             guard range.lowerBound - self.range.upperBound <= PreparedAnswers.maximumGap,
@@ -35,7 +35,7 @@ struct PreparedAnswers {
             return true
         }
 
-        /// Removes the read that an offset belongs to; returns true when it was the last one.
+        /// Removes the read to which an offset belongs; returns true if it was the last one.
         fileprivate mutating func finishRead(at byteOffset: Int64) -> Bool {
             if let index = self.starts.lastIndex(where: { $0 <= byteOffset }) { self.starts.remove(at: index) }
             return self.starts.isEmpty
@@ -47,7 +47,7 @@ struct PreparedAnswers {
         var plan: Plan
         let since: Moment
 
-        /// The bytes that it has or will have.
+        /// The bytes that the response has or will have.
         var range: Range<Int64> {
             self.plan.range.lowerBound..<(self.body.failedEnd ?? self.plan.range.upperBound)
         }
@@ -55,21 +55,22 @@ struct PreparedAnswers {
         var byteCount: Int64 { self.plan.isLong ? self.plan.byteCount : self.body.plannedByteCount }
     }
 
-    /// The requests that are under way at once.
+    /// The maximum number of concurrent requests.
     private static let maximumRequestCount = 64
-    /// The bytes of all answers that are not read yet.
+    /// The maximum number of unread bytes of all responses.
     private static let maximumByteCount: Int64 = 16 << 20
-    /// The longest range of one request: an answer that is kept whole.
+    /// The maximum length of a range that is requested at once and kept completely.
     static let maximumPieceByteCount: Int64 = 2 << 20
-    /// The pieces of a long range that are requested at once, the one that is read among them.
+    /// The maximum number of pieces of a long range that are requested concurrently, including the one being read.
     private static let maximumPieceCount: Int64 = 4
     /// The gap between two ranges that costs less than a request: at 100 MB/s, a sixth of a millisecond.
     private static let maximumGap: Int64 = 16 * 1024
-    /// How far apart in their order two ranges of one request may be: its bytes are kept until both were read.
+    /// The maximum distance, in reading order, of two ranges that share a request; its bytes are kept until both are
+    /// read.
     private static let maximumDistance = 16
-    /// The age at which an answer that nobody reads makes room for others.
+    /// The age at which a response without readers makes room for others.
     private static let patience = Duration.seconds(30)
-    /// The age at which an answer that waits for room is asked for again: its server may have lost patience.
+    /// The age at which a response that waits for room is requested again, as its server may have timed out.
     private static let serverPatience = Duration.seconds(5)
 
     private var plans = Fifo<Plan>()
@@ -77,15 +78,15 @@ struct PreparedAnswers {
 
     var bodies: [RemoteBody] { self.prepared.map(\.body) }
 
-    /// Returns the answer with the most bytes from an offset on; nil when there is none.
+    /// Returns the response that extends farthest from an offset; nil if no response has the byte at the offset.
     func body(at byteOffset: Int64) -> RemoteBody? {
         self.prepared.filter { $0.body.serves(byteOffset) }.max { $0.plan.range.upperBound < $1.plan.range.upperBound }?
             .body
     }
 
-    /// Plans the requests for ranges that will be read in this order. Neighbours become one request.
+    /// Plans the requests for ranges that will be read in this order. Neighbouring ranges share a request.
     ///
-    /// - Parameter arePieces: False for a request for each range, however long it is.
+    /// - Parameter arePieces: False to make one request for each range, regardless of its length.
     mutating func plan(_ ranges: [Range<Int64>], within byteCount: Int64?, arePieces: Bool) {
         guard arePieces else {
             for range in ranges { self.plans.append(Plan(range: range, position: 0, starts: [range.lowerBound])) }
@@ -94,7 +95,7 @@ struct PreparedAnswers {
         var plans: [Plan] = []
         let inside = ranges.map { range in
             let range = range.clamped(to: 0..<(byteCount ?? .max))
-            // The rest of a long one is requested while it is read.
+            // The rest of a long range is requested while it is read.
             return range.lowerBound..<range.lowerBound + min(Int64(range.count), Self.maximumByteCount)
         }
         for (position, range) in inside.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound })
@@ -108,7 +109,7 @@ struct PreparedAnswers {
         for plan in plans.sorted(by: { $0.position < $1.position }) { self.plans.append(plan) }
     }
 
-    /// Plans the pieces after an offset that one reader reads up to the end.
+    /// Plans the pieces after an offset for a reader that reads to the end.
     ///
     /// - Parameter planned: The end of the pieces that were planned for this reader.
     mutating func plan(after byteOffset: Int64, to end: Int64, planned: inout Int64) {
@@ -127,7 +128,7 @@ struct PreparedAnswers {
         }
     }
 
-    /// Returns the answers to cancel, which nobody reads, from a range that is not going to be read, and forgets them.
+    /// Removes and returns the responses to cancel: those without readers that begin in a range that will not be read.
     mutating func cancel(_ range: Range<Int64>) -> [RemoteBody] {
         let isUnread = { (plan: Plan) in range.contains(plan.range.lowerBound) }
         let kept = self.plans.all.filter { !isUnread($0) }
@@ -138,7 +139,7 @@ struct PreparedAnswers {
         return unread
     }
 
-    /// Returns the answers to cancel that have waited for room for too long, and forgets them.
+    /// Removes and returns the responses to cancel because they have waited for room for too long.
     mutating func removeStale(at now: Moment = .now) -> [RemoteBody] {
         let stale = self.prepared.filter { prepared in
             prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.serverPatience < now
@@ -147,18 +148,18 @@ struct PreparedAnswers {
         return stale
     }
 
-    /// Takes the next plan whose request may start now; nil when there is none.
+    /// Removes and returns the next plan whose request may start now; nil if none may start.
     mutating func next(at now: Moment = .now) -> Plan? {
         guard let next = self.plans.first else { return nil }
         if let room = self.room, next.byteCount > room {
-            // Old answers that nobody reads.
+            // Old responses without readers.
             self.prepared.removeAll { $0.since + Self.patience < now && !$0.body.hasReaders }
             if let room = self.room, next.byteCount > room { return nil }
         }
         return self.plans.popFirst()
     }
 
-    /// The bytes that may be requested now; nil for any number.
+    /// The number of bytes that may be requested now; nil for any number.
     private var room: Int64? {
         guard !self.prepared.isEmpty else { return nil }
         guard self.prepared.count(where: { $0.body.isUnderWay }) < Self.maximumRequestCount else { return 0 }
@@ -169,9 +170,9 @@ struct PreparedAnswers {
         self.prepared.append(Prepared(body: body, plan: plan, since: now))
     }
 
-    /// Drops an answer of which a reader has read the bytes from an offset, unless others are expected.
+    /// Drops a response after a reader has read its bytes from an offset, unless further reads are expected.
     ///
-    /// - Returns: True when the answer was dropped.
+    /// - Returns: True if the response was dropped.
     mutating func wasRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {
         guard let index = self.prepared.firstIndex(where: { $0.body === body }),
             self.prepared[index].plan.finishRead(at: byteOffset)
@@ -182,6 +183,6 @@ struct PreparedAnswers {
 
     mutating func remove(_ body: RemoteBody) { self.prepared.removeAll { $0.body === body } }
 
-    /// Plans nothing more.
+    /// Removes all plans.
     mutating func removePlans() { self.plans = Fifo() }
 }

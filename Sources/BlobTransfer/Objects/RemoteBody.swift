@@ -1,37 +1,37 @@
 import BlobCore
 
-/// The bytes of one answer: a window into an object, which grows while the answer arrives.
+/// The bytes of one response: a window into an object that grows while the response arrives.
 ///
-/// Kept as a whole for any number of readers, or, if it is a stream, dropped once its only reader has read it.
+/// Kept completely for any number of readers, or, if it is a stream, dropped as its only reader reads it.
 final class RemoteBody: TransferSink {
     enum Step {
         case bytes, notYet
-        /// All bytes of the answer were read.
+        /// All bytes of the response have been read.
         case end
-        /// All bytes of the answer were read, up to this offset, and it was the whole object.
+        /// All bytes of the response have been read, up to this offset, and the response was the whole object.
         case endOfObject(Int64)
-        /// The bytes at the offset come with another answer.
+        /// Another response has the bytes at the offset.
         case elsewhere
     }
 
-    /// The requested range; without an end if it is all the rest.
+    /// The requested range; without an end if it extends to the end of the object.
     let wanted: (start: Int64, end: Int64?)
     /// False when the whole object was requested, without a range.
     var isRange: Bool { self.wanted.start > 0 || self.wanted.end != nil }
     private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
     private let relocation: Relocation
-    /// Judges the head; returns the range of the bytes that follow it.
+    /// Judges the head; returns the range of the bytes that follow.
     private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
     private let onEnd: @Sendable (RemoteBody, BlobError?) -> Void
 
-    /// The meaning of a head.
+    /// The meaning of a response head.
     enum Judgement {
-        /// A range with the first byte of the wanted one.
+        /// A range that contains the first wanted byte.
         case range(Range<Int64>)
         case object(byteCount: Int64?)
         case explanation
-        /// Nothing follows: the object ends before the requested offset, or has to be requested in another way.
+        /// No bytes follow: the object ends before the requested offset, or has to be requested differently.
         case nothing
     }
 
@@ -75,28 +75,29 @@ final class RemoteBody: TransferSink {
 
     // MARK: Reading
 
-    /// True when this answer has, or will have, the byte at an offset for any reader.
+    /// True when this response has, or will have, the byte at an offset for any reader.
     func serves(_ byteOffset: Int64) -> Bool {
         self.state.withLock { state in
             !state.isStream && state.covers(byteOffset) && (state.failure == nil || byteOffset < state.blocks.end)
         }
     }
 
-    /// True for an answer with bytes, perhaps not all.
+    /// True when the response has bytes, even if not all of them.
     var hasBytes: Bool { self.state.withLock { $0.blocks.byteCount > 0 } }
 
-    /// The number of bytes that it holds when it is complete.
+    /// The number of bytes that the response keeps when it is complete.
     var plannedByteCount: Int64 {
         self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
     }
 
-    /// True while its bytes wait for a reader to make room.
+    /// True while the transfer is paused until a reader makes room.
     var isPaused: Bool { self.state.withLock { $0.isPaused && !$0.isOver } }
 
-    /// True while bytes may come.
+    /// True while more bytes may arrive.
     var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
 
-    /// Ends an answer that was cut off where it was, as a short one; returns false when it has a reader, who gets the error.
+    /// Turns a response that was cut off into a complete, shorter one. Returns false if a reader is waiting for it; the
+    /// reader then gets the error.
     func becomeShort() -> Bool {
         self.state.withLock { state in
             guard state.slots.isEmpty, state.failure != nil else { return false }
@@ -105,14 +106,14 @@ final class RemoteBody: TransferSink {
         }
     }
 
-    /// The offset after the last byte of an answer that was cut off; nil for any other.
+    /// The offset after the last byte of a response that was cut off; nil for any other response.
     var failedEnd: Int64? { self.state.withLock { $0.failure == nil ? nil : $0.blocks.end } }
 
     var hasReaders: Bool { self.state.withLock { !$0.slots.isEmpty } }
 
-    /// Makes the caller the only reader of an answer that is too long to be kept.
+    /// Makes the caller the only reader of a response that is too long to keep.
     ///
-    /// - Returns: False when it is another reader's, or can be kept.
+    /// - Returns: False if the response has another owner or can be kept.
     func becomeStream(at byteOffset: Int64) -> Bool {
         let isStream = self.state.withLock { state in
             guard state.hasHead, !state.isStream, state.isLong, byteOffset >= state.blocks.start, state.failure == nil
@@ -126,9 +127,10 @@ final class RemoteBody: TransferSink {
         return isStream
     }
 
-    /// Returns true while the head is not known.
+    /// Returns true while the head has not arrived.
     ///
-    /// - Throws: The error in place of a head; an error after the head is thrown after the bytes before it.
+    /// - Throws: The error that occurred instead of a head; an error after the head is thrown after the bytes before
+    ///   it.
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
             if !state.hasHead, let failure = state.failure { throw failure }
@@ -156,7 +158,7 @@ final class RemoteBody: TransferSink {
         return .bytes
     }
 
-    /// Returns bytes from an offset without copying them; nil when none are there.
+    /// Returns bytes from an offset without copying them; nil if none are available.
     func take(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? { try? self.look(at: byteOffset, isOwner).bytes }
 
     private func look(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> (step: Step, bytes: BlobBytes?) {
@@ -167,7 +169,7 @@ final class RemoteBody: TransferSink {
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
             if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.isUnproven {
-                // A body serves any reader while it is kept.
+                // A body remains available to any reader while it is kept.
                 let isExclusive = isOwner && byteOffset >= state.ownedStart
                 return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
             }
@@ -179,12 +181,12 @@ final class RemoteBody: TransferSink {
         }
     }
 
-    /// Fires the slot of a reader at each change from now on.
+    /// Registers a reader's slot, which fires at each change from now on.
     func join(_ slot: BlobWakerSlot) { self.state.withLock { $0.slots[ObjectIdentifier(slot)] = slot } }
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
 
-    /// Lets readers wait as for the head, or no longer.
+    /// Makes readers wait as they do for the head, or ends that wait.
     func setHeld(_ isHeld: Bool) {
         self.state.withLock { $0.isHeld = isHeld }
         self.flush()
@@ -193,16 +195,16 @@ final class RemoteBody: TransferSink {
     /// The digest that all bytes of this answer matched; nil if it was not compared.
     var proof: String? { self.state.withLock { $0.proof } }
 
-    /// The comparison with the digests of this answer, if it was cut off.
+    /// The comparison with the digests of this response, if the response was cut off.
     var cutCheck: StatedDigestCheck? { self.state.withLock { $0.failure == nil ? nil : $0.digestCheck } }
 
-    /// Leaves the slot of a reader alone from now on; a stream ends with its reader.
+    /// Unregisters the slot of a reader; a stream ends with its reader.
     func leave(_ slot: BlobWakerSlot, isOwner: Bool) {
         _ = self.state.withLock { $0.slots.removeValue(forKey: ObjectIdentifier(slot)) }
         if isOwner { self.cancel() }
     }
 
-    /// Drops the bytes of an answer that is over, and returns the memory for another one.
+    /// Drops the bytes of a response that has ended, and returns the memory for another one.
     func takeSpares() -> [Window] {
         self.state.withLock { $0.isOver && $0.slots.isEmpty ? $0.blocks.takeSpares() : [] }
     }
@@ -284,7 +286,7 @@ final class RemoteBody: TransferSink {
             let isUnproven = state.isUnproven
             state.isOver = true
             state.failure = error ?? state.shortage ?? state.mismatch()
-            // Nobody has read these bytes, and others can be asked for.
+            // These bytes have not been delivered, and can be requested again.
             if isUnproven, state.failure != nil { state.blocks.removeAll() }
             if state.failure == nil { state.limit = state.blocks.end }
             let transfer = state.transfer.take()
@@ -296,46 +298,46 @@ final class RemoteBody: TransferSink {
     }
 }
 
-/// The state of a ``RemoteBody``: its bytes, its ending, and the readers that wait.
+/// The state of a ``RemoteBody``: its bytes, its end, and its waiting readers.
 struct RemoteBodyState {
-    /// The number of bytes that wait for readers, from which the transfer is paused; it continues at half of it.
+    /// The number of unread bytes at which the transfer is paused; it resumes at half of this number.
     ///
-    /// The largest window, which ends and begins at whole blocks, fits, and so does the largest piece.
+    /// The largest window, which begins and ends at whole blocks, fits, and so does the largest piece.
     static let capacity = Int(PreparedAnswers.maximumPieceByteCount) + 2 * ByteBlocks.blockByteCount
 
-    /// The same number for an answer that is longer, and read as it comes.
+    /// The same limit for a longer response, which is streamed.
     static let streamCapacity = 1 << 20
 
     var blocks: ByteBlocks
-    /// The offset after the last byte of the body; nil until the end of a body of unknown length.
+    /// The offset after the last byte of the body; nil until the end if the length of the body is unknown.
     var limit: Int64?
-    /// True when the answer has more bytes than were requested, which are not taken.
+    /// True when the response has more bytes than were requested; the excess is ignored.
     var isExcessive = false
     var hasHead = false
     var isHeld = false
-    /// True when the answer is the whole object.
+    /// True when the response is the whole object.
     var isObject = false
     var isStream: Bool
-    /// The offset of the first byte that only the owner of the stream has seen.
+    /// The offset from which only the owner of the stream has seen bytes.
     var ownedStart: Int64 = 0
     var isPaused = false
     var isOver = false
     var failure: BlobError?
     var transfer: Transfer?
-    /// The fields and the idle limit of the request, with which it can be repeated; nil once it was.
+    /// The fields and the idle limit for repeating the request; nil after a repetition.
     var repetition: (fields: [BlobHTTPField], idleLimit: Duration?)?
-    /// True when the answer taught how to make the request.
+    /// True when the response showed how to correct the request.
     var isCorrected = false
     var slots: [ObjectIdentifier: BlobWakerSlot] = [:]
 
-    /// The comparison with the digests of the body that the head states.
+    /// The comparison with the digests that the head states for the body.
     var digestCheck: StatedDigestCheck?
     var proof: String?
 
-    /// True while nobody reads the bytes because their digest was not compared yet; a stream does that at its end.
+    /// True while the bytes are withheld until their digest is compared; a stream compares it at its end.
     var isUnproven: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
 
-    /// True when it is longer than the bytes that wait for readers.
+    /// True when the response is longer than the capacity.
     var isLong: Bool { (self.limit ?? .max) - self.blocks.start > Int64(Self.capacity) }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
@@ -343,7 +345,7 @@ struct RemoteBodyState {
         self.blocks.append(bytes)
     }
 
-    /// Returns the error of a body with another digest. Called once.
+    /// Returns the error if the body does not match its digest. Called once.
     mutating func mismatch() -> BlobError? {
         var check = self.digestCheck.take()
         do throws(BlobError) {
@@ -372,34 +374,34 @@ struct RemoteBodyState {
         return self.transfer
     }
 
-    /// The error for a body that ended too early: libcurl checks the length of the body, but not of a range.
+    /// The error for a body that ended too early. libcurl checks the length of the body, but not of a range.
     var shortage: BlobError? {
         guard let limit, self.blocks.end < limit else { return nil }
         return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)
     }
 }
 
-/// A run of bytes that grows at its end, in blocks, and can be dropped from its front.
+/// A sequence of bytes in blocks that grows at its end and can be dropped from its front.
 ///
-/// Bytes that exist never change and never move: those that were lent may be read while more are added.
+/// Existing bytes never change or move: lent bytes may be read while more are appended.
 struct ByteBlocks {
     static let blockByteCount = 64 * 1024
 
     private var blocks: [Window] = []
-    /// Blocks without bytes, so that a long run does not allocate.
+    /// Empty blocks, so that a long sequence does not allocate.
     private var spares: [Window] = []
     /// The offset of the first byte of the first block.
     private(set) var start: Int64
     private(set) var end: Int64
 
-    /// - Parameter spares: Blocks without bytes, which are used first.
+    /// - Parameter spares: Empty blocks, which are used first.
     init(at byteOffset: Int64, spares: [Window] = []) {
         (self.start, self.end, self.spares) = (byteOffset, byteOffset, spares)
     }
 
     var byteCount: Int { Int(self.end - self.start) }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
@@ -412,7 +414,7 @@ struct ByteBlocks {
         }
     }
 
-    /// Returns the bytes from an offset within the run to the end of its block or of the run.
+    /// Returns the bytes from an offset within the sequence to the end of its block or of the sequence.
     func bytes(at byteOffset: Int64, isExclusive: Bool) -> BlobBytes {
         let (index, offset) = Int(byteOffset - self.start).quotientAndRemainder(dividingBy: Self.blockByteCount)
         let block = self.blocks[index]
@@ -420,7 +422,7 @@ struct ByteBlocks {
             UnsafeRawBufferPointer(rebasing: block.bytes[offset...]), ownedBy: block, isExclusive: isExclusive)
     }
 
-    /// Drops the blocks that lie before an offset as a whole.
+    /// Drops the blocks that lie entirely before an offset.
     mutating func drop(before byteOffset: Int64) {
         while byteOffset - self.start >= Int64(Self.blockByteCount), !self.blocks.isEmpty,
             self.byteCount >= Self.blockByteCount
@@ -433,7 +435,7 @@ struct ByteBlocks {
         }
     }
 
-    /// Drops all bytes, and returns the blocks that nobody else has, for other runs.
+    /// Drops all bytes, and returns the blocks without other owners for reuse.
     mutating func takeSpares() -> [Window] {
         var free = self.spares
         for index in self.blocks.indices where isKnownUniquelyReferenced(&self.blocks[index]) {

@@ -1,36 +1,36 @@
 import BlobCore
 
-/// The facts about one version of an object, from the head of an answer.
+/// The facts about one version of an object, from the head of a response.
 struct RemoteFacts: Equatable {
     /// The info for readers.
     private(set) var info: BlobInfo
 
-    /// The digests of the parts of the object, in their order and without gaps; empty when they are unknown.
+    /// The digests of the parts of the object, in order and without gaps; empty if unknown.
     private var parts: [StatedRange] = []
 
     /// The ETag, strong or weak.
     let tag: String?
 
-    /// The value of a condition that the object is still the same; nil without a strong ETag and a date.
+    /// The value for a condition that the object is unchanged; nil without a strong ETag and a date.
     let condition: String?
 
-    /// The encoding of the bytes that was applied last, in lower case; nil without one.
+    /// The encoding that was applied to the bytes last, in lower case; nil if the bytes are not encoded.
     ///
-    /// The bytes are read as they are stored, also in ranges, which are ranges of the encoded bytes (RFC 9110, sections
-    /// 8.4 and 14.1.2).
+    /// The bytes are read as they are stored. Ranges are ranges of the encoded bytes, too (RFC 9110, sections 8.4 and
+    /// 14.1.2).
     let coding: String?
 
-    /// True when bytes of two answers can be of one sequence.
+    /// True when the bytes of two responses may be joined.
     ///
-    /// A server that encodes while it answers may do so differently each time: only a strong ETag says that it has not.
+    /// A server that encodes responses on the fly may encode each one differently; only a strong ETag excludes this.
     var canBeJoined: Bool { self.coding == nil || self.info.validator?.isStrong == true }
 
-    /// The bytes of which digests are stated: all of them, or the parts; empty without digests.
+    /// The ranges for which digests are stated: the whole object, or the parts; empty without digests.
     var statedRanges: [StatedRange] {
         self.info.digests.isEmpty ? self.parts : [StatedRange(0, self.info.byteCount, self.info.digests)]
     }
 
-    /// Adds digests that the server states elsewhere.
+    /// Adds digests that the server states outside of the response.
     mutating func add(_ ranges: [StatedRange]) {
         if ranges.count == 1, ranges[0].start == 0, ranges[0].end == self.info.byteCount {
             self.info.digests = ranges[0].digests + self.info.digests
@@ -40,8 +40,8 @@ struct RemoteFacts: Equatable {
     }
 
     /// - Parameters:
-    ///   - byteCount: The length of the whole object; nil when it is unknown.
-    ///   - hasRanges: True when the server answers with ranges.
+    ///   - byteCount: The length of the whole object; nil if unknown.
+    ///   - hasRanges: True when the server supports ranges.
     init(
         _ head: ResponseHead, byteCount: Int64?, hasRanges: Bool, name: String? = nil, digests: [BlobStatedDigest] = []
     ) {
@@ -53,11 +53,11 @@ struct RemoteFacts: Equatable {
             if let strongTag {
                 .strong(strongTag)
             } else {
-                // A weak tag and a date say more together than each alone, and more with the length.
+                // A weak tag and a date identify more together than alone, and more still with the length.
                 tag == nil && date == nil
                     ? nil : .weak([tag, date, byteCount.map(String.init)].compactMap(\.self).joined(separator: " "))
             }
-        // `Content-Type` is the type of the bytes before they were encoded.
+        // `Content-Type` is the type of the bytes before encoding.
         let type =
             if let coding {
                 Self.codingTypes[coding]
@@ -69,15 +69,15 @@ struct RemoteFacts: Equatable {
             isRandomAccess: hasRanges, digests: digests)
     }
 
-    /// Returns true when another answer is from the same version.
+    /// Returns true if another response is from the same version.
     ///
-    /// A fact that only one of them has, such as a length that a proxy leaves out, says nothing.
+    /// A fact that only one of them has, such as a length that a proxy omits, is ignored.
     func isSameVersion(as other: RemoteFacts) -> Bool {
         let (validator, otherValidator) = (self.info.validator, other.info.validator)
         let (count, otherCount) = (self.info.byteCount, other.info.byteCount)
         if let count, let otherCount, count != otherCount { return false }
         if let coding, let otherCoding = other.coding, coding != otherCoding { return false }
-        // A digest of the body of one answer may be the object's, if that is the body.
+        // The digest of the body of a response may be the digest of the object, if the body is the whole object.
         for digest in self.info.digests {
             let stated = other.info.digests.filter { ($0.algorithm, $0.origin) == (digest.algorithm, digest.origin) }
             guard stated.isEmpty || stated.contains(digest) else { return false }
@@ -88,7 +88,7 @@ struct RemoteFacts: Equatable {
         return otherValidator?.isStrong != true && self.condition == other.condition
     }
 
-    /// The media types of encoded bytes; others have none.
+    /// The media types of encoded bytes; other encodings have none.
     private static let codingTypes = [
         "gzip": "application/gzip", "x-gzip": "application/gzip", "zstd": "application/zstd",
     ]
@@ -102,12 +102,12 @@ struct RemoteFacts: Equatable {
 
 /// The value of a `Content-Range` field (RFC 9110, section 14.4).
 struct ContentRange: Equatable {
-    /// The range of the bytes in the answer; nil when the asked one is outside of the object.
+    /// The range of the bytes in the response; nil if the requested range is outside of the object.
     let bytes: Range<Int64>?
-    /// The length of the object; nil when the server does not know it.
+    /// The length of the object; nil if the server does not know it.
     let byteCount: Int64?
 
-    /// Returns nil for a text that is not valid, and for a range that does not fit the length.
+    /// Returns nil for an invalid text, and for a range that does not fit the length.
     init?(_ text: String) {
         let words = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -127,7 +127,7 @@ struct ContentRange: Equatable {
         self.bytes = first..<(last + 1)
     }
 
-    /// True when the answer has the whole object, which is not empty.
+    /// True when the response has the whole object, which is not empty.
     var isWhole: Bool { self.bytes?.lowerBound == 0 && self.bytes?.upperBound == self.byteCount }
 
     private static func number(_ digits: Substring) -> Int64? {

@@ -1,8 +1,8 @@
 package import BlobCore
 
-/// An object on a server, read by ranges: the engine of sources whose bytes are answers of HTTP.
+/// An object on a server, read by ranges: the engine of sources whose bytes come from HTTP responses.
 ///
-/// All readers of a source share the facts from its answers, and the windows that were read last.
+/// All readers of a source share the facts from its responses, and the most recently read windows.
 package final class RemoteObject: Sendable {
     private struct State {
         var version: RemoteVersion?
@@ -10,10 +10,10 @@ package final class RemoteObject: Sendable {
         var lastUse = Moment.now
     }
 
-    /// The default number of bytes that are kept for the readers of one object.
+    /// The default number of bytes kept for the readers of one object.
     package static let defaultCacheByteCount: Int64 = 4 << 20
 
-    /// The age at which facts and bytes that no reader uses are not used again: the object may have changed.
+    /// The age at which facts and bytes without readers are no longer used, because the object may have changed.
     private static let freshness = Duration.seconds(30)
 
     private let requests: any RemoteRequests
@@ -23,14 +23,14 @@ package final class RemoteObject: Sendable {
 
     /// - Parameters:
     ///   - requests: The requests for the object.
-    ///   - cacheByteCount: The number of bytes to keep for all readers together, from 0; the latest answer is always
+    ///   - cacheByteCount: The number of bytes to keep for all readers together, from 0; the latest response is always
     ///     kept, up to 1 MiB.
     package init(_ requests: any RemoteRequests, cacheByteCount: Int64 = defaultCacheByteCount) {
         (self.requests, self.cacheByteCount) = (requests, cacheByteCount)
     }
 
-    /// Returns the facts of the object; requests them, and the beginning of the object, if no recent answer has them.
-    /// Blocks until then.
+    /// Returns the facts of the object. Requests them, with the beginning of the object, unless a recent response has
+    /// them, and blocks until they arrive.
     package func describe(_ context: BlobContext) throws(BlobError) -> BlobInfo {
         let stream = try self.makeStream(BlobOpening(context: context))
         defer { stream.close() }
@@ -53,7 +53,7 @@ package final class RemoteObject: Sendable {
             .prepare(ranges, arePieces: !context.readsPartsInParallel, idleLimit: context.idleLimit)
     }
 
-    /// Returns the version that is known, if it is recent and may have the validator; a new one otherwise.
+    /// Returns the known version if it is recent and may match the validator; otherwise a new one.
     private func version(matching validator: BlobValidator?, use: (inout State) -> Void) -> RemoteVersion {
         self.state.withLock { state in
             let isFresh = state.readerCount > 0 || state.lastUse.instant + Self.freshness > .now
@@ -71,7 +71,7 @@ package final class RemoteObject: Sendable {
         }
     }
 
-    /// Opens a stream, which makes its requests when it is read or asked. Does not block.
+    /// Opens a stream, which makes its requests when it is read or when its info is requested. Does not block.
     package func makeStream(_ opening: BlobOpening) throws(BlobError) -> any BlobByteStream {
         let version = self.version(matching: opening.validator) { $0.readerCount += 1 }
         let onClose = { @Sendable in
@@ -84,12 +84,12 @@ package final class RemoteObject: Sendable {
     }
 }
 
-/// The requests for one remote object: how they are made, and what their answers mean.
+/// The requests for one remote object: how they are made, and the meaning of the responses.
 ///
-/// The seam between the reading of objects (``RemoteObject``) and a protocol with its addresses and signatures. A
-/// source is its locator and a value of this type.
+/// The interface between the reading of objects (``RemoteObject``) and a protocol with its addresses and signatures. A
+/// source consists of its locator and a value of this type.
 package protocol RemoteRequests: Sendable {
-    /// Makes the request for the object that has these fields, `Range` and a condition, and passes it on.
+    /// Makes the request for the object with the given fields, `Range` and a condition, and passes it on.
     ///
     /// Must not block. `completion` is called once, on any thread, perhaps before this returns.
     func makeRequest(
@@ -98,32 +98,32 @@ package protocol RemoteRequests: Sendable {
     /// The scheme of the object's locator.
     var scheme: String { get }
 
-    /// The name of the field with the condition that the object is still the same: `If-Range` or `If-Match`.
+    /// The name of the field for the condition that the object is unchanged: `If-Range` or `If-Match`.
     var conditionField: String { get }
 
-    /// Returns the name of the object, for people and forms.
+    /// Returns the name of the object, for display and forms.
     func name(_ head: ResponseHead) -> String?
 
-    /// Returns the digests of the whole object that an answer states.
+    /// Returns the digests of the whole object that a response states.
     func digests(_ head: ResponseHead) -> [BlobStatedDigest]
 
-    /// Asks for digests that answers with bytes do not state, if there may be any.
+    /// Requests digests that responses with bytes do not state, if any may exist.
     ///
     /// - Parameters:
     ///   - tag: The ETag of the object.
     ///   - cancellation: Ends the requests.
-    ///   - completion: Called once, perhaps before this returns, with what was found: all of the object, or its parts in
-    ///     their order; with nothing after any error.
+    ///   - completion: Called once, perhaps before this returns, with the digests that were found: for the whole
+    ///     object, or for its parts in order; with an empty array after any error.
     func findDigests(
         of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
     )
 
-    /// Learns from an answer that is not the object; returns true when a request that is made anew may succeed. Asked
-    /// once for each part of an object.
+    /// Learns from a response that refuses the object; returns true if a new request may succeed. Called once for each
+    /// part of an object.
     func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
 
-    /// Returns the error for an answer that is not the object.
+    /// Returns the error for a response that refuses the object.
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError
 }
 
@@ -133,13 +133,13 @@ extension RemoteRequests {
     /// The digests in ``ResponseHead/objectDigests``.
     package func digests(_ head: ResponseHead) -> [BlobStatedDigest] { head.objectDigests }
 
-    /// Finds nothing: answers state all digests that there are.
+    /// Finds no digests, because responses state all available digests.
     package func findDigests(
         of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
     ) { completion([]) }
 
-    /// False: answers teach nothing.
+    /// Returns false, because nothing is learned from responses.
     package func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }
 
     /// The error of ``BlobError/init(refusing:_:)``.

@@ -1,12 +1,12 @@
 import BlobCore
 
-/// A stream of the bytes of an object, which asks for a window first, and for all the rest when reading continues.
+/// A stream of the bytes of an object. It requests a window first, and the whole rest when reading continues.
 ///
-/// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two
-/// windows.
+/// A reader from the start of an object probably reads all of it; a reader from an offset probably reads a part, and
+/// requests two windows before the rest.
 final class RemoteStream: BlobByteStream {
-    /// The number of answers in a row that may lack the byte that is needed: one has the facts, one refuses a range,
-    /// others are taken by other readers.
+    /// The maximum number of consecutive responses without the needed byte: one may only have the facts, one may refuse
+    /// a range, and other readers may take over others.
     private static let maximumFruitlessCount = 8
 
     private let version: RemoteVersion
@@ -15,27 +15,27 @@ final class RemoteStream: BlobByteStream {
     private let context: BlobContext
     private let onClose: @Sendable () -> Void
     private var byteOffset: Int64
-    /// The end of what was requested ahead for this stream.
+    /// The end of the ranges that were requested ahead for this stream.
     private var plannedEnd: Int64 = 0
     private var body: RemoteBody?
     private var isOwner = false
     private var progress = RemoteVersion.Progress.beginning
-    /// The offset at which the current answer was needed.
+    /// The offset from which the current response was needed.
     private var bodyOffset: Int64 = 0
     private var fruitlessCount = 0
     private let slot = BlobWakerSlot()
-    /// True once the offset and the validator were compared with the facts.
+    /// True once the offset and the validator have been compared with the facts.
     private var isChecked = false
     private var isAtEnd = false
     private let coverages: DigestCoverages
     private var coverage: DigestCoverage?
-    /// The comparisons with digests of the object from their first byte on, and with those of answers that were cut off.
+    /// The comparisons with the digests of the object, each from the first byte, and of responses that were cut off.
     private var checks: [StatedDigestCheck] = []
-    /// The end of the bytes from the start on whose digests were right, or those of their answers, and the last of these.
+    /// The end of the proven bytes from the start, by digests of the object or of responses, and the last such digest.
     private var proven: (end: Int64, by: String?) = (0, nil)
     private var hasReported = false
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are known already.
+    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are already known.
     init(
         _ version: RemoteVersion, _ opening: BlobOpening, _ coverages: DigestCoverages,
         onClose: @escaping @Sendable () -> Void
@@ -49,18 +49,19 @@ final class RemoteStream: BlobByteStream {
         try self.check()
     }
 
-    /// The facts, once an answer has them; requests the bytes at the offset, whose answer has them, too.
+    /// The facts, once a response has them. Requests the bytes at the offset, because that response has the facts, too.
     var info: BlobInfo? {
         get throws {
             while self.version.info == nil {
                 guard let body = self.body else {
                     guard self.attach(atLeast: 0) != nil else { break }
-                    // An opening makes the request, and leaves even an answer that is there to the first read.
+                    // Opening makes the request, and leaves the response to the first read, even if it has already
+                    // arrived.
                     self.slot.fire()
                     return nil
                 }
                 if try body.isAwaited() { return nil }
-                // The range was refused, and the next answer has the facts.
+                // The range was refused; the next response has the facts.
                 if self.version.info == nil { try self.leaveFruitless() }
             }
             return self.version.info
@@ -82,7 +83,7 @@ final class RemoteStream: BlobByteStream {
         return first
     }
 
-    /// Moves past bytes that are delivered.
+    /// Moves past the delivered bytes.
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         let proof = try self.comparing { () throws(BlobError) in
             try self.coverage?.pass(bytes, at: self.byteOffset, &self.checks, &self.proven)
@@ -91,7 +92,7 @@ final class RemoteStream: BlobByteStream {
         if let proof, let byteCount = self.version.byteCount { self.report(byteCount, proof) }
     }
 
-    /// Gives up the version when a digest is wrong.
+    /// Gives up the version if a digest does not match.
     private func comparing<Proof>(_ compare: () throws(BlobError) -> Proof) throws(BlobError) -> Proof {
         do throws(BlobError) {
             return try compare()
@@ -113,7 +114,7 @@ final class RemoteStream: BlobByteStream {
             self.coverage?.keep(check)
         }
         self.detach()
-        // After a failure, somebody may go on.
+        // After a failure, another reader may continue.
         if self.plannedEnd > self.byteOffset, !hasFailed { self.version.cancel(self.byteOffset..<self.plannedEnd) }
         self.onClose()
     }
@@ -122,7 +123,7 @@ final class RemoteStream: BlobByteStream {
         guard !self.isChecked, let facts = self.version.facts else { return }
         try facts.info.check(byteOffset: self.startOffset, matching: self.validator)
         self.isChecked = true
-        // The one who reads the parts compares the digest of all.
+        // The reader of the parts compares the digest of the whole.
         guard self.progress != .readingPart else { return }
         let coverage = self.coverages.coverage(of: facts, in: self.context)
         (self.coverage, self.checks) = (coverage, coverage.begin(at: self.startOffset))
@@ -137,7 +138,7 @@ final class RemoteStream: BlobByteStream {
                 self.version.release(body)
             }
             let start = output.byteCount
-            // Without facts the range was refused, and the next answer has them.
+            // Without facts, the range was refused, and the next response has them.
             switch self.isChecked
                 ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .elsewhere
             {
@@ -157,7 +158,7 @@ final class RemoteStream: BlobByteStream {
         return .end
     }
 
-    /// Leaves an answer without the byte that is needed.
+    /// Leaves a response that lacks the needed byte.
     private func leaveFruitless() throws(BlobError) {
         self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
         guard self.fruitlessCount <= Self.maximumFruitlessCount else {
@@ -171,7 +172,7 @@ final class RemoteStream: BlobByteStream {
             throw BlobError(.invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
         }
         self.isAtEnd = true
-        // Of an object without bytes, or of unknown length.
+        // For an object without bytes, or of unknown length.
         for var check in self.checks where check.end ?? end == end && check.reached == end {
             self.proven = (end, try self.comparing { () throws(BlobError) in try check.finish() })
         }
@@ -180,7 +181,7 @@ final class RemoteStream: BlobByteStream {
         if self.startOffset == 0 || proof != nil { self.report(end, proof) }
     }
 
-    /// Returns the answer with the next bytes; nil at the end of the object.
+    /// Returns the response with the next bytes; nil at the end of the object.
     private func attach(atLeast byteCount: Int) -> RemoteBody? {
         if let body { return body }
         let found = self.version.body(

@@ -1,56 +1,56 @@
 import BlobCore
 
-/// One version of an object: its facts, and the answers that are kept for its readers.
+/// One version of an object: its facts, and the responses kept for its readers.
 final class RemoteVersion: Sendable {
-    /// The stages of a reader, which decide how many bytes its next request asks for.
+    /// The stages of a reader, which determine how many bytes its next request covers.
     enum Progress {
         case beginning
-        /// It has read one answer, from an offset in the object.
+        /// The reader has read one response, from an offset in the object.
         case continued
-        /// It continues to read: all the rest is requested.
+        /// The reader continues: the whole rest is requested.
         case reading
-        /// It reads a part, beside readers of other parts: one request is enough.
+        /// The reader reads one part while others read the other parts; a single request is enough.
         case readingPart
     }
 
     private struct State {
         var facts: RemoteFacts?
-        /// The facts from the first answer, while other requests ask for digests.
+        /// The facts from the first response, while further requests look for digests.
         var incompleteFacts: RemoteFacts?
-        /// True when a reader is likely to read all of the object, and compares its digests.
+        /// True when a reader probably reads the whole object and compares its digests.
         var wantsDigests = false
-        /// The length of the object, once an answer told it or its end was met.
+        /// The length of the object, once a response stated it or the end was reached.
         var byteCount: Int64?
-        /// The end of the range that reaches farthest of those that the server has sent.
+        /// The end of the farthest range that the server has sent.
         var reach: Int64 = 0
-        /// False once an answer was not the range that was asked for.
+        /// False once the response to a range request was not the requested range.
         var hasRanges = true
-        /// True once an answer was the beginning of the range that was asked for.
+        /// True once a response was only the beginning of the requested range.
         var hasShortAnswers = false
-        /// True once an answer that is read when it is whole was not: smaller ones are asked for.
+        /// True once a response was cut off before its bytes could be read; smaller ranges are requested from then on.
         var hasCutAnswers = false
-        /// True when the server refused a range before anything was known of the object.
+        /// True when the server refused a range before any facts were known.
         var mustAskForStart = false
-        /// The request under way whose answer will tell the facts.
+        /// The request in progress whose response will state the facts.
         var first: RemoteBody?
-        /// The answers that are kept, the one used last at the end.
+        /// The kept responses, with the most recently used one last.
         var bodies: [RemoteBody] = []
-        /// The answers that were requested ahead.
+        /// The responses that were requested ahead.
         var prepared = PreparedAnswers()
-        /// The memory of the one that was read last.
+        /// The memory of the response that was read last.
         var spares: [Window] = []
-        /// The longest time without activity on the connections of these; nil is the default.
+        /// The longest time without activity on the connections for responses requested ahead; nil uses the default.
         var idleLimit: Duration?
     }
 
-    /// The bytes that are requested at once, at least: one block of a cache.
+    /// The minimum number of bytes of a request: one block of a cache.
     private static let windowByteCount = Int64(ByteBlocks.blockByteCount)
-    /// The distance to the end of the object within which all the rest is requested: the directory of an archive.
+    /// The distance to the end of the object within which the whole rest is requested, such as an archive's directory.
     private static let tailByteCount: Int64 = 1 << 20
-    /// The bytes that are requested at once when reading continues after the first window.
+    /// The number of bytes to request when reading continues after the first window.
     private static let secondWindowByteCount: Int64 = 1 << 20
 
-    /// The rest of an object that is not requested at once, but in pieces, over several connections.
+    /// The minimum length of a rest that is requested in pieces, over several connections.
     private static let splitByteCount: Int64 = 8 << 20
 
     private let requests: any RemoteRequests
@@ -60,7 +60,7 @@ final class RemoteVersion: Sendable {
     private let onEnd: @Sendable (RemoteVersion) -> Void
     private let state = Locked(State())
 
-    /// - Parameter onEnd: Called when the object has another version, or when there are no facts to be had.
+    /// - Parameter onEnd: Called when the object has a different version, or when the facts cannot be obtained.
     init(
         _ requests: any RemoteRequests, cacheByteCount: Int64, onEnd: @escaping @Sendable (RemoteVersion) -> Void
     ) {
@@ -72,25 +72,25 @@ final class RemoteVersion: Sendable {
         for body in self.state.withLock({ $0.bodies + $0.prepared.bodies }) { body.cancel() }
     }
 
-    /// The info of the version; nil until an answer has told it.
+    /// The info of the version; nil until a response has stated it.
     var info: BlobInfo? { self.facts?.info }
 
-    /// The facts of the version; nil until an answer has told them.
+    /// The facts of the version; nil until a response has stated them.
     var facts: RemoteFacts? { self.state.withLock { $0.facts } }
 
-    /// The length of the object; nil as long as no answer told it and its end was not met.
+    /// The length of the object; nil until a response has stated it or the end was reached.
     var byteCount: Int64? { self.state.withLock { $0.byteCount } }
 
-    /// Returns the answer with the bytes from an offset, or the one that will have the facts; makes a request for it
-    /// when there is no such answer.
+    /// Returns the response with the bytes from an offset, or the one that will state the facts; makes a request if
+    /// there is no such response.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset in the object.
     ///   - byteCount: The number of bytes that a reader is known to need.
-    ///   - progress: What the reader has done before.
+    ///   - progress: The stage of the reader.
     ///   - planned: The end of the pieces that were requested ahead for the reader.
-    ///   - idleLimit: The longest time without activity on the connection; nil is the default.
-    /// - Returns: The answer, and true if it is a stream for this reader; nil at the end of the object.
+    ///   - idleLimit: The longest time without activity on the connection; nil uses the default.
+    /// - Returns: The response, and true if it is a stream for this reader; nil at the end of the object.
     func body(
         at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, planned: inout Int64, idleLimit: Duration?
     ) -> (body: RemoteBody, isOwner: Bool)? {
@@ -127,12 +127,12 @@ final class RemoteVersion: Sendable {
     /// The scheme of the object's locator.
     var scheme: String { self.requests.scheme }
 
-    /// Gives up the version: its bytes are not those that the server stored.
+    /// Gives up the version, because its bytes differ from the bytes that the server stored.
     func forget() { self.onEnd(self) }
 
-    /// Requests ranges that will be read next, as far as there is room, and the others later.
+    /// Requests the ranges that will be read next: as many as fit now, and the others later.
     ///
-    /// - Parameter arePieces: False to request each range at once, however long it is.
+    /// - Parameter arePieces: False to request each range at once, regardless of its length.
     func prepare(_ ranges: [Range<Int64>], arePieces: Bool, idleLimit: Duration?) {
         self.state.withLock { state in
             guard state.hasRanges else { return }
@@ -152,7 +152,7 @@ final class RemoteVersion: Sendable {
                 state.prepared.removePlans()
                 return nil
             }
-            // The first answer tells whether there are ranges.
+            // The first response shows whether the server supports ranges.
             guard state.facts != nil || state.first == nil, let plan = state.prepared.next() else { return nil }
             let spares = state.spares
             state.spares = []
@@ -163,11 +163,11 @@ final class RemoteVersion: Sendable {
         }) { body.start(self.fields(for: body), idleLimit: idleLimit) }
     }
 
-    /// Called when a reader has read bytes of an answer from an offset, and leaves it.
+    /// Called when a reader has read bytes of a response from an offset, and leaves the response.
     func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
         self.state.withLock { state in
             guard state.prepared.wasRead(body, from: byteOffset) else { return }
-            // A short one may be looked at again.
+            // A short response may be read again.
             if body.plannedByteCount <= Self.tailByteCount {
                 self.keep(body, &state)
             } else if state.spares.isEmpty {
@@ -177,12 +177,12 @@ final class RemoteVersion: Sendable {
         self.startPrepared()
     }
 
-    /// Cancels what was requested ahead for a reader that leaves.
+    /// Cancels the ranges that were requested ahead for a reader that leaves.
     func cancel(_ range: Range<Int64>) {
         for body in self.state.withLock({ $0.prepared.cancel(range) }) { body.cancel() }
     }
 
-    /// Leaves an answer to its reader.
+    /// Leaves a response to its reader alone.
     func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
 
     // MARK: Requests
@@ -235,7 +235,7 @@ final class RemoteVersion: Sendable {
         return [range, BlobHTTPField(name, condition)]
     }
 
-    /// Keeps an answer, and forgets the ones that were not used for longest when there are too many bytes.
+    /// Keeps a response, and discards the least recently used ones if there are too many bytes.
     private func keep(_ body: RemoteBody, _ state: inout State) {
         state.bodies.append(body)
         var byteCount = state.bodies.reduce(0) { $0 + $1.plannedByteCount }
@@ -244,10 +244,10 @@ final class RemoteVersion: Sendable {
         }
     }
 
-    /// Judges the head of an answer.
+    /// Judges the head of a response.
     ///
-    /// An answer that cannot be used as a range is requested once more without one: this type chose the range, and not
-    /// its user.
+    /// If a response cannot be used as a range, the object is requested once more without a range, because this type,
+    /// not its user, chose the range.
     private func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
         defer { self.forgetFirst(body) }
         let isKnown = self.info != nil
@@ -255,7 +255,8 @@ final class RemoteVersion: Sendable {
         switch head.status {
         case 200, 203:
             let announced = Self.byteCount(head)
-            // Not a part, which some servers send so; RFC 9110, section 14.4, gives the field no meaning here.
+            // Must not be a part, which some servers send this way; RFC 9110, section 14.4, gives the field no meaning
+            // here.
             let isWhole =
                 range.map { $0.isWhole && announced ?? $0.byteCount == $0.byteCount } ?? !(hasField && body.isRange)
             guard isWhole else {
@@ -290,16 +291,16 @@ final class RemoteVersion: Sendable {
         case 416 where !isKnown && body.wanted.start > 0:
             self.state.withLock { $0.mustAskForStart = true }
             return .nothing
-        // Some stores refuse any range of an empty object, and do not tell its length.
+        // Some stores refuse any range of an empty object and do not state its length.
         case 416 where self.disableRanges(for: body): return .nothing
         case 416 where isKnown: throw Self.changed
         default: return .explanation
         }
     }
 
-    /// Returns the range in a head, nil when it has no valid one or two that differ, and whether it has the field.
+    /// Returns the range in a head, nil if it has no valid one or two different ones, and whether the field is present.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for an encoding of the message that was not asked for.
+    /// - Throws: ``BlobError/Code/unsupported`` for a transfer encoding that was not requested.
     private static func range(_ head: ResponseHead) throws(BlobError) -> (range: ContentRange?, hasField: Bool) {
         let ranges = head.values(of: "content-range")
         let encoding = head.value(of: "transfer-encoding")?.lowercased() ?? "chunked"
@@ -310,22 +311,22 @@ final class RemoteVersion: Sendable {
         return (isOne ? ranges.first.flatMap(ContentRange.init) : nil, !ranges.isEmpty)
     }
 
-    /// The announced length of the body in bytes; nil without one.
+    /// The announced length of the body in bytes; nil if not announced.
     private static func byteCount(_ head: ResponseHead) -> Int64? {
         head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
     }
 
-    /// Asks without ranges from now on; returns false for the answer to a request that had none.
+    /// Makes requests without ranges from now on; returns false if the request of this body had no range.
     private func disableRanges(for body: RemoteBody) -> Bool {
         self.state.withLock { $0.hasRanges = false }
         return body.isRange
     }
 
-    /// Takes the refusal of a range for the end of an object whose length was unknown.
+    /// Interprets the refusal of a range as the end of an object whose length was unknown.
     ///
-    /// - Parameter byteCount: The length that the refusal tells. Without one, a refusal behind the last byte that there
-    ///   was means the end; one farther on means that the object has to be read up to its end.
-    /// - Returns: False when the first answer told the length, or was no range.
+    /// - Parameter byteCount: The length that the refusal states. Without a length, a refusal directly after the last
+    ///   received byte means the end; a refusal farther on means that the object has to be read up to its end.
+    /// - Returns: False if the first response stated the length or was not a range.
     private func takesAsEnd(
         _ head: ResponseHead, _ byteCount: Int64?, at start: Int64
     ) throws(BlobError) -> Bool {
@@ -334,7 +335,7 @@ final class RemoteVersion: Sendable {
             if let tag = head.value(of: "etag"), let known = facts.tag, tag != known { return false }
             guard state.reach <= byteCount ?? start, byteCount ?? start <= start else { return false }
             if let known = state.byteCount { return known <= start && known == byteCount ?? known }
-            // Meanwhile, another reader may have asked farther on.
+            // Another reader may have requested a farther range in the meantime.
             guard state.hasRanges else { return true }
             state.byteCount = byteCount ?? (start == state.reach ? start : nil)
             state.hasRanges = state.byteCount != nil
@@ -344,15 +345,15 @@ final class RemoteVersion: Sendable {
         return isSame != nil
     }
 
-    /// Checks that an answer has the beginning of the range that was asked for. It may begin before that, unless too
-    /// many bytes would have to be kept, and end anywhere after it.
+    /// Checks that a response contains the beginning of the requested range. It may begin earlier, unless too many
+    /// bytes would have to be kept, and end anywhere later.
     private static func check(
         _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
     ) throws(BlobError) -> (Range<Int64>, byteCount: Int64?) {
         guard let range, let bytes = range.bytes else {
             throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
         }
-        // A long range is not kept, but read as it comes.
+        // A long range is streamed, not kept.
         let keptEnd = asked.end.flatMap { $0 - asked.start > PreparedAnswers.maximumPieceByteCount ? nil : $0 }
         let end = min(bytes.upperBound, keptEnd ?? bytes.lowerBound)
         guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {
@@ -367,9 +368,9 @@ final class RemoteVersion: Sendable {
         return (bytes, range.byteCount)
     }
 
-    /// Takes the facts from the first answer, and compares the facts of later ones.
+    /// Stores the facts from the first response, and compares the facts of later ones.
     ///
-    /// - Parameter reach: The end of the range that the answer has.
+    /// - Parameter reach: The end of the range in the response.
     private func learn(
         _ head: ResponseHead, byteCount: Int64?, reach: Int64, hasRanges: Bool, from body: RemoteBody
     ) throws(BlobError) {
@@ -393,7 +394,7 @@ final class RemoteVersion: Sendable {
         }
         guard isSame else { throw Self.changed }
         guard isIncomplete else { return }
-        // Readers wait for the head until its digests are complete.
+        // Readers wait as they do for the head until the digests are complete.
         body.setHeld(true)
         self.requests.findDigests(of: facts.info, tag: facts.tag, self.search) { [weak self, weak body] in
             self?.complete($0)
@@ -401,7 +402,7 @@ final class RemoteVersion: Sendable {
         }
     }
 
-    /// Completes the facts from the first answer.
+    /// Completes the facts from the first response.
     private func complete(_ digests: [StatedRange]) {
         self.state.withLock { state in
             guard var facts = state.incompleteFacts.take() else { return }
@@ -421,10 +422,10 @@ final class RemoteVersion: Sendable {
 
     private func note(_ error: BlobError, of body: RemoteBody) {
         let isUnknown = self.state.withLock { state in
-            // Bytes that are read again after a failure, to be compared, have to come from the server.
+            // Bytes that are read again after a failure, for comparison, must come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
-            // An unread answer is requested again when its turn comes.
+            // An unread response is requested again when its turn comes.
             let isKept = isStrong && body.hasBytes && (body.hasReaders || state.hasRanges && body.becomeShort())
             if !isKept { state.prepared.remove(body) }
             if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }
