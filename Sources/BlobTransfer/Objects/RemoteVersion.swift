@@ -81,8 +81,8 @@ final class RemoteVersion: Sendable {
     /// The length of the object; nil until a response has stated it or the end was reached.
     var byteCount: Int64? { self.state.withLock { $0.byteCount } }
 
-    /// Returns the response with the bytes from an offset, or the one that will state the facts; makes a request if
-    /// there is no such response.
+    /// Returns the response with the bytes from an offset, or the response that will state the facts. Makes a request
+    /// if neither exists.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset in the object.

@@ -9,7 +9,7 @@ public enum ResumableProtocol: String, Codable, Sendable {
     case draft
 }
 
-/// The facts about a source that its upload is created with.
+/// The facts about a source with which its upload is created.
 struct ResumableMetadata: Sendable {
     let name: String
     let mediaType: String
@@ -17,21 +17,20 @@ struct ResumableMetadata: Sendable {
 
 /// The state of an upload on the server.
 struct ResumableOffset: Sendable {
-    /// The number of bytes that the server has.
+    /// The number of bytes that the server has received.
     let offset: Int64
     /// True once the server needs no further request.
     let isComplete: Bool
-    /// The digests of the whole content that the server states once it is complete.
+    /// The digests of the whole content that the server states after completion.
     var digests: [BlobStatedDigest] = []
 }
 
-/// The requests of resumable uploads, and the checks of their answers.
+/// The requests of resumable uploads, and the checks of the responses.
 struct ResumableRequests: Sendable {
-    /// The interop versions of the draft that are tried. Between drafts 4 and 11, they differ in nothing that is used
-    /// here.
+    /// The interop versions of the draft to try. Between drafts 4 and 11, the features used here do not differ.
     private static let versions = ["8", "6"]
 
-    /// The algorithms of checksums of pieces, the fastest good one first.
+    /// The checksum algorithms for pieces, in order of preference.
     private static let algorithms = [StatedAlgorithm.sha256, .sha512, .sha1, .md5]
 
     private static let versionName = "Upload-Draft-Interop-Version"
@@ -41,31 +40,31 @@ struct ResumableRequests: Sendable {
 
     private let wire: ResumableProtocol
     private let uploader: BlobUploader
-    /// The request that creates the upload: its URL, its limits, and the fields that all requests have.
+    /// The request that creates the upload: its URL, its limits, and the fields common to all requests.
     private var base: BlobUploadRequest
-    /// The origin of the URL, which alone gets the fields and the credentials.
+    /// The origin of the URL, to which alone the fields and the credentials are sent.
     private let origin: TransferURL.Origin
     private let context: BlobContext
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/invalidLocator`` for a request that is not
-    ///   valid, ``BlobError/Code/unavailable`` without libcurl.
+    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/invalidLocator`` for an invalid request,
+    ///   ``BlobError/Code/unavailable`` without libcurl.
     init(_ wire: ResumableProtocol, _ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
         try base.validate()
         (self.wire, self.uploader, self.base, self.context) = (wire, try BlobUploader(), base, context)
         let url = try TransferURL(base.url)
-        // URLs of the server have none.
+        // URLs from the server have no credentials.
         self.base.settings.credentials = base.settings.credentials ?? url.credentials
         self.origin = url.origin
     }
 
-    /// Returns true for a URL that has the origin of the upload.
+    /// Returns true if the URL has the origin of the upload.
     func isOwn(_ url: String) -> Bool { (try? TransferURL(url))?.origin == self.origin }
 
     // MARK: Requests
 
-    /// Creates an upload without bytes.
+    /// Creates an empty upload.
     ///
-    /// - Returns: Its URL, and the version of the protocol for further requests, if it has several.
+    /// - Returns: The URL of the upload, and the version of the protocol for further requests, if it has several.
     func create(
         _ byteCount: Int64, _ metadata: ResumableMetadata
     ) async throws(BlobError) -> (location: String, version: String?) {
@@ -80,7 +79,7 @@ struct ResumableRequests: Sendable {
             do throws(BlobError) {
                 return (try await self.create(fields, version), version)
             } catch {
-                // A server that does not know the version answers 400, or names another one.
+                // A server that does not support the version answers 400 or names a different version.
                 guard let response = (error.cause as? BlobUploadRefusal)?.response,
                     response.status == 400 || response.value(of: Self.versionName).map({ $0 != version }) ?? false
                 else { throw error }
@@ -89,10 +88,10 @@ struct ResumableRequests: Sendable {
         return (try await self.create(fields, Self.versions.last), Self.versions.last)
     }
 
-    /// Creates an upload of a part without bytes, by tus, and returns its URL.
+    /// Creates an empty upload for a part with tus, and returns its URL.
     func createPart(_ byteCount: Int64) async throws(BlobError) -> String {
         let location = try await self.create([("Upload-Length", String(byteCount)), ("Upload-Concat", "partial")])
-        // A server that does not know parts has created an upload of its own.
+        // A server that does not support parts has created a separate upload.
         guard try await self.send(.head, location).value(of: "upload-concat") == "partial" else {
             try? await self.remove(location)
             throw self.failure("The server does not join parts of uploads.", .unsupported)
@@ -100,7 +99,7 @@ struct ResumableRequests: Sendable {
         return location
     }
 
-    /// Makes an upload of parts, in their order, by tus, and returns its URL.
+    /// Joins parts, in order, into an upload with tus, and returns its URL.
     func join(
         _ parts: [String], _ metadata: ResumableMetadata
     ) async throws(BlobError) -> (location: String, digests: [BlobStatedDigest]) {
@@ -109,9 +108,9 @@ struct ResumableRequests: Sendable {
         return (try self.location(in: response), response.storedDigests())
     }
 
-    /// Asks for the algorithm of checksums that the server compares, by tus.
+    /// Requests the checksum algorithms that a tus server supports.
     ///
-    /// - Returns: The best of them; nil for a server that has none.
+    /// - Returns: The preferred algorithm; nil if the server supports none.
     func checksumAlgorithm() async throws(BlobError) -> StatedAlgorithm? {
         guard self.wire == .tus else { return nil }
         do throws(BlobError) {
@@ -133,9 +132,9 @@ struct ResumableRequests: Sendable {
         _ = try await self.send(.head, location, otherMethod: "DELETE")
     }
 
-    /// Asks for the state of an upload.
+    /// Requests the state of an upload.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for an answer without it, or with another length.
+    /// - Throws: ``BlobError/Code/corrupted`` for a response without a valid state or with a different length.
     func offset(
         of location: String, _ byteCount: Int64, _ version: String?
     ) async throws(BlobError) -> ResumableOffset {
@@ -157,16 +156,16 @@ struct ResumableRequests: Sendable {
             offset: offset, isComplete: isComplete, digests: isComplete ? response.storedDigests() : [])
     }
 
-    /// Sends the rest of an upload, from `offset` on, or the next piece of it.
+    /// Sends the rest of an upload from `offset`, or the next piece of it.
     ///
-    /// - Parameter checksum: The digest of the piece, which the server compares; nil to send none.
+    /// - Parameter checksum: The digest of the piece, which the server compares; nil sends none.
     func append(
         _ source: any BlobInputStreamDataSource, from offset: Int64, _ byteCount: Int64,
         matching validator: BlobValidator, _ checksum: BlobStatedDigest?, to location: String, _ version: String?,
         onProgress: @escaping @Sendable (Int64) -> Void
     ) async throws(BlobError) -> ResumableOffset {
         let isDraft = self.wire == .draft
-        // Nothing is missing of an upload by tus without bytes.
+        // With tus, an upload of zero bytes is complete once it has been created.
         guard byteCount > 0 || isDraft else { return ResumableOffset(offset: 0, isComplete: true) }
         let type = isDraft ? "application/partial-upload" : "application/offset+octet-stream"
         var fields = [("Upload-Offset", String(offset)), ("Content-Type", type)] + (isDraft ? [Self.isLast(true)] : [])
@@ -176,19 +175,19 @@ struct ResumableRequests: Sendable {
         let response = try await self.send(
             .patch, location, fields, version: version, body: source, matching: validator, onProgress: onProgress)
         guard !isDraft else {
-            // A success means the whole upload, unless the server says otherwise.
+            // A success means that the upload is complete, unless the server states otherwise.
             guard response.value(of: "upload-complete") == "?0" else {
                 return Self.state(byteCount, true, response)
             }
             throw self.failure("The server has all \(byteCount) bytes, and does not complete the upload.")
         }
         let end = try self.offset(in: response, byteCount)
-        // Asking again would not help, and never end.
+        // Repeating the request would not help and could loop without end.
         guard end > offset else { throw self.failure("The server accepted bytes and took none, at \(offset).") }
         return Self.state(end, end == byteCount, response)
     }
 
-    /// Makes a request that creates an upload, and returns the URL that the answer names.
+    /// Makes a request that creates an upload, and returns the URL that the response names.
     private func create(_ fields: [(String, String)], _ version: String? = nil) async throws(BlobError) -> String {
         try self.location(in: await self.send(.post, self.base.url, fields, version: version))
     }
@@ -203,7 +202,7 @@ struct ResumableRequests: Sendable {
         return url.text
     }
 
-    /// Makes a request; `Content-Type` is one of `fields`, or none.
+    /// Makes a request. `Content-Type` is sent only if it is one of `fields`.
     private func send(
         _ method: BlobUploadRequest.Method, _ url: String, _ fields: [(String, String)] = [], version: String? = nil,
         body source: any BlobInputStreamDataSource = MemorySource([]), matching validator: BlobValidator? = nil,

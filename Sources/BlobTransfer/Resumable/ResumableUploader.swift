@@ -1,8 +1,9 @@
 public import BlobCore
 import BlobPlatform
 
-/// Uploads a source in as many requests as it takes: after each that fails, the server is asked for the number of bytes
-/// that it has, and the rest is sent.
+/// Uploads a source in as many requests as necessary.
+///
+/// After each failed request, the uploader asks the server for the number of received bytes and sends the rest.
 ///
 /// ```swift
 /// var uploader = ResumableUploader(BlobUploadRequest(.post, "https://host/files/"))
@@ -10,51 +11,56 @@ import BlobPlatform
 /// let url = try await uploader.upload(source)
 /// ```
 ///
-/// With a state file, another process continues where this one was killed. The content is compared by its validator: a
-/// weak one, such as size and times of a file, identifies it in all likelihood only.
+/// With a state file, another process can continue an upload after this one was killed. The content is compared by its
+/// validator; a weak validator, such as the size and times of a file, identifies it only in all likelihood.
 ///
-/// To a server of tus that compares checksums, a source with random access is sent in pieces of at most 16 MiB, each
-/// read twice: once for the checksum that is sent with it. Where the server states a digest of the whole in the end, and
-/// not all pieces were compared, the source is read once more, and compared with it.
+/// If a tus server supports checksums, a source with random access is sent in pieces of at most 16 MiB, each of which
+/// is read twice: once to compute the checksum that is sent with it. If the server states a digest of the whole at the
+/// end, and not all pieces were compared, the source is read once more and compared with the digest.
 public struct ResumableUploader: Sendable {
-    /// The statuses of uploads that the server has not, or no longer.
+    /// The statuses for uploads that the server does not have or no longer has.
     private static let missingStatuses: Set = [404, 410]
 
-    /// The statuses of a request that does not match the state of the server: a lock or an offset of a request that has
-    /// not ended there, damaged bytes, or its own failure. Its state is requested again.
+    /// The statuses of a request that does not match the state of the server: a lock or an offset of a request that the
+    /// server has not ended yet, damaged bytes, or a failure of the server. The state is requested again.
     private static let mismatchStatuses: Set = [409, 423, 460, 500]
 
     /// The default of ``patience``.
     private static let defaultPatience = 8
 
-    /// The request that creates the upload, by `POST`; its limits and fields are those of all requests. `Content-Type`
-    /// replaces the media type of the source, as the upload's metadata.
+    /// The request that creates the upload, by `POST`.
+    ///
+    /// Its limits and fields apply to all requests. `Content-Type` replaces the media type of the source in the
+    /// metadata of the upload.
     public var request: BlobUploadRequest
 
     /// The protocol of the server; tus by default.
     public var wireProtocol = ResumableProtocol.tus
 
-    /// The number of parts that are uploaded at once, from 1; more than one only by tus, to a server that joins them,
-    /// and from a source with random access. The rate limit of the request is divided among them.
+    /// The number of parts that are uploaded concurrently, from 1; 1 by default.
+    ///
+    /// More than one requires tus, a server that joins parts, and a source with random access. The parts share the rate
+    /// limit of the request.
     public var partCount = 1
 
-    /// The file that another process continues from; removed in the end. Nil to keep no state.
+    /// The file from which another process can continue; removed at the end. Nil keeps no state.
     public var stateFile: UploadStateFile?
 
-    /// The boundary of a form, kept in the state: with the same one, a form is the same bytes again.
+    /// The boundary of a form, kept in the state: the same boundary reproduces the form byte for byte.
     public var boundary: String?
 
-    /// The number of failures in a row, without a byte of progress, before the upload fails; nil for 8, or none while
-    /// no connection has been made.
+    /// The number of consecutive failures without progress before the upload fails.
+    ///
+    /// Nil allows 8, but none while no connection has been made.
     public var patience: Int?
 
     /// Called with each error after which the upload continues, by any thread.
     public var onRecovery: (@Sendable (BlobError) -> Void)?
 
-    /// Called in the end with what was compared, such as `SHA-256`; nil if the server compared and stated nothing.
+    /// Called at the end with what was compared, such as `SHA-256`; nil if the server compared and stated no digest.
     package var onCheck: (@Sendable (String?) -> Void)?
 
-    /// Called as ``onRecovery`` is.
+    /// Called at the same times as ``onRecovery``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
     /// Creates an uploader that keeps no state.
@@ -62,19 +68,19 @@ public struct ResumableUploader: Sendable {
     /// - Parameter request: The request that creates the upload.
     public init(_ request: BlobUploadRequest) { self.request = request }
 
-    /// Uploads a source, and returns the URL of its upload when the server has all bytes.
+    /// Uploads a source, and returns the URL of its upload when the server has received all bytes.
     ///
-    /// A state of other content is replaced. An upload that the server no longer has begins anew, once.
+    /// A state of different content is replaced. If the server no longer has the upload, the upload starts over, once.
     ///
-    /// Cancelling the task or the context ends the upload at once, and leaves the state.
+    /// Cancelling the task or the context ends the upload immediately and keeps the state.
     ///
     /// - Parameters:
     ///   - source: A repeatable source with a validator and a known length.
     ///   - context: The context; its idle limit applies to each request.
-    /// - Throws: ``BlobError/Code/unsupported`` for another source, ``BlobError/Code/changed`` when its content changes
-    ///   before the end, ``BlobError/Code/checksumMismatch`` when the server has other bytes,
+    /// - Throws: ``BlobError/Code/unsupported`` for other sources, ``BlobError/Code/changed`` when the content changes
+    ///   before the end, ``BlobError/Code/checksumMismatch`` when the bytes on the server differ,
     ///   ``BlobError/Code/unavailable`` while another uploader uses the state file, and the errors of
-    ///   ``BlobUploader/upload(_:with:matching:context:)``, which leave the state.
+    ///   ``BlobUploader/upload(_:with:matching:context:)``, which keep the state.
     public func upload(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> String {
@@ -133,11 +139,11 @@ public struct ResumableUploader: Sendable {
         return rules
     }
 
-    /// Makes a call until it succeeds, or fails for good.
+    /// Makes a call until it succeeds or fails permanently.
     ///
     /// - Parameters:
     ///   - isUnknown: True while the server does not know the upload.
-    ///   - body: Makes the call; it notes progress, after which failures are counted afresh.
+    ///   - body: Makes the call. Resets the count of failures when it makes progress.
     fileprivate func repeating<Value>(
         _ context: BlobContext, isUnknown: Bool = false,
         _ body: (_ failures: inout RetryFailures) async throws(BlobError) -> Value
@@ -161,13 +167,13 @@ public struct ResumableUploader: Sendable {
 
     private static func mayPass(_ error: BlobError) -> Bool {
         guard let response = (error.cause as? BlobUploadRefusal)?.response else { return error.isTransient }
-        // An answer with this field is about the whole body, which the server has.
+        // A response with this field is about the whole body, which the server has received.
         guard response.value(of: "upload-complete") != "?1" else { return false }
         return error.isTransient || self.mismatchStatuses.contains(response.status)
     }
 }
 
-/// A source and its facts when its upload began.
+/// A source, and the facts about it from the beginning of the upload.
 struct ResumableContent: Sendable {
     let source: any BlobInputStreamDataSource
     let info: BlobInfo
@@ -180,10 +186,10 @@ struct ResumableUpload: Sendable {
     private let uploader: ResumableUploader
     private let content: ResumableContent
     private let requests: ResumableRequests
-    // With a cancellation of its own: when a part fails, the others end.
+    // A child with its own cancellation, so that the failure of a part ends the others.
     private let context: BlobContext
     private let ranges: [Range<Int64>]
-    /// The number of bytes of each part that were sent.
+    /// The number of bytes sent of each part.
     private let progress: Locked<[Int64]>
     private let checks = Locked(PieceChecks())
 
@@ -196,12 +202,12 @@ struct ResumableUpload: Sendable {
         var request = uploader.request
         request.allowance = request.ownAllowance
         (request.onAnswer, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
-        // After an error the server is asked for its state.
+        // After an error, the state is requested from the server.
         request.isRepeatable = true
         self.requests = try ResumableRequests(uploader.wireProtocol, request, self.context)
     }
 
-    /// Returns true for a state with which this upload continues.
+    /// Returns true if this upload can continue from the state.
     func isContinued(by state: UploadState) -> Bool {
         state.url == self.uploader.request.url && state.byteCount == self.content.byteCount
             && state.validator == self.content.validator.text && state.wire ?? .tus == self.uploader.wireProtocol
@@ -211,7 +217,7 @@ struct ResumableUpload: Sendable {
 
     // MARK: Creation
 
-    /// Creates the upload, or all of its parts.
+    /// Creates the upload, or all its parts.
     func create() async throws(BlobError) -> UploadState {
         var state = UploadState(
             url: self.uploader.request.url, location: "", byteCount: self.content.byteCount,
@@ -236,13 +242,13 @@ struct ResumableUpload: Sendable {
 
     // MARK: Bytes
 
-    /// Sends what the server does not have, and returns the URL of the upload.
+    /// Sends the bytes that the server lacks, and returns the URL of the upload.
     ///
-    /// - Parameter isNew: True when the server has nothing.
+    /// - Parameter isNew: True when the server has no bytes.
     func finish(_ state: UploadState, isNew: Bool) async throws(BlobError) -> String {
         guard let parts = state.parts else {
             let digests = try await self.send(0, to: state.location, state.version, isNew: isNew)
-            // It is complete, and would be if its bytes were wrong.
+            // The upload is complete, even if its bytes are wrong.
             self.uploader.stateFile?.remove()
             try await self.check(digests)
             return state.location
@@ -254,15 +260,15 @@ struct ResumableUpload: Sendable {
         let (location, digests) = try await self.uploader.repeating(self.context) { (_) async throws(BlobError) in
             try await self.requests.join(parts, self.metadata)
         }
-        // Before the parts: without them, the same state would begin anew.
+        // Before the parts are removed: without them, the same state would start a new upload.
         self.uploader.stateFile?.remove()
         for part in parts { try? await self.requests.remove(part) }
         try await self.check(digests)
         return location
     }
 
-    /// Compares the source with the digests that the server states of the whole, unless the server has compared each
-    /// piece of it.
+    /// Compares the source with the digests that the server states of the whole, unless the server has compared every
+    /// piece.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     private func check(_ stated: [BlobStatedDigest]) async throws(BlobError) {
@@ -286,7 +292,7 @@ struct ResumableUpload: Sendable {
         self.uploader.onCheck?(compared)
     }
 
-    /// Sends the rest of a part, and returns the digests that the server states of it.
+    /// Sends the rest of a part, and returns the digests that the server states for it.
     private func send(
         _ number: Int, to location: String, _ version: String?, isNew: Bool
     ) async throws(BlobError) -> [BlobStatedDigest] {
@@ -300,7 +306,7 @@ struct ResumableUpload: Sendable {
                 : try await self.requests.offset(of: location, byteCount, version)
             isNew = false
             while true {
-                // Bytes of an earlier run, or of a piece that did not end.
+                // The server has bytes from an earlier run or from an interrupted piece.
                 if ![max(known, 0), piece.end].contains(state.offset) { self.checks.withLock { $0.isWhole = false } }
                 if state.offset > known { failures.end() }
                 known = max(known, state.offset)
@@ -310,9 +316,9 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Returns the algorithm of the checksums of pieces; nil to send none.
+    /// Returns the checksum algorithm for pieces; nil to send no checksums.
     private func checksumAlgorithm() async throws(BlobError) -> StatedAlgorithm? {
-        // Each piece of another source would be read from its start.
+        // Without random access, each piece would be read from the start of the source.
         guard self.content.info.isRandomAccess else { return nil }
         if let known = self.checks.withLock({ $0.algorithm }) { return known }
         let algorithm = try await self.requests.checksumAlgorithm()
@@ -336,7 +342,7 @@ struct ResumableUpload: Sendable {
                 .changed, "The content changed when \(start) bytes of it had been uploaded.", operation: "read",
                 locator: content.source.locator?.description, byteOffset: start)
         }
-        // The validator from the beginning of the upload: content that changes before it is opened does not match.
+        // The validator from the beginning of the upload detects content that changes before it is opened.
         let isLast = end == content.byteCount
         let isWhole = start == 0 && isLast
         let recipe = "slice-\(start)-\(isLast ? "end" : String(end))"
@@ -376,19 +382,20 @@ struct ResumableUpload: Sendable {
 
 /// The facts about the checksums of the pieces of an upload.
 private struct PieceChecks {
-    /// The algorithm, once the server was asked for it; nil within if it has none.
+    /// The algorithm. Nil until the server was asked; the inner optional is nil if the server supports none.
     var algorithm: StatedAlgorithm??
-    /// False when the server has bytes that it has not compared in this run.
+    /// False if the server has bytes that it has not compared in this run.
     var isWhole = true
 }
 
-/// The length of the pieces that are sent with a checksum: a server keeps all of a piece or nothing, so each must arrive
-/// before the connection is likely to break.
+/// The length of the pieces that are sent with a checksum.
+///
+/// A server keeps a piece completely or not at all, so each must arrive before the connection is likely to break.
 private struct PieceLength {
     private static let maximumByteCount: Int64 = 16 << 20
     private static let minimumByteCount: Int64 = 1 << 10
 
-    /// The time of a piece up to which the next one is longer, so that the round trips of each count little.
+    /// The duration below which a piece makes the next one longer, so that round trips take a small share of the time.
     private static let duration = Duration.seconds(1)
 
     /// The length of the next piece in bytes.
@@ -397,7 +404,7 @@ private struct PieceLength {
     private(set) var end: Int64 = 0
     private var (wanted, start) = (Int64(0), Moment.now)
 
-    /// Begins a piece, after which the next one is shorter unless it succeeds.
+    /// Begins a piece. The next one is shorter unless this one succeeds.
     mutating func begin(_ range: Range<Int64>) {
         (self.wanted, self.start, self.end) = (self.byteCount, .now, range.upperBound)
         self.byteCount = max(min(self.byteCount, Int64(range.count)) / 4, Self.minimumByteCount)

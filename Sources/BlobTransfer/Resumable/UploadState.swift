@@ -1,23 +1,23 @@
 package import BlobCore
 import BlobPlatform
 
-/// The facts by which another process continues a resumable upload, in a small file.
+/// The facts with which another process continues a resumable upload, in a small file.
 package struct UploadState: Codable, Equatable, Sendable {
     /// The URL at which the upload was created.
     package var url: String
-    /// The URL of the upload itself, which may be a secret.
+    /// The URL of the upload itself. It may be a secret.
     package var location: String
     /// The length of the source in bytes.
     package var byteCount: Int64
-    /// The validator of the source in one word.
+    /// The validator of the source as text.
     package var validator: String
-    /// The boundary of a form, which makes it the same bytes again.
+    /// The boundary of a form, which reproduces the form byte for byte.
     package var boundary: String?
     /// The protocol; nil for tus.
     var wire: ResumableProtocol?
     /// The version of the protocol, if it has several.
     var version: String?
-    /// The URLs of the parts, which are of nearly the same length, in their order; nil for an upload without parts.
+    /// The URLs of the parts, which have nearly the same length, in order; nil for an upload without parts.
     var parts: [String]?
 }
 
@@ -25,10 +25,10 @@ package struct UploadState: Codable, Equatable, Sendable {
 public struct UploadStateFile: Sendable {
     private let file: StateFile<UploadState>
 
-    /// Creates the description of a file, which need not exist, as its folder need not.
+    /// Creates a reference to a file. Neither the file nor its folder needs to exist.
     public init(path: String) { self.file = StateFile(path: path) }
 
-    /// The boundary of the form of the upload; nil for another body, and without a state.
+    /// The boundary of the form that is uploaded; nil for any other body, and without a state.
     public var boundary: String? { self.load()?.boundary }
 
     package func load() -> UploadState? { self.file.load() }
@@ -38,23 +38,23 @@ public struct UploadStateFile: Sendable {
     func lock() throws(BlobError) -> UploadStateLock { try self.file.lock() }
 }
 
-/// A small file with a state, as JSON, for this user alone.
+/// A small JSON file with a state, accessible to the current user only.
 package struct StateFile<State: Codable & Sendable>: Sendable {
-    /// The largest file that is read, in bytes.
+    /// The maximum length of a file that is read, in bytes.
     private static var maximumByteCount: Int { 64 * 1024 }
 
     package let path: String
 
     package init(path: String) { self.path = path }
 
-    /// Returns the state; nil if there is none, or if the file is no state.
+    /// Returns the state; nil if the file does not exist or is not a valid state.
     package func load() -> State? {
         let file = try? Descriptor(self.path, O_RDONLY, doing: "")
         let bytes = try? file?.bytes(count: Self.maximumByteCount, named: self.path)
         return bytes.flatMap { try? JSONDecoder().decode(State.self, from: Data($0)) }
     }
 
-    /// Replaces the state, and waits until it is on the disk. Makes the folder if it is missing.
+    /// Replaces the state, and waits until it is on the disk. Creates the folder if it is missing.
     package func store(_ state: State) throws(BlobError) {
         try BlobError.wrapping {
             let separator = self.path.lastIndex(of: "/")
@@ -74,22 +74,22 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
 
     package func remove() { _ = unlink(self.path) }
 
-    /// Keeps all other uploaders, of this process and others, from the upload until the lock is released.
+    /// Locks the upload against all other uploaders, in this process and others, until the lock is released.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` while another one has the lock.
+    /// - Throws: ``BlobError/Code/unavailable`` while another uploader holds the lock.
     package func lock() throws(BlobError) -> UploadStateLock {
         try UploadStateLock(path: self.path + ".lock", of: self.path)
     }
 }
 
-/// The lock of a state file: a file beside it, which is there while it is locked, or after a kill.
+/// The lock of a state file: a file next to it that exists while it is locked, or after a kill.
 ///
-/// The system releases a lock when its process ends, however it ends.
+/// The system releases a lock when its process ends, for any reason.
 package final class UploadStateLock {
     private let path: String
     private let file: Descriptor
 
-    /// Takes the lock, and makes the folder if it is missing.
+    /// Acquires the lock. Creates the folder if it is missing.
     init(path: String, of statePath: String) throws(BlobError) {
         self.path = path
         try BlobError.wrapping {
@@ -103,7 +103,7 @@ package final class UploadStateLock {
             guard file.lock() else {
                 throw BlobError(.unavailable, "Another process makes the upload of the state \(statePath).")
             }
-            // The one that had the lock may have removed the file in between.
+            // The previous owner of the lock may have removed the file in the meantime.
             if try file.status(named: path).identity == FileStatus(at: path, followingLinks: false)?.identity {
                 self.file = file
                 return

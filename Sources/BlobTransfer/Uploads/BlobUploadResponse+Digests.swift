@@ -2,18 +2,18 @@ package import BlobCore
 package import BlobPlatform
 
 extension BlobUploadResponse {
-    /// A line about a stored body, as `blob receive` answers.
+    /// A line about a stored body, as `blob receive` sends it in its response.
     private struct StoredLine: Decodable {
         let byteCount: Int64
         let sha256: String
     }
 
-    /// Returns the digests of the stored content that this answer states, once the server has all of it.
+    /// Returns the digests of the stored content that this response states once the server has all of it.
     ///
-    /// The fields of an answer with content are about that content (RFC 9530, appendix B.7); the lines of `blob receive`
-    /// in it are about what was stored.
+    /// In a response with content, the digest fields are about that content (RFC 9530, appendix B.7). The lines of
+    /// `blob receive` in the content are about the stored body.
     ///
-    /// - Parameter body: The content of the answer, if ``BlobUploadRequest/onAnswer`` received it.
+    /// - Parameter body: The content of the response, if ``BlobUploadRequest/onAnswer`` received it.
     package func storedDigests(in body: Data? = nil) -> [BlobStatedDigest] {
         let body = body ?? self.body
         guard !body.isEmpty else {
@@ -30,10 +30,10 @@ extension BlobUploadResponse {
         return [BlobStatedDigest(StatedAlgorithm.sha256.rawValue, digest, origin: "the answer")]
     }
 
-    /// Compares the digests of the stored content that this answer states with those of what was sent.
+    /// Compares the digests of the stored content in this response with the digests of the sent content.
     ///
-    /// - Parameter body: As for ``storedDigests(in:)``.
-    /// - Returns: What was compared, such as `SHA-256`; nil when the answer states none of the same algorithm.
+    /// - Parameter body: The content of the response, as in ``storedDigests(in:)``.
+    /// - Returns: What was compared, such as `SHA-256`; nil if the response states no digest with a matching algorithm.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     @discardableResult
     package func compare(_ sent: [BlobStatedDigest], body: Data? = nil) throws(BlobError) -> String? {
@@ -55,7 +55,7 @@ extension BlobUploadResponse {
 }
 
 extension BlobInputStreamDataSource {
-    /// Reads all bytes, on this thread.
+    /// Reads all bytes on the calling thread.
     func forEachPiece(
         matching validator: BlobValidator?, _ context: BlobContext, _ take: (UnsafeRawBufferPointer) -> Void
     ) throws(BlobError) {

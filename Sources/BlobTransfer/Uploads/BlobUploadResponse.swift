@@ -1,12 +1,12 @@
 import BlobCore
 public import BlobPlatform
 
-/// The answer of a server.
+/// The response of a server.
 public struct BlobUploadResponse: Sendable {
     /// The maximum number of bytes of the body that are kept, enough for an error message.
     public static let maximumBodyByteCount = 64 * 1024
 
-    /// The URL that was answered, after redirections; without user and password. Its query may be a secret.
+    /// The URL that sent the response, after redirections; without user and password. Its query may be a secret.
     public let url: String
     package let head: ResponseHead
 
@@ -14,33 +14,33 @@ public struct BlobUploadResponse: Sendable {
     /// received it.
     public let body: Data
 
-    /// The status, from 200; informational ones are not kept.
+    /// The status, at least 200; informational statuses are not kept.
     public var status: Int { self.head.status }
 
-    /// The reason phrase after the status, as it was received; often empty.
+    /// The reason phrase after the status, as received; often empty.
     public var reason: String { self.head.reason }
 
-    /// The header fields, in their order. Each access makes them from the bytes that were received.
+    /// The header fields, in order. Each access creates them from the received bytes.
     public var fields: [BlobHTTPField] { self.head.fields.map { BlobHTTPField($0.name, $0.value) } }
 
-    /// Returns the first value of a field, whose name is compared without regard to case.
+    /// Returns the first value of a field; the name is compared case-insensitively.
     public func value(of name: String) -> String? { self.head.value(of: name.lowercased()) }
 }
 
 extension BlobUploadResponse: CustomStringConvertible, CustomReflectable {
-    /// The status and the URL, with `***` for what may be secret in it. Nothing that the server sent is in it, such as
+    /// The status and the URL, with `***` in place of possible secrets. Omits everything that the server sent, such as
     /// cookies.
     public var description: String { "The server answered \(self.status) to a request for \(printableURL(self.url))." }
 
-    /// The description alone.
+    /// A mirror with the description only.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 }
 
-/// The cause of ``BlobError/Code/refused``, with the answer of the server.
+/// The cause of ``BlobError/Code/refused``, with the response of the server.
 public struct BlobUploadRefusal: Error, CustomStringConvertible {
-    /// The answer, whose status is not from 200 to 299.
+    /// The response, whose status is outside of 200 to 299.
     public let response: BlobUploadResponse
 
-    /// The description of the answer, which has no secrets.
+    /// The description of the response, without secrets.
     public var description: String { self.response.description }
 }

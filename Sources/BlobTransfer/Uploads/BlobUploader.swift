@@ -1,22 +1,22 @@
 public import BlobCore
 
-/// Uploads sources to web servers, with libcurl.
+/// Uploads sources to web servers with libcurl.
 ///
 /// ```swift
 /// let response = try await BlobUploader().upload(source, with: BlobUploadRequest(.put, "https://host/photo.jpg"))
 /// ```
 ///
-/// One thread of the process sends all bodies and receives all answers; threads of a pool read the sources that block,
-/// while there is room for their bytes. No upload keeps a thread, and all of them share TLS sessions, the store of
-/// certificates and the cache of names. An upload keeps at most 512 KiB of its body in memory, and libcurl half as
-/// much; both keep less while many uploads are under way.
+/// One thread of the process sends all bodies and receives all responses. Threads of a pool read the sources that
+/// block, while there is room for their bytes. No upload keeps a thread, and all uploads share TLS sessions, the
+/// certificate store and the name cache. An upload keeps at most 512 KiB of its body in memory, and libcurl half as
+/// much; both keep less while many uploads are in progress.
 ///
-/// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for
-/// others. It is made again, once, when one that was open breaks before an answer. All others have a
-/// connection of their own. Nothing else is sent again but by ``BlobUploadRequest/maximumRetryCount`` and
+/// A PUT of at most 64 KiB with a repeatable source reuses open connections, and leaves its own connection open for
+/// others. It is repeated, once, if a reused connection breaks before the response. All other requests have a
+/// connection of their own. Other repetitions occur only by ``BlobUploadRequest/maximumRetryCount`` and
 /// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {
-    /// The longest time to wait for the reader to close after an upload.
+    /// The longest time to wait for the reader to be closed after an upload.
     private static let closing = BlobContext(idleLimit: .milliseconds(500))
 
     /// Creates an uploader, and loads libcurl the first time.
@@ -26,30 +26,31 @@ public struct BlobUploader: Sendable {
 
     /// Sends a source as the body of a request, and returns when the server has accepted all of it.
     ///
-    /// Connects once the source has returned a byte, or as many as tell its media type. A body of known length has a
-    /// `Content-Length`. Whatever fails after that, the server never receives an incomplete body that looks complete.
+    /// Connects once the source has returned a byte, or enough bytes to detect the media type. A body of known length
+    /// has a `Content-Length`. If a failure occurs after that, the server never receives an incomplete body that looks
+    /// complete.
     ///
     /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
-    /// connection follows it. To detect the reset, a connection that is closed is half-closed first, and the server has
-    /// 250 ms to close it too; except on Linux, this is omitted over TLS if the server announced that it closes. Bytes
-    /// that the server's system acknowledged but its program never reads cannot be detected otherwise, nor on a
-    /// connection that stays open: only the answer vouches for them.
+    /// connection follows it. To detect the reset, a connection that is to be closed is half-closed first, and the
+    /// server has 250 ms to close it too; except on Linux, this is omitted over TLS if the server announced that it
+    /// closes the connection. If the server's system acknowledged bytes that its program never reads, only the reset
+    /// shows it, and only on a connection that is closed; otherwise the response is the only evidence.
     ///
-    /// Cancelling the task or the context ends the upload at once. The handlers of the request are called by the task.
+    /// Cancelling the task or the context ends the upload immediately. The task calls the handlers of the request.
     ///
     /// - Parameters:
     ///   - source: The source of the body, opened once for each request, at its start.
     ///   - request: The request.
-    ///   - validator: The validator that its content must match; nil, the default, accepts any content.
+    ///   - validator: The validator that the content must match; nil, the default, accepts any content.
     ///   - context: The context; its deadline applies to the whole upload, its idle limit to the source, and to the
-    ///     connection if the request has none.
-    /// - Returns: An answer with a status of 200 to 299.
+    ///     connection if the request has no idle limit.
+    /// - Returns: A response with a status from 200 to 299.
     /// - Throws: The error of the source before any other; ``BlobError/Code/refused`` for any other status, with a
     ///   ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` without a connection;
     ///   ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` and
-    ///   ``BlobError/Code/limitExceeded`` for a malformed answer; ``BlobError/Code/changed`` for content that changed
+    ///   ``BlobError/Code/limitExceeded`` for a malformed response; ``BlobError/Code/changed`` for content that changed
     ///   between two requests; ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,
-    ///   ``BlobError/Code/cancelled``. An error is transient when repeating the request may help and cannot have its
+    ///   ``BlobError/Code/cancelled``. An error is transient if repeating the request may succeed and cannot have its
     ///   effect twice.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
@@ -102,14 +103,14 @@ public struct BlobUploader: Sendable {
 }
 
 extension BlobContext {
-    /// The limits of waiting for the first byte of a source, whose read has the idle limit, and a more precise error.
+    /// The limits for the wait for a source's first byte. The read itself has the idle limit and a more precise error.
     var forBeginning: BlobContext {
         var context = self
         context.idleLimit = self.idleLimit.map { $0 + .seconds(1) }
         return context
     }
 
-    /// The limits of waiting for a transfer, which has an idle limit of its own.
+    /// The limits for the wait for a transfer, which has its own idle limit.
     var forTransfer: BlobContext {
         var context = self
         context.idleLimit = nil
@@ -117,19 +118,19 @@ extension BlobContext {
     }
 }
 
-/// The requests of one upload: the next one, and whether there is one.
+/// The sequence of requests of one upload, with the decision whether another one follows.
 struct UploadRepetition {
-    /// The request that is made next: after a redirection, that for another URL.
+    /// The next request; after a redirection, the request for the new URL.
     private(set) var request: BlobUploadRequest
 
     private let isRepeatable: Bool
     private var failures: RetryFailures
     private var redirectionCount = 0
 
-    /// The validator that the content must match: the content of the first request is that of all.
+    /// The validator that the content must match: every request must send the content of the first one.
     private(set) var validator: BlobValidator?
 
-    /// True when a connection that was open broke: the next request uses a new one.
+    /// True after a reused connection broke; the next request then uses a new one.
     private(set) var needsNewConnection = false
 
     init(_ request: BlobUploadRequest, _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?) {
@@ -139,7 +140,7 @@ struct UploadRepetition {
 
     mutating func note(_ info: BlobInfo) { self.validator = self.validator ?? info.validator }
 
-    /// Returns the response; nil when a request is made again at once.
+    /// Returns the response; nil if another request is to be made immediately.
     ///
     /// - Throws: The error of the request; ``BlobError/Code/refused`` for too many redirections.
     mutating func response(_ ending: UploadExchange.Ending) throws(BlobError) -> BlobUploadResponse? {
@@ -171,11 +172,11 @@ struct UploadRepetition {
         return target
     }
 
-    /// Returns the pause before the request is made again.
+    /// Returns the pause before the request is repeated.
     ///
-    /// - Throws: The error, when it is not.
+    /// - Throws: The error, if the request is not repeated.
     mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
-        // An error of the source is not about the request.
+        // An error of the source is unrelated to the request.
         guard error.operation == "write", self.isRepeatable else { throw error }
         let attempt = try self.failures.attempt(after: error, context)
         self.needsNewConnection = false

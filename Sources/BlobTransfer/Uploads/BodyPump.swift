@@ -1,12 +1,12 @@
 import BlobCore
 import BlobPlatform
 
-/// Reads a source ahead of the connection, on a thread of the pool that is returned while the ring is full, and while
-/// an event-driven source has no bytes.
+/// Reads a source ahead of the connection, on a pool thread that is released while the ring is full, and while an
+/// event-driven source has no bytes.
 ///
-/// A source that blocks therefore holds up only itself: an early answer is seen, and a cancellation takes effect at
-/// once. If the length is known, the bytes that complete the body are held back until the next read has returned: until
-/// the source has verified its end.
+/// A source that blocks therefore delays only itself: an early response is noticed, and a cancellation takes effect
+/// immediately. If the length is known, the bytes that complete the body are held back until the next read has
+/// returned, which means that the source has verified its end.
 final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consumer; they share `state`, never a byte.
     enum Supply {
         case bytes(Int), end, pending
@@ -25,7 +25,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var isClosed = false
         var failure: BlobError?
         var isConsumerWaiting = false
-        /// The number of bytes that are news, unless the end or an error is.
+        /// The number of available bytes that count as news; the end and an error always do.
         var newsByteCount = 1
 
         var available: Int { self.count - self.held }
@@ -35,12 +35,12 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private static let maximumCapacity = 512 * 1024
     private static let minimumCapacity = 4 * 1024
 
-    /// The number of bytes that the rings of all pumps share, until each of them has the least that is worth having.
+    /// The number of bytes that the rings of all pumps share, unless each ring would be shorter than the minimum.
     private static let sharedCapacity = 16 << 20
     private static let minimumShare = 64 * 1024
     private static let pumpCount = Locked(0)
 
-    /// The maximum length of sources that are read at once, on the thread that starts the pump.
+    /// The maximum length of a source that is read immediately, on the thread that starts the pump.
     private static let smallByteCount: Int64 = 64 * 1024
 
     private let reader: BlobReader
@@ -53,10 +53,10 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private lazy var info = self.reader.info  // Used by the job only, after its first read, when it is final.
 
     /// - Parameters:
-    ///   - reader: The reader of the body, at its first byte; the pump closes it.
-    ///   - isChunked: True when no length is announced, and the body ends where the source does.
-    ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and
-    ///     when the reader was closed after ``stop()``.
+    ///   - reader: The reader of the body, at the first byte; the pump closes it.
+    ///   - isChunked: True if no length is announced and the body ends where the source ends.
+    ///   - wake: Called on the job's thread when bytes, the end or an error arrive while the consumer waits, and when
+    ///     the reader has been closed after ``stop()``.
     init(_ reader: BlobReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
         self.isChunked = isChunked
@@ -64,7 +64,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.wake = wake
         let byteCount = reader.isOpen ? reader.info.byteCount : nil
         self.isSmall = byteCount ?? .max <= Self.smallByteCount
-        // Twice a small source, so that there is room to read its end.
+        // Twice the length of a small source, so that there is room to read its end.
         let wanted = byteCount.map { $0 > Self.maximumCapacity ? $0 : 2 * $0 } ?? .max
         let pumpCount = Self.pumpCount.withLock { count in
             count += 1
@@ -80,7 +80,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.memory.deallocate()
     }
 
-    /// The length of the ring, in bytes.
+    /// The capacity of the ring, in bytes.
     var capacity: Int { self.memory.count }
 
     /// Starts reading. Blocks while a source of at most 64 KiB is read.
@@ -92,8 +92,8 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private func runJob() {
         self.state.withLock { $0.hasJobBegun = false }
         BlockingPool.reads.run { self.fill() }
-        // When the system starts no thread, the job waits for the next one, perhaps without end. A job that has begun may
-        // have left the pool.
+        // If the system starts no thread, the job waits for the next thread, perhaps without end. A job that has begun
+        // may already have left the pool.
         guard BlockingPool.reads.threadCount == 0 else { return }
         let mustWake = self.state.withLock { state in
             guard !state.hasJobBegun else { return false }
@@ -105,7 +105,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if mustWake { self.wake() }
     }
 
-    /// Returns true when a number of bytes, from 1 to 2 KiB, can be taken, or the end or an error; otherwise `wake` is
+    /// Returns true when `byteCount` bytes, from 1 to 2 KiB, the end, or an error can be taken; otherwise `wake` is
     /// called later.
     func hasNews(_ byteCount: Int = 1) -> Bool {
         self.state.withLock { state in
@@ -118,13 +118,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// The info of the source, valid once ``hasNews()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
-    /// Calls `body` with the first bytes, all that there are. Called before the first call of ``take(into:)``.
+    /// Calls `body` with all available first bytes. Called before the first call of ``take(into:)``.
     func withBeginning<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.state.withLock { $0.available }]))
     }
 
-    /// Returns the whole body, if it has been read and has `byteCount` bytes, and none of them was taken. Valid as long
-    /// as this pump.
+    /// Returns the whole body, if it has been read, has `byteCount` bytes, and no bytes were taken. Valid for the
+    /// lifetime of this pump.
     func wholeBody(_ byteCount: Int64) -> UnsafeRawBufferPointer? {
         let isWhole = self.state.withLock { state in
             state.isEnded && state.failure == nil && state.start == 0 && state.available == byteCount
@@ -132,7 +132,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         return isWhole ? UnsafeRawBufferPointer(rebasing: self.memory[..<Int(byteCount)]) : nil
     }
 
-    /// The error that ended the reading; nil if there is none.
+    /// The error that ended the reading; nil if no error occurred.
     var failure: BlobError? { self.state.withLock { $0.failure } }
 
     /// Moves the next bytes to `buffer`, which must not be empty.
@@ -160,7 +160,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         return .bytes(count)
     }
 
-    /// Ends the reading. Cancel its context first: a read that is still under way closes the reader when it returns.
+    /// Ends the reading. Cancel its context first: a read in progress closes the reader when it returns.
     func stop() {
         let isFilling = self.state.withLock { state in
             (state.isStopped, state.isClosed) = (true, !state.isFilling)
@@ -189,16 +189,16 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
     }
 
-    /// Continues when there are bytes, the end or an error.
+    /// Continues when bytes, the end or an error are available.
     private func continueLater() {
-        // The next job begins once this call and the waker's have both been made: a reader is in one call at a time.
+        // The next job begins after both this call and the waker's call, because a reader allows one call at a time.
         let isFirst = Locked(false)
         let runSecond: @Sendable () -> Void = { if isFirst.exchange(true) { self.runJob() } }
         self.reader.whenReadable(BlobWaker(runSecond))
         runSecond()
     }
 
-    /// Returns the free memory for the next read; nil ends the job.
+    /// Returns the free memory for the next read; nil to end the job.
     private func nextRoom() -> UnsafeMutableRawBufferPointer? {
         let (start, count, isStopped) = self.state.withLock { state -> (Int, Int, Bool) in
             let free = self.memory.count - state.count
@@ -208,7 +208,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
                 return (0, 0, state.isStopped)
             }
             let end = (state.start + state.count) % self.memory.count
-            // At most half the ring, so that the bytes that are held back leave room for the next read.
+            // At most half the ring, so that the held-back bytes leave room for the next read.
             return (end, min(free, self.memory.count - end, self.memory.count / 2), false)
         }
         if isStopped {
@@ -225,7 +225,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         let failure = self.failure(in: news, byteCount)
         let mustWake = self.state.withLock { state in
             state.info = info
-            // Nothing has to be detected.
+            // The media type does not have to be detected.
             if info.mediaType != nil { state.newsByteCount = 1 }
             if let failure {
                 state.failure = failure
@@ -242,7 +242,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if mustWake { self.wake() }
     }
 
-    /// Checks the length again, as the guard does: a body must never differ from the length in its header.
+    /// Checks the length again, as the guard does: the length of a body must never differ from its header.
     private func failure(in news: Supply, _ byteCount: Int64?) -> BlobError? {
         switch news {
         case .failed(let error): return error

@@ -1,13 +1,13 @@
 package import BlobCore
 
-/// Runs a job for each number from 0, some at once.
+/// Runs one job for each number from 0, several concurrently.
 ///
 /// - Parameters:
 ///   - count: The number of jobs.
-///   - limit: The number of jobs at once, from 1.
-///   - onFailure: Called at the first failure, after which no job begins; ends the jobs under way.
-///   - job: Does the job with a number.
-/// - Returns: The results in the order of the numbers.
+///   - limit: The maximum number of concurrent jobs, from 1.
+///   - onFailure: Called at the first failure to end the jobs in progress; no job begins after it.
+///   - job: Runs the job with the given number.
+/// - Returns: The results in the order of the job numbers.
 /// - Throws: The first error.
 package func concurrently<Value: Sendable>(
     _ count: Int, atOnce limit: Int, onFailure: @escaping @Sendable () -> Void = {},
@@ -45,7 +45,7 @@ private struct JobState<Value: Sendable>: Sendable {
         return self.begunCount - 1
     }
 
-    /// Notes an error; returns true for the first one.
+    /// Records an error; returns true for the first one.
     mutating func fail(_ error: BlobError) -> Bool {
         defer { self.failure = self.failure ?? error }
         return self.failure == nil

@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// Wakes the task that waits for it. A signal that comes first is kept, as one.
+/// A signal that wakes the waiting task. A signal without a waiting task is kept; several count as one.
 final class TaskSignal: Sendable {
     private enum State {
         case none, signalled
@@ -36,7 +36,7 @@ final class TaskSignal: Sendable {
         }
     }
 
-    /// Waits for a signal, or for a time; nil sets no limit. May end early, as a timer may fire early.
+    /// Waits for a signal or until the duration has elapsed; nil sets no limit. May return early, as timers may.
     nonisolated(nonsending) func wait(for duration: Duration?, _ context: BlobContext) async {
         let timer = duration.map { context.wake(after: $0, BlobWaker { self.signal() }) }
         await self.wait()
@@ -45,10 +45,9 @@ final class TaskSignal: Sendable {
 }
 
 extension BlobContext {
-    /// Suspends the task until `condition` returns a value; it is checked again after each signal.
+    /// Suspends the task until `condition` returns a value; the condition is checked again after each signal.
     ///
-    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
-    ///   alike.
+    /// - Throws: ``BlobError/Code/cancelled``, or ``BlobError/Code/timedOut`` for both the deadline and the idle limit.
     nonisolated(nonsending) func wait<Value>(
         on signal: TaskSignal, until condition: () throws(BlobError) -> Value?
     ) async throws(BlobError) -> Value {
@@ -66,7 +65,7 @@ extension BlobContext {
         }
     }
 
-    /// Calls a closure with a child of this context, which is cancelled with the task.
+    /// Calls a closure with a child of this context that is cancelled with the task.
     package nonisolated(nonsending) func cancelledWithTask<Value>(
         _ body: nonisolated(nonsending) (_ context: BlobContext) async throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
@@ -82,7 +81,7 @@ extension BlobContext {
         }
     }
 
-    /// Suspends the task for the duration; throws when the job is cancelled or times out before.
+    /// Suspends the task for the duration; throws if the job is cancelled or times out earlier.
     package nonisolated(nonsending) func sleep(for duration: Duration) async throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = TaskSignal()

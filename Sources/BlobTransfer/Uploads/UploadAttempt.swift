@@ -2,13 +2,13 @@ import BlobCore
 
 /// One request of an upload, from the opening of its source to the end of its connection.
 ///
-/// Its owner, a thread or a task, makes the calls in their order, and waits between them until it is notified.
+/// The owner, a thread or a task, makes the calls in order, and waits for a notification between them.
 final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one call at a time.
-    /// The maximum length of bodies that share connections. A server reads as much with the head, or soon after; of a
-    /// longer body, a success before it was read would not be noticed.
+    /// The maximum length of a body on a shared connection. A server reads this much with the head or soon after. With
+    /// a longer body, a success that is sent before the body was read would go unnoticed.
     private static let maximumPooledByteCount: Int64 = 64 * 1024
 
-    /// The longest wait, from the first byte of a slow source, for more bytes that tell its media type.
+    /// The longest wait, from the first byte of a slow source, for the bytes from which its media type is detected.
     private static let detectionTimeout = Duration.milliseconds(100)
 
     private let request: BlobUploadRequest
@@ -17,17 +17,17 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let isRepetition: Bool
     private let detection: BlobUploadRequest.MediaTypeDetection?
     private let notify: @Sendable () -> Void
-    /// The end of the wait for the bytes of the detection, once there is a byte.
+    /// The end of the wait for the detection's bytes, once the first byte has arrived.
     private var detectionEnd: Moment?
     private var timer: BlobRegistration?
-    // With a cancellation of its own: the end of an upload stops its reader, but not the job.
+    // A child with its own cancellation, because the end of an upload stops its reader but not the job.
     private let context: BlobContext
     private let exchange: UploadExchange
     private let pump: BodyPump
     private let begun: Locked<UploadTransfer?>
     private(set) var transfer: UploadTransfer?
 
-    /// Opens the source, and reads one of at most 64 KiB. May block.
+    /// Opens the source, and reads it if it has at most 64 KiB. May block.
     ///
     /// - Parameters:
     ///   - isRepetition: True to use a new connection.
@@ -48,13 +48,13 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         self.pump.start()
     }
 
-    /// Starts the request once the source has returned its first bytes.
+    /// Starts the request once the first bytes of the source are available.
     ///
     /// - Returns: The facts about the content; nil to wait.
     /// - Throws: The error of the source.
     func begin() throws(BlobError) -> BlobInfo? {
         guard self.hasBeginning() else { return nil }
-        // An empty body is complete once it is announced, so this is the last moment to throw.
+        // An empty body is complete once it is announced, so this is the last opportunity to throw.
         if let failure = self.pump.failure { throw failure }
         var info = self.pump.sourceInfo
         if let detection, info.mediaType == nil { info.mediaType = self.pump.withBeginning(detection.mediaType) }
@@ -70,7 +70,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         return info
     }
 
-    /// Returns true when the source has as many bytes as tell its media type, or has had some for a while.
+    /// Returns true if the bytes suffice to detect the media type, or if the first bytes arrived some time ago.
     private func hasBeginning() -> Bool {
         let byteCount = self.detection?.byteCount ?? 1
         if self.pump.hasNews(byteCount) { return true }
@@ -89,7 +89,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// - Throws: The error of a handler.
     func take() throws(BlobError) -> UploadExchange.Ending? {
         guard let events = self.exchange.take() else { return nil }
-        // There is nothing left to wake or to cancel.
+        // The pump no longer needs to be woken or cancelled.
         if events.ending != nil { _ = self.begun.take() }
         if let sent = events.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
         if !events.answer.isEmpty {
@@ -102,7 +102,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// Ends the request and the reading.
     func stop() {
         self.context.cancellation.cancel()
-        // A late wake-up of the pump is for its owner from now on.
+        // From now on, a late wake-up of the pump is for its owner.
         self.begun.take()?.cancel()
         self.pump.stop()
     }
@@ -111,12 +111,12 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     var isClosed: Bool { self.pump.isClosed }
 }
 
-/// The channel from an upload on the loop to its owner, which alone calls the user's handlers.
+/// The channel from an upload on the loop to its owner. Only the owner calls the user's handlers.
 final class UploadExchange: Sendable {
     /// The end of a request.
     struct Ending: Sendable {
         let result: Result<BlobUploadResponse, BlobError>
-        /// True when a connection that was used before broke before an answer.
+        /// True if a reused connection broke before a response.
         let isStale: Bool
     }
 
@@ -127,32 +127,32 @@ final class UploadExchange: Sendable {
         var ending: Ending?
     }
 
-    /// The number of bytes of an answer from which no more are taken.
+    /// The number of buffered response bytes from which no more are accepted.
     private static let maximumAnswerByteCount = 64 * 1024
 
     private let events = Locked<Events?>(nil)
     private let notify: @Sendable () -> Void
 
-    /// - Parameter notify: Called on the thread of the loop at the first event since the owner looked.
+    /// - Parameter notify: Called on the loop's thread at the first event since the owner last took events.
     init(notify: @escaping @Sendable () -> Void) { self.notify = notify }
 
     func note(sent: Int64) { self.update { $0.sent = sent } }
 
-    /// Takes bytes of the answer; returns false without taking any while too many wait.
+    /// Accepts bytes of the response; returns false, without accepting any, while too many are buffered.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard self.events.withLock({ $0?.answer.count ?? 0 }) < Self.maximumAnswerByteCount else { return false }
         self.update { $0.answer += bytes }
         return true
     }
 
-    /// - Parameter sent: The number of bytes sent, if that has changed.
+    /// - Parameter sent: The number of bytes sent, if it has changed.
     func end(_ ending: Ending, sent: Int64? = nil) {
         self.update { events in
             (events.ending, events.sent) = (ending, sent ?? events.sent)
         }
     }
 
-    /// Takes the events; nil when there are none.
+    /// Removes and returns the events; nil if no event occurred.
     func take() -> Events? { self.events.take() }
 
     private func update(_ change: (inout Events) -> Void) {

@@ -2,41 +2,42 @@ import BlobCore
 import BlobPlatform
 import CCurl
 
-/// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
+/// One upload, from the first byte of its source to the last byte of the response, run by the thread of all transfers.
 final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // Safe: used by that thread.
     /// The longest wait for the body of a refusal, from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
 
-    /// The longest time for a server to close its side of the connection after its answer.
+    /// The longest time for a server to close its side of the connection after its response.
     ///
-    /// A server that has read everything closes it at once, so the wait is a round trip. One that keeps its side open
-    /// costs each upload this much.
+    /// A server that has read everything closes it immediately, so the wait is one round trip. A server that keeps its
+    /// side open delays each upload by this time.
     private static let closeTimeout = Duration.milliseconds(250)
 
-    /// The longest wait for an answer to `Expect` before the body is sent: libcurl's default.
+    /// The longest wait for a response to `Expect` before the body is sent: libcurl's default.
     private static let expectationTimeout = Duration.seconds(1)
 
-    /// The least time before the first count of progress, and between two: each wakes the thread or task of the owner.
+    /// The minimum time before the first progress report and between two, because each wakes the owner's thread or
+    /// task.
     private static let noteInterval = Duration.milliseconds(20)
 
-    /// The maximum number of bytes in a record of TLS (RFC 8446, section 5.1).
+    /// The maximum number of bytes in a TLS record (RFC 8446, section 5.1).
     private static let recordByteCount = 16 * 1024
 
-    /// The maximum length of a body that is sent with its head over TLS: both fit in a record, unless the head is long.
-    /// An answer that comes before a reset is read between two records, or never.
+    /// The maximum length of a body that is sent together with its head over TLS: both fit into one record, unless the
+    /// head is long. A response that arrives before a reset is read between two records, or never.
     private static let maximumEncryptedByteCount = recordByteCount / 2
 
     /// The connection of a request.
     enum Connection {
-        /// One that was used before, if there is one.
+        /// A reused connection, if one is open.
         case pooled
-        /// A new one, which is used again.
+        /// A new connection that can be reused.
         case new
-        /// A new one, which is closed after the request.
+        /// A new connection that is closed after the request.
         case own
     }
 
-    /// The announced length of the body in bytes; nil when it is sent in chunks.
+    /// The announced length of the body in bytes; nil if it is sent in chunks.
     let byteCount: Int64?
 
     private let upload: BlobUploadRequest
@@ -49,7 +50,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private let sourceLimit: Duration?
     private let rate: ByteAllowance.Share?
     private var handle: CurlHandle?
-    /// The URL, once the request is set up.
+    /// The URL; nil until the request is set up.
     private var url: TransferURL?
     private var loop: TransferLoop?
     private var isPaused = false
@@ -59,29 +60,30 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var lastActivity = Moment.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
-    /// The error for which a callback ended the request; libcurl only reports that one did.
+    /// The error for which a callback ended the request; libcurl reports only that a callback ended it.
     private var failure: BlobError?
     private var head = ResponseHead()
     private var body = Data()
-    /// The number of bytes of the body handed to libcurl, whose own count includes framing.
+    /// The number of body bytes handed to libcurl. libcurl's own count includes framing.
     private var sent: Int64 = 0
-    /// The number of bytes last reported to the owner, and when; at first, the time of the first bytes.
+    /// The number of bytes last reported to the owner, and the time of the report; at first, the time of the first
+    /// bytes.
     private var (notedCount, noteTime) = (Int64(0), Moment.now)
     private var isBodySent = false
-    /// True when libcurl has the whole body from the beginning, and does not ask for it.
+    /// True if libcurl received the whole body at the beginning and does not request it.
     private var hasWholeBody = false
 
     /// The socket of the request, once it is connected.
     private var socket: PeerSocket?
-    /// The socket of a success, which libcurl has closed as far as it knows.
+    /// The socket of a successful upload, which libcurl regards as closed.
     private var closing: PeerSocket?
-    /// The number of bytes of the body of the answer.
+    /// The number of bytes of the response body.
     private var answeredByteCount: Int64 = 0
     /// True once the request has a connection.
     private var hasBegun = false
-    /// True when a connection that was used before broke before an answer.
+    /// True if a reused connection broke before a response.
     private var isStale = false
-    /// The number of bytes of the body sent when a success began, including framing.
+    /// The number of body bytes sent when a success began, including framing.
     private var uploadedAtAnswer: Int64?
 
     init(
@@ -107,10 +109,10 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// Continues after the pump had no bytes.
+    /// Continues when the pump has bytes again.
     func continueBody() { self.perform { self.resumeBody($0) } }
 
-    /// Continues after the exchange had no room.
+    /// Continues when the exchange has room again.
     func continueAnswer() {
         self.perform { loop in
             guard self.isAnswerPaused else { return }
@@ -119,7 +121,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// Ends the upload; without effect when it has ended.
+    /// Ends the upload; has no effect after the end.
     func cancel() { self.perform { self.end(.failure(BlobError(.cancelled, "The upload was cancelled.")), $0) } }
 
     private func perform(_ job: @escaping TransferLoop.Job) { try? TransferLoop.shared.get().perform(job) }
@@ -150,11 +152,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard !self.isOver else { return }
         self.isOver = true
         let result = result.mapError { error in
-            // An error of the source is not about the request.
+            // An error of the source is unrelated to the request.
             guard error.operation == "write" else { return error }
             return SentSecrets([self.upload.url], self.upload.fields, self.upload.settings).removed(from: error)
         }
-        // Callbacks may still have a socket to close.
+        // Callbacks may still have to close a socket.
         if let handle { loop.remove(handle) }
         self.handle = nil
         if let socket { loop.sockets.release(socket.descriptor) }
@@ -171,7 +173,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// True once the server has refused the request; the rest of its answer is only an explanation.
+    /// True once the server has refused the request; the rest of the response is only an explanation.
     private var isRefused: Bool { self.head.isFinal && !self.head.isSuccess }
 
     /// The remaining time to wait for the rest of the explanation.
@@ -184,7 +186,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var idleTime: Duration { self.time - self.lastActivity }
     private var time: Moment { self.loop?.time ?? .now }
 
-    /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
+    /// Returns the wait until the rate limit allows bytes; nil if it allows bytes now.
     private func delayOfRate() -> Duration? {
         guard let rate, case let now = ContinuousClock.now, rate.available(at: now) == 0 else { return nil }
         return rate.start - now
@@ -194,7 +196,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard self.isPaused, !self.isRefused, let handle else { return }
         if let delay = self.delayOfRate() { return loop.check(within: delay) }
         guard self.pump.hasNews() else { return }
-        // The connection had nothing to move until now: that time is the source's.
+        // The connection was idle until now because of the source.
         (self.isPaused, self.lastActivity) = (false, loop.time)
         handle.resume()
     }
@@ -203,13 +205,13 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard !self.isOver else { return }
         self.noteProgress()
         if self.isRefused {
-            // While paused, libcurl would not end before the source does; with a server that stalls, never.
+            // While paused, libcurl would not end before the source ends: never, if the server stalls.
             let rest = self.remainingRefusalTime
             return rest > .zero ? loop.check(within: rest) : self.finish(CURLE_OK, loop)
         }
         self.resumeBody(loop)
         guard !self.isAnswerPaused else { return }
-        // The source checks this limit itself, and its error is more precise.
+        // The source checks this limit itself and reports a more precise error.
         let isSourceSlow = self.isPaused && self.delayOfRate() == nil && !self.pump.hasNews()
         guard let limit = isSourceSlow ? self.sourceLimit : self.idleLimit else { return }
         let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - self.idleTime
@@ -228,27 +230,28 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         var settings = self.upload.settings
         settings.connectLimit = min(settings.connectLimit, self.idleLimit ?? settings.connectLimit)
         handle.setUp(url.text, settings, url.credentials)
-        // A connection that is used again may be dead, and then the request is made again.
+        // A reused connection may be dead; the request is then repeated.
         if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
         // Only the end of a connection shows whether the server has read the body.
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
         self.setUpBody(handle)
         handle.setHeaders(self.headerLines)
-        // A server that ignores `Expect` is no connection on which nothing moves (RFC 9110, section 10.1.1).
+        // A connection whose server ignores `Expect` must not count as idle (RFC 9110, section 10.1.1).
         let timeout = min(Self.expectationTimeout, (self.idleLimit ?? Self.expectationTimeout * 2) / 2)
         handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
         self.setCallbacks(handle)
     }
 
     private func setUpBody(_ handle: CurlHandle) {
-        // Over TLS an answer that comes before a reset is read between two pieces, or never.
+        // Over TLS, a response that arrives before a reset is read between two pieces, or never.
         handle.set(
             CURLOPT_UPLOAD_BUFFERSIZE,
             self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
         let method = self.upload.method
         if let wholeBody {
-            // Of a POST below 64 KiB, libcurl sends the body with the head: one event of the server instead of two.
+            // With a POST below 64 KiB, libcurl sends the body together with the head: one event for the server instead
+            // of two.
             handle.setBody(wholeBody)
             handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
             self.hasWholeBody = true
@@ -268,7 +271,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// The body, if it has been read, and its connection is one that others use, too.
+    /// The whole body, if it has been read and is sent on a shared connection.
     private var wholeBody: UnsafeRawBufferPointer? {
         guard self.upload.method == .put, self.connection != .own, self.rate == nil, let byteCount, byteCount > 0,
             !self.isEncrypted || byteCount <= Self.maximumEncryptedByteCount
@@ -300,7 +303,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             guard let buffer, let transfer = transfer(data) else { return Int(CURL_READFUNC_ABORT) }
             return transfer.supply(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
         }
-        // A rewind would send the body again, to a server that may have accepted the first one: never.
+        // A rewind would send the body again, possibly to a server that has already accepted it.
         handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
         handle.setProgress { data, _, down, _, up in
             transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
@@ -316,9 +319,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Supplies the next bytes of the body to libcurl.
     private func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // libcurl continues sending even if the server announces that it closes the connection.
+        // libcurl continues sending even if the server announces that it will close the connection.
         if self.isRefused { return self.pause() }
-        // Once per chunk, so that libcurl reads an early answer: after the end of the peer it would not.
+        // Pause once per chunk so that libcurl reads an early response; it would not do so after the end of the peer.
         self.hasPausedForInput = self.isEncrypted && !self.hasPausedForInput && self.socket?.hasInput == true
         if self.hasPausedForInput {
             self.loop?.check(within: .zero)
@@ -350,7 +353,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return Int(CURL_READFUNC_PAUSE)
     }
 
-    /// Takes a line of a response head; returns false to end the request.
+    /// Processes a line of a response head; returns false to end the request.
     func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = self.time
         do {
@@ -365,7 +368,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// Takes bytes of the response body; returns their number, or another one to pause or end the request.
+    /// Processes bytes of the response body; returns their number, or a different number to pause or end the request.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = self.time
         if self.head.isSuccess, self.upload.onAnswer != nil {
@@ -377,7 +380,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         let room = BlobUploadResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
         if self.isRefused { self.loop?.check(within: .zero) }
-        // The beginning of an explanation is enough; the excess of a success is dropped, but read to its end.
+        // The beginning of an explanation is enough; a success is read to its end, but the excess is discarded.
         return bytes.count <= room || self.head.isSuccess ? bytes.count : 0
     }
 
@@ -395,7 +398,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     // MARK: Progress
 
-    /// Notes that libcurl has the next bytes of the body.
+    /// Records that the next body bytes were handed to libcurl.
     private func noteHandover(of count: Int64) {
         self.lastActivity = self.time
         if self.sent == 0 { self.noteTime = self.time }
@@ -404,7 +407,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.noteProgress()
     }
 
-    /// True when the owner wants to know the number of bytes sent, and knows another one.
+    /// True if the owner has a progress handler and the number of bytes sent differs from the last report.
     private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
 
     /// Reports the number of bytes sent if it changed, at most every 20 ms.
@@ -421,12 +424,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     // MARK: The peer
 
-    // An answer claims that the server accepted the body. These checks show whether the connection allows that to be
-    // true.
+    // A response claims that the server accepted the body. These checks verify that the state of the connection permits
+    // this.
 
-    /// Takes the connection of the request; returns false when the upload has ended, when it cannot be told which
-    /// connection it is, and for another than the first: libcurl would repeat a request whose body it has, on one open
-    /// connection after the other.
+    /// Claims the connection of the request. Returns false if the upload has ended, if the connection cannot be
+    /// identified, and for every connection after the first: libcurl would repeat a request whose body it has on one
+    /// open connection after the other.
     private func begin(localPort: CInt, remotePort: CInt) -> Bool {
         guard self.handle != nil else { return false }
         guard !self.hasBegun else {
@@ -441,8 +444,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return true
     }
 
-    /// Ends the sending once the whole of a success has come over TLS: the closing message, which servers that do not
-    /// read it answer with a reset as if it were an unread body, then stays here.
+    /// Shuts down sending after a complete success over TLS, so that the closing message is not sent: servers that do
+    /// not read it would answer it with a reset, as if it were an unread body.
     private func endSending() {
         guard self.isEncrypted, PeerSocket.tellsResets, self.connection == .own, self.isBodySent, self.sent > 0,
             self.head.isSuccess
@@ -455,7 +458,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.salvage(from: socket)
         self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
-        // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
+        // Over TLS, the closing message has been sent by now, and a server that has already closed responds with a
+        // reset.
         guard isSuccess, PeerSocket.tellsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
         self.closing = socket
         return false
@@ -463,7 +467,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Checks, at the beginning of a success, that the server can have received all bytes of the body.
     ///
-    /// The first segment of an answer acknowledges all that the server's system had received when it was sent.
+    /// The first segment of a response acknowledges everything that the server's system had received when it was sent.
     ///
     /// - Throws: ``BlobError/Code/io`` when bytes are unsent or unacknowledged.
     private func checkBeginningOfAnswer() throws(BlobError) {
@@ -477,18 +481,18 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// Checks, after a success, that no bytes were sent after its beginning.
+    /// Checks, after a success, that no bytes were sent after the success began.
     ///
     /// - Throws: ``BlobError/Code/io`` otherwise.
     private func checkEndOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
             throw self.early("bytes were still sent when the answer had begun")
         }
-        // The connection stays open.
+        // The connection remains open.
         if let socket, socket.hasFailed, let resetError { throw resetError }
     }
 
-    /// The error of a success that a reset follows; nil without a success.
+    /// The error for a success that is followed by a reset; nil without a success.
     private var resetError: BlobError? {
         guard self.head.isSuccess else { return nil }
         return self.error(
@@ -501,7 +505,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.error(.io, "The server answered \(self.head.status) before it had taken the body: \(reason).")
     }
 
-    /// Parses an answer that arrived before a reset, which libcurl does not read when sending fails first.
+    /// Parses a response that arrived before a reset; libcurl does not read it if sending fails first.
     private func salvage(from socket: PeerSocket) {
         guard self.head.status < 200, !self.isEncrypted else { return }
         withUnsafeTemporaryAllocation(byteCount: BlobUploadResponse.maximumBodyByteCount, alignment: 16) { buffer in
@@ -512,7 +516,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
                 guard self.takeLine(UnsafeRawBufferPointer(rebasing: rest[...end])) else { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
             }
-            // A chunked body would include its framing.
+            // The bytes of a chunked body would include the framing.
             if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
         }
     }
@@ -530,13 +534,13 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Returns the response to a request that has ended, or throws its error.
     private func outcome(of code: CURLcode) throws(BlobError) -> BlobUploadResponse {
-        // The error for which a callback ended the request comes before libcurl's own.
+        // The error for which a callback ended the request takes precedence over libcurl's own error.
         if let failure { throw self.located(failure) }
         let response = BlobUploadResponse(
             url: self.url?.text ?? self.upload.printableURL, head: self.head, body: self.body)
         if self.isRefused { throw self.refusal(response) }
         guard code == CURLE_OK else {
-            // libcurl only sends again what it sent on a connection that was used before.
+            // libcurl repeats a request by itself only on a reused connection.
             let isReused = code == CURLE_SEND_FAIL_REWIND || self.handle?.hasReusedConnection == true
             self.isStale = self.isStale || self.connection == .pooled && isReused && self.head.status == 0
             var error =
@@ -555,15 +559,15 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             throw self.error(.io, "The server ended the request before it was whole; \(self.stage).")
         }
         try self.checkEndOfAnswer()
-        // The source has verified its own at its end.
+        // The source has verified its own digests at its end.
         if self.upload.onAnswer == nil { try response.compare(self.info.digests) }
         return response
     }
 
-    /// True when the request has no further effect if it is made twice.
+    /// True if making the request twice has no further effect.
     private var isRepeatable: Bool { self.upload.isRepeatable ?? (self.upload.method == .put) }
 
-    /// True when the request can be made again without one, also because the server cannot have accepted it.
+    /// True if the request can be repeated, also because the server cannot have accepted it.
     private var mayRepeat: Bool { self.isRepeatable || self.sent == 0 && self.byteCount != 0 }
 
     private func refusal(_ response: BlobUploadResponse) -> BlobError {
