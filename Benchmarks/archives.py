@@ -64,7 +64,7 @@ def measure(title, commands, goal='', **arguments):
         return compare(title, commands, goal, **arguments)
 
 
-# Reads random members in one process; prints the mean milliseconds per member, including the opening of the index.
+# Reads random members in one process and prints the mean milliseconds per member, including opening the index.
 RATARMOUNT_READS = '''
 import json, sys, time
 from ratarmountcore.mountsource.factory import open_mount_source

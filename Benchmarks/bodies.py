@@ -14,7 +14,7 @@ parser.add_argument('--folder', default='/dev/shm', help='folder for the file (d
 options = parser.parse_args()
 blob, curl, igzip = os.path.abspath(options.blob), shutil.which('curl'), tool('igzip')
 
-# Reads bodies with a length, or in chunks up to their last bytes, and drops them.
+# Reads and discards bodies, either with a length or chunked.
 SINK = '''
 import re, socket, threading
 def serve(connection):

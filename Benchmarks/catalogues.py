@@ -37,7 +37,7 @@ top=4
 bottom=60
 right=76
 ' END FROM n"""]}
-# An asset for a look-up, and what a writer changes.
+# An asset for a look-up, and the change that a writer makes.
 ASSETS = {'digikam4.db': (str(options.rows // 2), 'UPDATE Images SET manualOrder = {} WHERE id = 1'),
           'photo.db': (f'thumb{options.rows // 2:016x}', 'UPDATE PhotoTable SET rating = {} WHERE id = 1')}
 WRITER = '''
@@ -98,7 +98,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(f'{"look-up of one asset":<42}', end='')
         start = time.perf_counter()
         found = subprocess.run([blob, 'info', url, '--library', path], capture_output=True, text=True)
-        # The catalogue has it; its file is not there.
+        # The catalogue lists the asset, but its file does not exist.
         assert found.returncode == 66 and 'IMG_' in found.stderr, found.stderr
         print(f' {time.perf_counter() - start:8.3f} s')
         longest_wait(path, change)

@@ -20,7 +20,7 @@ if not curl:
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 tls.load_cert_chain(os.path.join(certificates, 'server.pem'))
 ANSWER = b'HTTP/1.1 413 Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
-RECORD = len(ANSWER) + 22  # A record of TLS 1.3: a head of 5 bytes, the type, and a tag of 16 (RFC 8446, 5.2).
+RECORD = len(ANSWER) + 22  # A TLS 1.3 record adds a 5-byte header, the type, and a 16-byte tag (RFC 8446, 5.2).
 
 
 class Packets:
@@ -41,7 +41,7 @@ class Packets:
         while True:
             data, address = self.socket.recvfrom(128)
             if address[2] == socket.PACKET_OUTGOING:
-                continue  # Each packet is seen twice on the loopback.
+                continue  # The loopback shows each packet twice.
             head = (data[0] & 15) * 4
             source, client = struct.unpack_from('!HH', data, head)
             if source != self.port:

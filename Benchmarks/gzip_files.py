@@ -55,7 +55,7 @@ def measure(title, commands, goal='', **arguments):
         return compare(title, commands, goal, **arguments)
 
 
-# Reads at random offsets in one process; prints the median milliseconds of a read.
+# Reads at random offsets in one process and prints the median milliseconds per read.
 RAPIDGZIP_READS = '''
 import json, statistics, sys, time, rapidgzip
 file = rapidgzip.open(sys.argv[1], parallelization=1)

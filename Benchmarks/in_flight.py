@@ -61,7 +61,7 @@ async def main():
 asyncio.run(main())
 '''
 
-# The ranges of a file with a line for each, as `blob cat --ranges` takes them.
+# Reads the ranges listed in a file, one per line, in the format of `blob cat --ranges`.
 OBSTORE = '''
 import sys, obstore
 from obstore.store import HTTPStore

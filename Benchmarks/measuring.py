@@ -14,7 +14,7 @@ def has_module(name):
     return importlib.util.find_spec(name) is not None
 
 
-# The reader of a pipe is a separate process that reads as `cat` does and does nothing else.
+# The reader of a pipe: a separate process that reads like `cat` and does nothing else.
 READER = '''
 import os
 buffer = bytearray(131072)
@@ -34,7 +34,7 @@ def run(argv, into_pipe=False):
     reader = None
     if ends:
         reader = subprocess.Popen([sys.executable, '-c', READER], stdin=ends[0], stdout=subprocess.PIPE)
-        reader.stdout.read(1)  # Ready now: its start-up does not count.
+        reader.stdout.read(1)  # The reader is ready, so its start-up does not count.
         os.close(ends[0])
     start = time.perf_counter()
     pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1)])
@@ -63,12 +63,12 @@ def peak_memory(argv):
     shell.wait()
     try:
         _, _, usage = os.wait4(pid, 0)
-    except ChildProcessError:  # So short that the shell has waited for it.
+    except ChildProcessError:  # The process was so short that the shell has already reaped it.
         return None
     return usage.ru_maxrss / 1024
 
 
-# What `compare` printed: the subject that the banner named, a title, the rows, and the programs of the peers.
+# The output of `compare`: the subject from the banner, a title, the rows, and the programs of the peers.
 TABLES = []
 SUBJECTS = ['']
 

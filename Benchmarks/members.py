@@ -106,7 +106,7 @@ def write_nested(path, hole):
             header = place()
             count = hole if content is None else len(content)
             checksum = sum_of_zeros if content is None else zlib.crc32(content)
-            # In 64 bits whatever the numbers are.
+            # Always uses 64-bit fields (ZIP64), regardless of the values.
             fixed = struct.pack('<HHHHHIIIHH', 45, 0, 0, 0, 33, checksum, 0xFFFFFFFF, 0xFFFFFFFF, len(name), 20)
             file.write(b'PK\3\4' + fixed + name + struct.pack('<HHQQ', 1, 16, count, count))
             if content is None:

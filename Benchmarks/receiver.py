@@ -83,7 +83,7 @@ def knock(port):
             pass
 
 
-# Above the limit of connections: others are answered 503, at once.
+# Above the connection limit: further connections receive a 503 response immediately.
 BEYOND = '550 idle connections'
 
 SENDERS = {

@@ -21,7 +21,7 @@ parser.add_argument('--folder', default=None, help='folder for the data (default
 options = parser.parse_args()
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Drops the bodies of requests, and answers GET with the named file or a range of it.
+# Discards request bodies, and responds to GET with the named file or a range of it.
 SERVER = '''
 import os, re, socket, sys, threading
 def serve(connection):
@@ -133,7 +133,7 @@ def count(name, command):
     if options.only not in name:
         return
     ours, theirs = instructions(command(ours_built)), instructions(command(theirs_built))
-    if ours > theirs * INSTRUCTIONS:  # Once more: a page fault or a timer may have had a part.
+    if ours > theirs * INSTRUCTIONS:  # Measured again, because a page fault or a timer may have interfered.
         ours = min(ours, instructions(command(ours_built)))
     judge(name, ours / theirs, f'{ours / 1e6:,.1f} million instructions', ours > theirs * INSTRUCTIONS)
 

@@ -17,7 +17,7 @@ parser.add_argument('--only', default='', help='run only the fields with this wo
 options = parser.parse_args()
 blob, openssl = os.path.abspath(options.blob), tool('openssl')
 
-# Answers ranges of a file; the path is a field to state, in hexadecimal digits.
+# Serves ranges of a file; the path is the response field to add, in hexadecimal digits.
 SERVER = '''
 import os, re, socket, sys, threading
 path = sys.argv[1]
@@ -45,7 +45,7 @@ print(listener.getsockname()[1], flush=True)
 while True: threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()
 '''
 
-# The field, the length of a digest in bytes, the goal for the CPU ratio, and the name of the algorithm for openssl.
+# The field, the digest length in bytes, the goal for the CPU ratio, and the name of the algorithm in openssl.
 FIELDS = [
     ('x-amz-checksum-crc32:', 4, 1.03, None), ('x-amz-checksum-crc32c:', 4, 1.03, None),
     ('x-amz-checksum-crc64nvme:', 8, 1.05, None), ('Digest:sha-256=', 32, None, 'sha256'),

@@ -87,8 +87,8 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                     '-K', f'{folder}/curl']
 
             def clear(_):
-                # Moved away and not removed: inodes that were freed a moment ago cost the server's file system, and
-                # so both clients, several times as much.
+                # Moved instead of removed: recently freed inodes would slow down the server's file system, and with it
+                # both clients, several times.
                 os.rename(f'{folder}/stored', f'{folder}/stored.{next(numbers)}')
                 os.makedirs(f'{folder}/stored')
 

@@ -20,7 +20,7 @@ parser.add_argument('--only', default='', help='run only the formats with this w
 options = parser.parse_args()
 blob = os.path.abspath(options.blob)
 
-# The name of the file, the command that makes it out of the file 'mixed', by its standard output or by itself, and the
+# The name of the file, the command that creates it from the file 'mixed', on standard output or directly, and the
 # peer.
 FORMATS = [
     ('mixed.gz', ['gzip', '-6', '-n', '-c', 'mixed'], ['gzip', '-t']),

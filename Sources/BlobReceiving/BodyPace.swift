@@ -1,21 +1,21 @@
-/// Judges whether a body arrives too slowly. Has no clock and no timer of its own.
+/// Judges whether a body arrives too slowly. Has no clock or timer of its own.
 ///
-/// The time during which the receiver holds the sender back does not count.
+/// The time during which the receiver holds the sender back is not counted.
 package struct BodyPace: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     package enum Verdict: Equatable, Sendable {
-        /// Nothing is wrong; the next check is due after this delay.
+        /// The body arrives fast enough; the next check is due after this delay.
         case fine(checkAfter: Duration)
-        /// No byte arrived for the limit.
+        /// No byte arrived during the limit.
         case idle
-        /// Too few bytes arrived within the limit.
+        /// Too few bytes arrived during the limit.
         case slow
     }
 
     private let limit: Duration
     private let minimumByteCount: Double
-    /// The start of the watch, later by the time for which the sender was held back.
+    /// The start of the measurement, moved later by the time for which the sender was held back.
     private var start: Instant
     private var heldSince: Instant?
     private var lastByte = Duration.zero
@@ -24,23 +24,23 @@ package struct BodyPace: Sendable {
 
     /// - Parameters:
     ///   - limit: The time without a byte after which a body is idle, and the span over which its rate is measured.
-    ///   - minimumRate: The least number of bytes a second, on average over each span; 0 for any.
+    ///   - minimumRate: The minimum number of bytes per second, on average over each span; 0 for no minimum.
     package init(limit: Duration, minimumRate: Int64, at instant: Instant) {
         self.limit = limit
         self.minimumByteCount = Double(minimumRate) * (limit / .seconds(1))
         self.start = instant
     }
 
-    /// Counts bytes that arrived.
+    /// Counts arrived bytes.
     package mutating func add(_ byteCount: Int, at instant: Instant) {
         self.byteCount += Double(byteCount)
         self.lastByte = self.time(at: instant)
     }
 
-    /// Begins to hold the sender back; a second call has no effect.
+    /// Starts holding the sender back. A second call has no effect.
     package mutating func hold(at instant: Instant) { self.heldSince = self.heldSince ?? instant }
 
-    /// Ends what ``hold(at:)`` began, if it did.
+    /// Stops holding the sender back. Has no effect without an earlier ``hold(at:)``.
     package mutating func resume(at instant: Instant) {
         if let heldSince { self.start += instant - heldSince }
         self.heldSince = nil
@@ -54,7 +54,7 @@ package struct BodyPace: Sendable {
             guard self.byteCount >= self.minimumByteCount else { return .slow }
             (self.spanStart, self.byteCount) = (time, 0)
         }
-        // Not at once while the sender is held back, when the time stands still.
+        // Never zero: while the sender is held back, the time does not advance.
         return .fine(checkAfter: max(min(self.lastByte, self.spanStart) + self.limit - time, self.limit / 10))
     }
 

@@ -3,13 +3,13 @@ import BlobPlatform
 
 /// Receives the body of one request, on one thread at a time.
 package protocol BodyReceiver: AnyObject {
-    /// The interim answer that is sent before the body arrives; nil for none.
+    /// The interim response to send before the body arrives; nil to send none.
     var interimAnswer: RequestAnswer? { get }
 
-    /// - Throws: The error for which the request is refused; ``abandon()`` is called next.
+    /// - Throws: The error with which the request is refused; ``abandon()`` is called next.
     func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 
-    /// Ends a body that is complete. Called only when the connection has confirmed that.
+    /// Ends a complete body. Called only after the connection has confirmed that the body is complete.
     func answer() throws(BlobError) -> RequestAnswer
 
     /// Ends a request that will not be completed. A second call has no effect.
@@ -20,7 +20,7 @@ extension BodyReceiver {
     package var interimAnswer: RequestAnswer? { nil }
 }
 
-/// The receiver of a request without a body, which was carried out already.
+/// The receiver of a request without a body that has already been carried out.
 final class AnsweredRequest: BodyReceiver {
     private let result: RequestAnswer
 
@@ -37,15 +37,15 @@ final class AnsweredRequest: BodyReceiver {
     func abandon() {}
 }
 
-/// The answer to a request that was not refused.
+/// The response to a request that was not refused.
 package struct RequestAnswer: Sendable {
     package typealias Field = (name: String, value: String)
 
-    /// A status of 200 to 299, or 404; an interim answer has one below 200.
+    /// A status from 200 to 299, or 404; below 200 for an interim response.
     package let status: Int
-    /// The header fields, without those that frame the body.
+    /// The header fields, without the fields that frame the body.
     package let fields: [Field]
-    /// The parts that are complete now.
+    /// The parts that are now complete.
     package let parts: [ReceivedPart]
 
     package init(status: Int, fields: [Field] = [], parts: [ReceivedPart] = []) {
@@ -53,24 +53,24 @@ package struct RequestAnswer: Sendable {
     }
 }
 
-/// The cause of an error that is answered with a status of its own: a request about an upload was refused.
+/// The cause of an error with its own response status: the refusal of a request about an upload.
 package struct RequestRefusal: Error {
-    /// The registry of the types of problems (RFC 9457, section 4.2).
+    /// The registry of problem types (RFC 9457, section 4.2).
     private static let problems = "https://iana.org/assignments/http-problem-types"
 
-    /// The version of the protocol tus.
+    /// The version of the tus protocol.
     static let tusVersion = "1.0.0"
 
     package let status: Int
-    /// The header fields, without those that frame the body; those of both protocols, because an upload may be continued
-    /// by either.
+    /// The header fields, without the fields that frame the body. Includes the fields of both protocols, because an
+    /// upload may be continued with either.
     package let fields: [RequestAnswer.Field]
-    /// The body, as `application/problem+json`; nil for the message of the error as text.
+    /// The body, as `application/problem+json`; nil to send the message of the error as text.
     package let problem: String?
 
     static let missing = Self.error(404, "There is no such upload.")
 
-    /// Returns an error that is answered with `status`.
+    /// Returns an error to which the response has the given status.
     static func error(
         _ status: Int, _ message: String, _ fields: [RequestAnswer.Field] = [], problem: String? = nil
     ) -> BlobError {
@@ -99,19 +99,19 @@ package struct RequestRefusal: Error {
 }
 
 extension BlobError {
-    /// The status with which a request is refused; nil for another error.
+    /// The status with which a request is refused; nil for any other error.
     var refusalStatus: Int? { (self.cause as? RequestRefusal)?.status }
 }
 
 /// A part that has arrived completely, reported as one line of JSON for people and programs.
 package struct ReceivedPart: Codable, Equatable, Sendable {
-    /// The last component of the path for a raw body, the name of the field for a part of a form.
+    /// The last component of the path for a raw body, or the name of the field for a part of a form.
     package var name: String
-    /// The file name that the sender gave; only parts of forms have one.
+    /// The file name that the sender specified; only parts of forms have one.
     package var filename: String?
     package var mediaType: String?
     package var byteCount: Int64
-    /// The digest in lower-case hexadecimal.
+    /// The digest as lower-case hexadecimal digits.
     package var sha256: String
     /// The path of the file; nil if the part was not stored.
     package var file: String?
@@ -122,17 +122,17 @@ package struct ReceivedPart: Codable, Equatable, Sendable {
         case byteCount = "byte_count"
     }
 
-    /// The field that states the digest (RFC 9530); none before it is known.
+    /// The field that states the digest (RFC 9530); empty until the digest is known.
     var digestFields: [RequestAnswer.Field] {
         guard let digest = Data(hexadecimal: self.sha256.utf8), !digest.isEmpty else { return [] }
         return [("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):")]
     }
 
-    /// The line of JSON, without its line end.
+    /// The line of JSON, without the line end.
     package var line: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Strings and numbers cannot fail to be encoded.
+        // Encoding strings and numbers cannot fail.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }

@@ -1,16 +1,16 @@
 import BlobCore
 import BlobTransfer
 
-/// The comparison of bytes that arrive with all digests that a sender states of them.
+/// The comparison of arriving bytes with all digests that a sender states for them.
 struct ContentCheck {
     private var checks: [(check: StatedDigestCheck, origin: String)]
 
-    /// Starts with no bytes. Digests of algorithms that are not available are ignored.
+    /// Creates a check without bytes. Ignores digests whose algorithms are not available.
     init(_ digests: [BlobStatedDigest]) {
         self.checks = digests.compactMap { digest in StatedDigestCheck([digest]).map { ($0, digest.origin) } }
     }
 
-    /// True when there is nothing to compare with.
+    /// True when there are no digests to compare.
     var isEmpty: Bool { self.checks.isEmpty }
 
     /// Adds the next bytes.
@@ -22,7 +22,7 @@ struct ContentCheck {
 
     /// Compares all digests. Must be the last call.
     ///
-    /// - Throws: A refusal with 400 for a digest that differs, or with the status that tus has for it.
+    /// - Throws: A refusal with 400 for a digest that does not match, or with the status that tus defines for it.
     mutating func finish() throws(BlobError) {
         for index in self.checks.indices {
             do throws(BlobError) {
@@ -34,11 +34,11 @@ struct ContentCheck {
     }
 }
 
-/// The digests that a request states.
+/// The digests stated in a request.
 struct RequestDigests: Sendable {
-    /// The digests of the representation: of the whole upload, if the request creates a resumable one.
+    /// The digests of the representation, which is the whole upload if the request creates a resumable upload.
     let representation: [BlobStatedDigest]
-    /// The digests of the content of this request alone.
+    /// The digests of the content of this request only.
     let content: [BlobStatedDigest]
 
     init(_ fields: some Sequence<RequestAnswer.Field>) {
@@ -49,6 +49,6 @@ struct RequestDigests: Sendable {
         self.content = BlobStatedDigest.contentFields.flatMap(digests)
     }
 
-    /// The digests of the content of a request that creates no resumable upload.
+    /// The digests of the content of a request that does not create a resumable upload.
     var all: [BlobStatedDigest] { self.representation + self.content }
 }

@@ -6,26 +6,26 @@ final class FileSystem {
     private let folder: String
     private let descriptor: Descriptor
 
-    /// Opens the folder; write errors that occur from now on are thrown by ``synchronize()``.
+    /// Opens the folder. ``synchronize()`` throws write errors that occur from then on.
     init(of folder: String) throws(BlobError) {
         self.folder = folder
         self.descriptor = try Descriptor(folder, O_RDONLY | O_DIRECTORY, doing: "Could not open \(folder)")
     }
 
-    /// Synchronises the folder: before this, a loss of power may undo the naming of its files.
+    /// Synchronises the folder. Until then, a loss of power may undo the naming of its files.
     func synchronizeFolder() throws(BlobError) {
         try self.descriptor.synchroniseFolder(doing: "Could not store the names in \(self.folder)")
     }
 
     #if canImport(Glibc)
-    // Not declared in Swift's module of the C library.
+    // Not declared in Swift's module for the C library.
     private static let syncfs = dlsym(nil, "syncfs").map {
         unsafeBitCast($0, to: (@convention(c) (CInt) -> CInt).self)
     }
 
     static var canSynchronize: Bool { self.syncfs != nil }
 
-    /// Waits until all writes are on the disk, in the time that one file takes (syncfs(2)).
+    /// Waits until all writes are on the disk, in the time that a single file takes (syncfs(2)).
     func synchronize() throws(BlobError) {
         guard let syncfs = Self.syncfs, syncfs(self.descriptor.number) != 0 else { return }
         throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
@@ -37,8 +37,8 @@ final class FileSystem {
     #endif
 }
 
-/// The commands of fcntl(2) for locks that belong to an open file description, and that closing another descriptor of
-/// the file does not release. Not declared in Swift's module of the C library.
+/// The fcntl(2) commands for locks that belong to an open file description. Closing another descriptor of the file does
+/// not release them. Not declared in Swift's module for the C library.
 enum DescriptionLock {
     #if canImport(Darwin)
     static let set: CInt = 90
@@ -48,9 +48,9 @@ enum DescriptionLock {
     static let get: CInt = 36
     #endif
 
-    /// Returns the argument of these commands.
+    /// Returns the argument for these commands.
     ///
-    /// - Parameter count: The number of bytes to lock; 0 for all that follow.
+    /// - Parameter count: The number of bytes to lock; 0 to lock all following bytes.
     static func request(_ type: CInt, at byteOffset: Int64 = 0, count: Int64 = 0) -> flock {
         var lock = flock()
         (lock.l_type, lock.l_whence) = (numericCast(type), numericCast(SEEK_SET))

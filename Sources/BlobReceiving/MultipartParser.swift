@@ -2,8 +2,8 @@ package import BlobCore
 
 /// Parses a `multipart/form-data` body as it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
 ///
-/// Stores only the header of one part. Stricter than the grammar where peers disagree: refuses a line that continues
-/// after the delimiter, line ends without a carriage return, folded fields and duplicate fields.
+/// Buffers only the header of one part. Stricter than the grammar where implementations differ: refuses lines that
+/// continue after the delimiter, line ends without a carriage return, folded fields and duplicate fields.
 package struct MultipartParser {
     package enum Event {
         case begin(MultipartHeader)
@@ -13,11 +13,11 @@ package struct MultipartParser {
     }
 
     package struct Limits: Sendable {
-        /// The maximum number of parts: ten times as many as the fields that Django accepts.
+        /// The maximum number of parts: ten times the number of fields that Django accepts.
         package var partCount = 10_000
-        /// The maximum length of the header of one part, in bytes; real ones have some 200.
+        /// The maximum length of the header of one part, in bytes; typical headers have about 200.
         package var headerByteCount = 16 * 1024
-        /// The maximum number of bytes before the first part, where hardly any sender writes something.
+        /// The maximum number of bytes before the first part, where almost no sender writes any.
         package var preambleByteCount = 64 * 1024
         /// The maximum number of white space characters after a delimiter.
         package var paddingByteCount = 64
@@ -36,8 +36,8 @@ package struct MultipartParser {
     private let limits: Limits
     private var state = State.preamble
     private var matched: Int
-    /// The number of bytes of a partial match that are not data: the line end before the body or a part, which may be
-    /// that of a delimiter.
+    /// The number of bytes of a partial match that are not data: the line end before the body or a part, which may
+    /// belong to a delimiter.
     private var lineEndCount = 2
     private var header: [UInt8] = []
     private var lineStart = 0
@@ -53,17 +53,17 @@ package struct MultipartParser {
         else { throw BlobError(.invalidArgument, "The multipart body has no proper boundary.") }
         self.delimiter = Array("\r\n--\(boundary)".utf8)
         self.limits = limits
-        // The first delimiter may be at the very beginning, without a line end.
+        // The first delimiter may be at the very beginning, without a line end before it.
         self.matched = 2
     }
 
     private static let boundaryCharacters = Set(
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'()+_,-./:=? ".utf8)
 
-    /// Parses the next bytes of the body, and calls `handle` with their events.
+    /// Parses the next bytes of the body, and calls `handle` with each event.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`; the parser
-    ///   must not be used after that.
+    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`. The parser
+    ///   must not be used after an error.
     package mutating func take(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -78,7 +78,7 @@ package struct MultipartParser {
         }
     }
 
-    /// Ends the parsing; call it at the end of the body.
+    /// Ends the parsing. Call it at the end of the body.
     ///
     /// - Throws: ``BlobError/Code/truncated`` when the last delimiter is missing.
     package func finish() throws(BlobError) {
@@ -90,14 +90,14 @@ package struct MultipartParser {
 
     // MARK: Data
 
-    /// Passes on everything up to a delimiter.
+    /// Passes on all bytes up to a delimiter.
     private mutating func search(_ rest: inout Slice<UnsafeRawBufferPointer>, _ handle: (Event) throws -> Void) throws {
         if self.matched > 0 {
             let index = self.match(rest, from: rest.startIndex)
             if self.matched == self.delimiter.count { return try self.reachDelimiter(&rest, index, nil, handle) }
             guard index < rest.endIndex else { return rest = rest[rest.endIndex...] }
-            // Not a delimiter: the bytes that matched are data. They have a CR at the front only, so no delimiter
-            // begins within them.
+            // Not a delimiter: the matched bytes are data. They contain a CR only at the front, so no delimiter begins
+            // within them.
             let looked = self.lineEndCount..<self.matched
             if self.state == .preamble {
                 try self.countPreamble(looked.count)
@@ -125,7 +125,7 @@ package struct MultipartParser {
         rest = rest[rest.endIndex...]
     }
 
-    /// Continues the comparison with the delimiter, and returns the index after the bytes that match.
+    /// Continues the comparison with the delimiter. Returns the index after the matching bytes.
     private mutating func match(_ bytes: Slice<UnsafeRawBufferPointer>, from start: Int) -> Int {
         var index = start
         while index < bytes.endIndex, self.matched < self.delimiter.count, bytes[index] == self.delimiter[self.matched]
@@ -208,7 +208,7 @@ package struct MultipartParser {
             } catch {
                 throw self.broken(error.message)
             }
-            // The blank line may be the line end of a delimiter (RFC 2046, section 5.1.1): a part without content.
+            // The blank line may be the line end of a delimiter (RFC 2046, section 5.1.1): the part has no content.
             (self.state, self.matched, self.lineEndCount, self.header) = (.body, 2, 2, [])
             return try handle(.begin(header))
         }
@@ -223,28 +223,28 @@ package struct MultipartParser {
     }
 }
 
-/// The header of a part, with bytes where a value need not be text.
+/// The header of a part. Values that need not be text are bytes.
 package struct MultipartHeader: Equatable, Sendable {
     /// The name of the field, as received: the escapes of browsers (`%22 %0D %0A`) remain, because a name may also
     /// contain these characters literally.
     package let name: [UInt8]
 
-    /// The file name: the decoded `filename*` (RFC 8187) if there is one, which takes precedence (RFC 6266, section
-    /// 4.3), and the `filename` as received otherwise; nil for a field that is not a file.
+    /// The file name: the decoded `filename*` (RFC 8187) if present, which takes precedence (RFC 6266, section 4.3), or
+    /// otherwise the `filename` as received; nil for a field that is not a file.
     ///
-    /// Forms must not have `filename*` (RFC 7578, section 4.2). Postman and .NET send both: then the `filename` is only
-    /// a replacement in ASCII, or encoded as in mail.
+    /// Forms must not contain `filename*` (RFC 7578, section 4.2), but Postman and .NET send both; the `filename` is
+    /// then only an ASCII substitute, or encoded as in mail.
     package let filename: [UInt8]?
 
     /// The media type, as received; nil if none was sent.
     package let mediaType: String?
 
-    /// - Parameter lines: All lines with their line ends, without the blank one.
+    /// - Parameter lines: All lines with their line ends, without the blank line.
     /// - Throws: ``BlobError/Code/corrupted``.
     init(_ lines: some Collection<UInt8>) throws(BlobError) {
         var fields: [String: ArraySlice<UInt8>] = [:]
         for line in lines.split(separator: UInt8(ascii: "\n")) {
-            // Every line is known to end with CR LF; a CR elsewhere is refused with the other control characters.
+            // Every line is known to end with CR LF; any other CR is refused with the other control characters.
             let line = Array(line.dropLast())[...]
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
@@ -269,9 +269,9 @@ package struct MultipartHeader: Equatable, Sendable {
         self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Returns the boundary of a `Content-Type`; nil if it is not that of a form.
+    /// Returns the boundary in a `Content-Type`; nil if the type is not `multipart/form-data`.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when a form has no boundary or malformed parameters.
+    /// - Throws: ``BlobError/Code/corrupted`` if a form has no boundary or has malformed parameters.
     package static func boundary(of contentType: String) throws(BlobError) -> String? {
         guard ParameterizedValue(lenient: contentType.utf8).type == "multipart/form-data" else { return nil }
         guard let boundary = try ParameterizedValue(contentType.utf8).parameters["boundary"] else {
@@ -282,7 +282,7 @@ package struct MultipartHeader: Equatable, Sendable {
 }
 
 extension Collection<UInt8> where Self: BidirectionalCollection, SubSequence == Self {
-    /// The elements without spaces and tabs at both ends.
+    /// The elements without leading and trailing spaces and tabs.
     fileprivate var trimmed: Self {
         var rest = self.drop { $0 == 0x20 || $0 == 0x09 }
         while let last = rest.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }

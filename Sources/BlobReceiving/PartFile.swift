@@ -1,7 +1,7 @@
 package import BlobCore
 import BlobPlatform
 
-/// A file that is being received: hidden, with the suffix `.part`, until the whole request has arrived.
+/// A file that is being received. It is hidden and has the suffix `.part` until the whole request has arrived.
 final class PartFile {
     private static let lastNumber = Locked(0)
 
@@ -40,7 +40,7 @@ final class PartFile {
         guard self.file.close() else { throw writeFailure("Could not store \(self.name)") }
     }
 
-    /// Gives the file its name, or an unused one of `NAME-2`, `NAME-3` and so on.
+    /// Gives the file its name, or the first unused name of `NAME-2`, `NAME-3` and so on.
     ///
     /// - Returns: The path of the file.
     func commit() throws(BlobError) -> String {
@@ -49,19 +49,19 @@ final class PartFile {
         return path
     }
 
-    /// Gives a file the name, or an unused one of `NAME-2`, `NAME-3` and so on, besides the name that it has.
+    /// Links a file under the name, or under an unused one of `NAME-2`, `NAME-3` and so on, and keeps its current name.
     ///
     /// - Returns: The new path of the file.
     static func linkFile(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
         try FileNumbers.claim("\(folder)/\(name)") { newPath throws(BlobError) in
-            // Unlike `rename`, this never replaces a file.
+            // Unlike `rename`, `link` never replaces a file.
             if link(path, newPath) == 0 { return true }
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(name)") }
             return false
         }
     }
 
-    /// Removes the temporary file, and the committed one too unless it is to be kept.
+    /// Removes the temporary file, and also the committed file unless it is to be kept.
     func discard(keepingCommitted: Bool = true) {
         self.file.close()
         if !keepingCommitted, let committedPath { _ = unlink(committedPath) }
@@ -70,10 +70,10 @@ final class PartFile {
     }
 }
 
-/// The lock by which other receivers of a folder see that the owner of its `.part` files is alive.
+/// The lock that shows other receivers of a folder that the owner of its `.part` files is running.
 ///
-/// All receivers lock the folder, each the byte at a random offset, which is part of the names of its `.part` files.
-/// The system releases a lock when its process ends, however it ends.
+/// Each receiver locks the byte of the folder at a random offset, which is part of the names of its `.part` files. The
+/// system releases a lock when its process ends, for any reason.
 package enum PartOwner {
     /// The offset of the byte that this process locks.
     private static let mark = Int64.random(in: 0 ..< .max)
@@ -81,19 +81,19 @@ package enum PartOwner {
     /// The folder that this process locked.
     private static let folder = Locked<String?>(nil)
 
-    /// Makes the folder if it is missing, locks it, and removes the `.part` files of receivers that no longer run.
+    /// Creates the folder if it is missing, locks it, and removes the `.part` files of receivers that no longer run.
     ///
-    /// The lock is held until the process ends. A file system without locks keeps all files.
+    /// The lock is held until the process ends. On a file system without locks, no files are removed.
     ///
     /// - Returns: The path of the folder without symbolic links.
-    /// - Throws: The error of the folder, and ``BlobError/Code/invalidArgument`` for a file of this name.
+    /// - Throws: The error of the folder, and ``BlobError/Code/invalidArgument`` if the path is a file.
     package static func claim(_ path: String) throws(BlobError) -> String {
         let folder = try self.make(path)
         self.folder.withLock { $0 = folder }
         // Never closed.
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
-        // For reading, because a folder cannot be opened for writing.
+        // Opened for reading, because a folder cannot be opened for writing.
         var lock = DescriptionLock.request(F_RDLCK, at: self.mark, count: 1)
         guard fcntl(descriptor, DescriptionLock.set, &lock) == 0 else { return folder }
         self.removeParts(in: folder) { owner in
@@ -103,7 +103,7 @@ package enum PartOwner {
         return folder
     }
 
-    /// Removes all files of this process that have not arrived completely. Call it only before the process ends.
+    /// Removes all incomplete files of this process. Call it only before the process ends.
     package static func discardAll() {
         if let folder = self.folder.withLock({ $0 }) { self.removeParts(in: folder) { $0 == self.mark } }
     }
@@ -146,7 +146,7 @@ package enum PartOwner {
     }
 }
 
-/// Converts names chosen by senders to safe file names.
+/// Converts file names chosen by senders into safe ones.
 package enum SafeFileName {
     /// The maximum length in bytes, which leaves room for a number and a mark in the 255 bytes of file systems.
     static let maximumByteCount = 200
@@ -154,9 +154,9 @@ package enum SafeFileName {
     private static let kept = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._+,=@~".utf8)
 
-    /// Returns a safe file name for any bytes, with all but plain characters written as `%XX`.
+    /// Returns a safe file name for any bytes; all bytes except plain characters are written as `%XX`.
     ///
-    /// The name is never empty, a path, hidden, or an option. Bytes past the limit are dropped.
+    /// The name is never empty, a path, hidden, or an option. Bytes beyond the limit are dropped.
     package static func make(from name: some Sequence<UInt8>) -> String {
         var text = ""
         for byte in name {
@@ -169,21 +169,21 @@ package enum SafeFileName {
     }
 }
 
-/// Finds unused file names: `NAME`, or `NAME-2`, `NAME-3` and so on if files of that name exist.
+/// Finds unused file names: `NAME`, or `NAME-2`, `NAME-3` and so on if files with that name exist.
 ///
-/// Remembers the numbers that were used, so that a repeated name costs no more than the first time.
+/// Remembers the last numbers, so that a repeated name costs no more than a new one.
 enum FileNumbers {
-    /// The maximum number of remembered names; when exceeded, all are forgotten and their numbers searched for again.
+    /// The maximum number of remembered names; beyond it, all are discarded and their numbers are searched again.
     private static let maximumNameCount = 100_000
 
     private static let next = Locked<[String: Int]>([:])
 
     /// Calls `claim` with one path after another until it returns true, and returns that path.
     ///
-    /// Numbers increase in the order of the calls. Gaps in the numbers of earlier runs may remain.
+    /// Numbers increase in the order of the calls. Gaps left by earlier runs may remain.
     ///
     /// - Parameter claim: Returns false if the file exists; otherwise creates it and returns true.
-    /// - Complexity: O(1) calls of `claim` for each name; O(log n) checks if n files of that name are not remembered.
+    /// - Complexity: O(1) calls of `claim` for each name; O(log n) checks if n files with that name are not remembered.
     static func claim(
         _ path: String, _ claim: (String) throws(BlobError) -> Bool
     ) throws(BlobError) -> String {
@@ -191,7 +191,7 @@ enum FileNumbers {
         while true {
             let candidate = self.path(path, number)
             if try claim(candidate) {
-                // An unnumbered name costs nothing to find again.
+                // An unnumbered name can be found again at no cost.
                 if number > 1 { self.remember(number + 1, of: path) }
                 return candidate
             }
@@ -206,7 +206,7 @@ enum FileNumbers {
         }
     }
 
-    /// Returns an unused number above `number`, which is in use: searches in doubling steps, then by bisection.
+    /// Returns an unused number above `number`, which is used. Searches in doubling steps, then by bisection.
     private static func freeNumber(of path: String, above number: Int) -> Int {
         var (taken, step) = (number, 1)
         while self.exists(self.path(path, taken + step)) {

@@ -1,12 +1,12 @@
 package import BlobCore
 import CryptoDigest
 
-/// Receives the body of one request: hashes it, and stores it if there is a folder, while it arrives.
+/// Receives the body of one request. Computes its digest while it arrives, and stores it if a folder is given.
 ///
-/// All or nothing: parts are reported and named only when the whole body has arrived.
+/// Parts are reported and named only after the whole body has arrived.
 package final class RequestReceiver: BodyReceiver {
-    /// The number of parts that are synchronised one by one; all others of a request are synchronised together, with
-    /// everything else that the file system has to write.
+    /// The number of parts that are synchronised individually. The other parts of a request are synchronised together,
+    /// with all pending writes of the file system.
     private static let maximumSingleCount = 16
 
     private let path: String
@@ -29,10 +29,10 @@ package final class RequestReceiver: BodyReceiver {
     /// - Parameters:
     ///   - path: The path of the request, with its query; its last component is the name of a raw body.
     ///   - contentType: The value of `Content-Type`, if it was sent.
-    ///   - fields: The header fields; the digests in them must be those of the body.
-    ///   - folder: The folder for files; nil to hash only.
+    ///   - fields: The header fields; the body must match the digests in them.
+    ///   - folder: The folder for files; nil to compute digests only.
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
-    ///   - stored: The files that HEAD requests ask for; a raw body is added when it is stored.
+    ///   - stored: The files for HEAD requests; a raw body is added after it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
     ///   boundary; ``BlobError/Code/io`` or a similar error when the file cannot be created.
     package init(
@@ -53,7 +53,7 @@ package final class RequestReceiver: BodyReceiver {
         }
     }
 
-    /// Returns the name of a raw body that is sent to a path: the last component, or `upload`.
+    /// Returns the name of a raw body from the request's path: the last component, or `upload`.
     static func name(in path: String) -> [UInt8] {
         let component = path.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? ""
         let name = PercentEncoding.decode(component.utf8) ?? Array(component.utf8)
@@ -81,9 +81,9 @@ package final class RequestReceiver: BodyReceiver {
         }
     }
 
-    /// Returns the answer with the parts in order; their files have their names now.
+    /// Returns the response with the parts in order, after their files have been named.
     ///
-    /// - Throws: A refusal with 400 for a body without the digests that it was announced with.
+    /// - Throws: A refusal with 400 if the body does not match the announced digests.
     package func answer() throws(BlobError) -> RequestAnswer {
         try self.check.finish()
         if let parser { try parser.finish() } else { try self.end() }
@@ -99,7 +99,7 @@ package final class RequestReceiver: BodyReceiver {
         return RequestAnswer(status: 201, parts: finished.map(\.part))
     }
 
-    /// Discards a body that will not be completed, and its files. A second call has no effect.
+    /// Discards an incomplete body and its files. A second call has no effect.
     package func abandon() {
         self.open?.file?.discard()
         for part in self.finished { part.file?.discard(keepingCommitted: false) }

@@ -1,14 +1,14 @@
 import BlobCore
 import BlobPlatform
 
-/// The files that this receiver stored, by the paths of the requests that had their bytes.
+/// The files that this receiver stored, by the paths of their requests.
 ///
 /// Senders ask for them before they send a file again. The files of earlier receivers are unknown.
 package final class StoredFiles: Sendable {
-    /// The maximum number of remembered files; when exceeded, all are forgotten.
+    /// The maximum number of remembered files; beyond it, all are discarded.
     private static let maximumCount = 100_000
 
-    /// A file, and its state when it had been stored.
+    /// A file, and its state directly after it was stored.
     private struct StoredFile {
         let part: ReceivedPart
         let state: FileStatus
@@ -18,7 +18,7 @@ package final class StoredFiles: Sendable {
 
     package init() {}
 
-    /// Remembers a file, in place of an earlier one at the path of the request, whose query does not count.
+    /// Remembers a file. Replaces an earlier file at the request's path, ignoring the query.
     func add(_ part: ReceivedPart, at path: String) {
         let stored = part.file.flatMap { Self.state($0) }.map { StoredFile(part: part, state: $0) }
         self.files.withLock { files in
@@ -27,7 +27,7 @@ package final class StoredFiles: Sendable {
         }
     }
 
-    /// Returns the file that was stored last at a path, if it is still there and was not touched since.
+    /// Returns the file that was last stored at a path, if it still exists unchanged.
     private func find(_ path: String) -> ReceivedPart? {
         guard let stored = self.files.withLock({ $0[Self.key(path)] }), let file = stored.part.file,
             Self.state(file) == stored.state
@@ -35,8 +35,8 @@ package final class StoredFiles: Sendable {
         return stored.part
     }
 
-    /// Returns the receiver of a HEAD request: its answer has the length, the media type and the digest of the file at
-    /// the path (RFC 9530), or the status 404.
+    /// Returns the receiver of a HEAD request. The response has the length, the media type and the digest of the file
+    /// at the path (RFC 9530), or the status 404.
     package func headReceiver(_ path: String) -> any BodyReceiver {
         guard let part = self.find(path) else { return AnsweredRequest(404) }
         let type = part.mediaType.map { [("Content-Type", $0)] } ?? []

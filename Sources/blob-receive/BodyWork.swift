@@ -3,12 +3,12 @@ import BlobCore
 import BlobReceiving
 import NIOCore
 
-/// The work on the disk for the body of one request, in order, off the event loop.
+/// The disk work for the body of one request, in order, off the event loop.
 final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after another.
     typealias Outcome<Value> = @Sendable (Result<Value, BlobError>) -> Void
 
-    /// The number of pieces that may wait for the disk before reading from the connection pauses. Each is at most one
-    /// read.
+    /// The number of pieces that may wait for the disk before reading from the connection pauses. Each has at most the
+    /// bytes of one read.
     private static let maximumWaitingCount = 4
 
     private struct State {
@@ -22,7 +22,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
 
     // MARK: Called on the event loop
 
-    /// Creates the receiver: `then` receives its interim answer.
+    /// Creates the receiver. `then` receives its interim response.
     func begin(
         _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<RequestAnswer?>
     ) {
@@ -33,7 +33,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
         }
     }
 
-    /// Hashes and stores a piece; `fail` is called at the first error.
+    /// Hashes and stores a piece. Calls `fail` at the first error.
     func take(_ bytes: ByteBuffer, fail: @escaping @Sendable (BlobError) -> Void) {
         self.state.withLock { $0.waitingCount += 1 }
         let end: Outcome<Void> = { result in
@@ -45,7 +45,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
         }
     }
 
-    /// Returns true when there is room for more pieces; otherwise `onRoom` is called once when there is.
+    /// Returns true if there is room for more pieces; otherwise `onRoom` is called once when there is room.
     func hasRoom(_ onRoom: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.waitingCount >= Self.maximumWaitingCount else { return true }
@@ -57,15 +57,16 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// True while pieces wait for the disk.
     var hasPendingPieces: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
-    /// Ends a complete body: `then` receives the answer, with all parts stored and named. Not called after an error.
+    /// Ends a complete body. `then` receives the response after all parts are stored and named. Not called after an
+    /// error.
     func finish(then: @escaping Outcome<RequestAnswer>) {
         self.run(then) { () throws(BlobError) in try self.receiver?.answer() }
     }
 
-    /// Discards a body that will not be completed, and its files.
+    /// Discards an incomplete body and its files.
     func abandon() { self.queue.run { self.drop() } }
 
-    /// Runs a job after the others: `then` receives its value, unless that is nil, or its error.
+    /// Runs a job after the others. `then` receives its value, unless the value is nil, or its error.
     private func run<Value: Sendable>(
         _ then: @escaping Outcome<Value>, _ job: @escaping @Sendable () throws(BlobError) -> Value?
     ) {
@@ -101,7 +102,7 @@ final class SerialQueue: Sendable {
 
     private let state = Locked((jobs: [Job](), isRunning: false))
 
-    /// Runs `job` after all jobs that were added before.
+    /// Runs `job` after all previously added jobs.
     func run(_ job: @escaping Job) {
         let mustStart = self.state.withLock { state in
             state.jobs.append(job)
@@ -111,7 +112,7 @@ final class SerialQueue: Sendable {
         if mustStart { BlockingPool.brief.run { self.turn() } }
     }
 
-    /// Runs the current jobs, then yields to other work of the pool.
+    /// Runs the current jobs, then yields to other work in the pool.
     private func turn() {
         let jobs = self.state.withLock { state in
             defer { state.jobs = [] }

@@ -2,12 +2,12 @@
 import BlobCore
 import BlobPlatform
 
-/// Prints lines to standard output, in order and on a thread of its own: a reader that stops reading stops nobody else.
+/// Prints lines to standard output, in order and on its own thread, so that a reader that stops blocks nothing else.
 final class LinePrinter: Sendable {
-    /// The number of bytes that may wait for the reader; above it, further lines are dropped.
+    /// The number of bytes that may wait for the reader; beyond it, further lines are dropped.
     private static let maximumWaitingByteCount = 16 << 20
 
-    /// The time for which the first lines that a reader does not take are waited for.
+    /// The time for which to wait when a reader stops taking lines.
     private static let patience = Duration.milliseconds(100)
 
     private struct Batch {
@@ -26,7 +26,7 @@ final class LinePrinter: Sendable {
     private let state = Locked(State())
     private let signal = WaitSignal()
 
-    /// - Parameter fail: Called with the error when standard output cannot be written, on the thread of the printer.
+    /// - Parameter fail: Called on the printer's thread with the error if standard output cannot be written.
     init(fail: @escaping @Sendable (any Error) -> Void) {
         let isStarted = startThread(named: "printer") {
             while true {
@@ -41,9 +41,9 @@ final class LinePrinter: Sendable {
         if !isStarted { fail(BlobError(.unavailable, "The system starts no thread.", isTransient: true)) }
     }
 
-    /// Prints lines without interruption; drops them if too many wait.
+    /// Prints lines together; drops them if too many are waiting.
     ///
-    /// Returns once they are written, unless nobody reads: then at once.
+    /// Returns when they are written, or immediately if the reader has stopped.
     func print(_ lines: String) {
         let isStuck = self.state.withLock { state in
             if state.waiting.byteCount > Self.maximumWaitingByteCount {
@@ -59,7 +59,7 @@ final class LinePrinter: Sendable {
         self.state.withLock { $0.isStuck = $0.isWriting }
     }
 
-    /// Waits until all lines are written; returns false when `duration` passes before that.
+    /// Waits until all lines are written; returns false if `duration` elapses first.
     @discardableResult func drain(for duration: Duration) -> Bool {
         let waiter = WaitSignal()
         let mustWait = self.state.withLock { state in

@@ -5,7 +5,7 @@ import BlobCore
 import BlobPlatform
 import BlobReceiving
 
-/// The program `blob-receive`: prints its URL, then one line of JSON for each part that has arrived completely.
+/// The program `blob-receive`. It prints its URL, then one line of JSON for each part that has arrived completely.
 @main
 struct ReceiveProgram: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -63,7 +63,7 @@ struct ReceiveProgram: ParsableCommand {
     @Option(help: "Refuse a body of which nothing arrives for this many seconds.")
     var idleTimeout = 30.0
 
-    // The rate that Apache's mod_reqtimeout demands.
+    // The rate that Apache's mod_reqtimeout requires.
     @Option(help: "Refuse a body that arrives at fewer bytes a second, on average over the idle timeout; 0 for any.")
     var minRate: Int64 = 500
 
@@ -85,7 +85,7 @@ struct ReceiveProgram: ParsableCommand {
         let signals = EndingSignals()
         signals.block()  // Before there are other threads.
         let printer = LinePrinter { end(with: BlobError(wrapping: $0)) }
-        // Files that are left when this does not run are removed by the next one to start.
+        // If this does not run, the next receiver to start removes the remaining files.
         signals.handleFirst { number in
             printer.drain(for: Self.drainLimit)
             PartOwner.discardAll()
@@ -116,11 +116,11 @@ struct ReceiveProgram: ParsableCommand {
         return (String(host), Int(port))
     }
 
-    /// The time that signals leave to the reader of standard output.
+    /// The time that the reader of standard output has after a signal.
     private static let drainLimit = Duration.seconds(1)
 }
 
-/// The name of the program in messages: `blob` when that command runs it.
+/// The name of the program in messages: `blob` if that command runs it.
 let programName = CommandLine.arguments.first == "blob receive" ? "blob" : "blob-receive"
 
 private func end(with error: BlobError) -> Never {
@@ -133,7 +133,7 @@ private func end(with error: BlobError) -> Never {
 #else
 import BlobCommandLine
 
-/// The program in a build without its traits.
+/// The program in a build without its package traits.
 @main enum Main {
     static func main() { endWithoutTrait("Receiver", "blob-receive") }
 }

@@ -5,10 +5,11 @@ import BlobReceiving
 import NIOCore
 import NIOHTTP1
 
-/// The handler of one connection: answers its requests in turn, each when its body is complete, or refuses it before.
+/// The handler of one connection. It responds to requests in order, each when its body is complete, or refuses them
+/// earlier.
 ///
-/// Bodies are hashed and stored off the event loop, so that a slow disk, or ten thousand parts, do not delay other
-/// connections. Only a few pieces wait for that; then reading from the connection pauses.
+/// Bodies are hashed and stored off the event loop, so that a slow disk or ten thousand parts do not delay other
+/// connections. When a few pieces are waiting for the disk, reading from the connection pauses.
 final class ReceivingHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
@@ -26,7 +27,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case receiving(BodyWork, staysOpen: Bool)
         /// The whole body has arrived, but is not stored yet.
         case finishing(staysOpen: Bool)
-        /// The request has no body to keep.
+        /// The request has no body that is kept.
         case answering(HTTPResponseStatus, staysOpen: Bool)
         case refused
     }
@@ -42,7 +43,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?
 
-    /// - Parameter drain: The handler of the connection that drops the rest of a refused body.
+    /// - Parameter drain: The handler of the connection that discards the rest of a refused body.
     init(_ settings: ReceivingServer.Settings, _ drain: DrainHandler, _ print: @escaping @Sendable (String) -> Void) {
         self.settings = settings
         self.drain = drain
@@ -76,7 +77,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Reads from the connection only when there is room for more bytes, and for the answers to more requests.
+    /// Reads from the connection only if there is room for more bytes and for the responses to more requests.
     func read(context: ChannelHandlerContext) {
         self.holdsRead =
             switch self.phase {
@@ -110,10 +111,10 @@ final class ReceivingHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Handles the end of what the sender sends.
+    /// Handles the end of the sender's data.
     private func endConnection(_ context: ChannelHandlerContext) {
         self.abandon()
-        // Closed after all pending answers are sent.
+        // The connection is closed after all pending responses are sent.
         self.endOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
     }
 
@@ -153,7 +154,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
             self.phase = .answering(.methodNotAllowed, staysOpen: head.isKeepAlive)
             return
         }
-        // A body in another coding would be stored in that coding, as if it were the file.
+        // A body with another coding would be stored encoded, as if that were the file.
         let codings = head.headers["transfer-encoding"]
         guard codings.isEmpty || head.version.minor > 0 && codings.map({ $0.lowercased() }) == ["chunked"] else {
             return self.refuse(.notImplemented, "The only Transfer-Encoding taken here is chunked.", context)
@@ -199,7 +200,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
     }
 
-    /// Returns the status of a number, with the reason of the ones that are not in the registry yet.
+    /// Returns the status for a number, with a reason phrase if the number is not registered yet.
     private static func status(_ number: Int) -> HTTPResponseStatus {
         number == 104
             ? .custom(code: 104, reasonPhrase: "Upload Resumption Supported") : HTTPResponseStatus(statusCode: number)
@@ -216,12 +217,12 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case .receiving(let work, let staysOpen):
             self.endTimer()
             self.phase = .finishing(staysOpen: staysOpen)
-            // Printed in the order of the requests, even when the sender does not wait for its answer.
+            // Printed in the order of the requests, even if the sender does not wait for the response.
             let finished = self.onLoop(context) { (handler, context, result: Result<Finished, BlobError>) in
                 handler.didFinish(result, context)
             }
             work.finish { [print] result in
-                // Made here, not on the event loop: ten thousand lines take a while.
+                // Created here, off the event loop, because ten thousand lines take some time.
                 let result = result.map { (answer: $0, lines: $0.parts.map(\.line).joined(separator: "\n")) }
                 if case .success(let request) = result, !request.lines.isEmpty { print(request.lines) }
                 finished(result)
@@ -244,19 +245,19 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.handlePendingEvents(context)
     }
 
-    /// The answer to a request that was accepted, and the lines of its parts.
+    /// The response to an accepted request, and the lines for its parts.
     private typealias Finished = (answer: RequestAnswer, lines: String)
 
     // MARK: Answers
 
-    /// The time for which bytes are read and dropped after a refusal: closing with unread bytes would destroy the
-    /// answer before a slow sender reads it.
+    /// The time for which bytes are read and discarded after a refusal: closing the connection with unread bytes would
+    /// destroy the response before a slow sender reads it.
     private static let lingering = TimeAmount.seconds(30)
 
-    /// The same after an answer to a whole request.
+    /// The same time after the response to a complete request.
     private static let briefLingering = TimeAmount.seconds(2)
 
-    /// The errors for a full disk, an exhausted quota, and a file that is too large.
+    /// The errors for a full disk, an exceeded quota, and a file that is too large.
     private static let fullDisk: Set = [ENOSPC, EDQUOT, EFBIG]
 
     private func answer(
@@ -298,7 +299,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.handlePendingEvents(context)
     }
 
-    /// Discards a request that is not complete, and its files.
+    /// Discards an incomplete request and its files.
     private func abandon() {
         self.endTimer()
         if case .receiving(let work, _) = self.phase { work.abandon() }
@@ -309,7 +310,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         _ status: HTTPResponseStatus, _ fields: [RequestAnswer.Field], _ text: String, closes: Bool,
         _ context: ChannelHandlerContext
     ) {
-        // Neither this status nor a HEAD has a body, and the status no length of one (RFC 9110, section 8.6).
+        // Neither this status nor a HEAD response has a body, and the status has no length (RFC 9110, section 8.6).
         let text = self.omitsBody || status == .noContent ? "" : text
         var head = HTTPResponseHead(version: .http1_1, status: status)
         let type = status == .created ? "application/x-ndjson" : "text/plain; charset=utf-8"
@@ -317,7 +318,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         if !text.isEmpty, !head.headers.contains(name: "Content-Type") {
             head.headers.add(name: "Content-Type", value: type)
         }
-        // The answer to a HEAD has the length that a file has.
+        // The response to a HEAD request has the length of the file.
         if status != .noContent, !head.headers.contains(name: "Content-Length") {
             head.headers.add(name: "Content-Length", value: String(text.utf8.count))
         }
@@ -337,7 +338,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.pace = nil
     }
 
-    /// Reads and drops what still arrives for a while.
+    /// Reads and discards arriving bytes for a while.
     private func linger(for time: TimeAmount, _ context: ChannelHandlerContext) {
         self.endTimer()
         self.drain.begin()
@@ -352,7 +353,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Refuses a body that arrives too slowly. The time that the disk takes does not count against the sender.
+    /// Refuses a body that arrives too slowly. The time spent on the disk does not count against the sender.
     private func watchBody(_ context: ChannelHandlerContext) {
         let limit = Duration.seconds(self.settings.idleTimeout)
         var pace = self.pace ?? BodyPace(limit: limit, minimumRate: self.settings.minimumRate, at: .now)
@@ -376,7 +377,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     // MARK: Threads
 
-    /// Returns a function that calls `action` on the event loop, and may itself be called on any thread.
+    /// Returns a function that calls `action` on the event loop. The function may be called on any thread.
     private func onLoop<Value: Sendable>(
         _ context: ChannelHandlerContext,
         _ action: @escaping (ReceivingHandler, ChannelHandlerContext, Value) -> Void
@@ -396,18 +397,18 @@ final class ReceivingHandler: ChannelDuplexHandler {
     }
 }
 
-/// A handler that passes on what it receives until ``begin()``, and drops it afterwards.
+/// A handler that passes on received data until ``begin()``, and discards it afterwards.
 final class DrainHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    /// The maximum number of bytes that are dropped before the connection is closed: more than senders that read their
-    /// answer late send until then, and little compared with the body that was refused.
+    /// The maximum number of bytes to discard before the connection is closed: more than a sender transmits before it
+    /// reads a late response, and little compared with the refused body.
     private static let maximumByteCount = 256 << 20
 
     private var rest: Int?
 
-    /// Drops everything from now on. A second call has no effect.
+    /// Discards all data from now on. A second call has no effect.
     func begin() { self.rest = self.rest ?? Self.maximumByteCount }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

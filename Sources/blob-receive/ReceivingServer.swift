@@ -6,24 +6,24 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Listens for connections, and gives each a ``ReceivingHandler``.
+/// A server that listens for connections and gives each a ``ReceivingHandler``.
 struct ReceivingServer {
     struct Settings: Sendable {
         let folder: String?
-        /// The resumable uploads of the folder; nil without one.
+        /// The resumable uploads of the folder; nil without a folder.
         let uploads: ResumableUploads?
-        /// The files that were stored in the folder; nil without one.
+        /// The files that were stored in the folder; nil without a folder.
         let stored: StoredFiles?
         let maximumByteCount: Int64
-        /// The number of connections that are served; further ones are answered with 503.
+        /// The maximum number of connections; further ones receive a 503 response.
         let maximumConnectionCount: Int
         let idleTimeout: Double
-        /// The least number of bytes of a body that arrive in a second, on average over the idle timeout.
+        /// The minimum number of body bytes per second, on average over the idle timeout.
         let minimumRate: Int64
         let headerTimeout: Double
     }
 
-    /// The number of connections beyond the limit that are answered at once; further ones are closed.
+    /// The maximum number of concurrent connections beyond the limit that receive a response; further ones are closed.
     private static let maximumBusyCount = 64
 
     /// The number of descriptors of a connection: its socket, its part and the folder.
@@ -32,14 +32,14 @@ struct ReceivingServer {
     /// The number of descriptors that the process needs besides its connections.
     private static let otherDescriptorCount = 64
 
-    /// The number of connections that wait to be accepted. The system drops further ones, whose senders try again after
-    /// a second: more than the default limit come at once.
+    /// The number of connections that may wait to be accepted. The system drops further ones, whose senders retry after
+    /// a second; more than the default limit may arrive at once.
     private static let backlog: CInt = 1024
 
-    /// The number of bytes of the first read from a connection, of which NIO copies the whole buffer.
+    /// The number of bytes of the first read from a connection. NIO copies the whole buffer of this read.
     private static let firstReceiveByteCount = 2048
 
-    /// The maximum number of bytes of one read from a connection; large pieces are hashed and stored faster.
+    /// The maximum number of bytes per read from a connection; large pieces are hashed and stored faster.
     private static let receiveByteCount = 256 * 1024
 
     private let settings: Settings
@@ -47,7 +47,7 @@ struct ReceivingServer {
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// Serves until the process ends. Calls `print` with the URL, then on threads of a pool with the lines of each request.
+    /// Serves until the process ends. Calls `print` with the URL, then on pool threads with the lines for each request.
     func run(host: String, port: Int, print: @escaping @Sendable (String) -> Void) throws {
         let (settings, connectionCount) = (self.settings, self.connectionCount)
         raiseDescriptorLimit(
@@ -63,7 +63,7 @@ struct ReceivingServer {
                     minimum: Self.firstReceiveByteCount, initial: Self.firstReceiveByteCount,
                     maximum: Self.receiveByteCount)
             )
-            // A sender may end its direction of the connection after its request, and still expect the answer.
+            // A sender may close its side of the connection after its request and still expect the response.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -96,12 +96,12 @@ struct ReceivingServer {
     }
 }
 
-/// The handler of a connection beyond the limit: answers 503 to whatever is sent.
+/// The handler of a connection beyond the limit. It sends a 503 response regardless of the request.
 final class BusyHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The time for the sender to read the answer: closing with unread bytes would destroy it.
+    /// The time for the sender to read the response: closing the connection with unread bytes would destroy it.
     private static let lingering = TimeAmount.seconds(2)
 
     private static let answer = """

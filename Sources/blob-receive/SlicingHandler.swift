@@ -1,8 +1,8 @@
 #if Receiver
 import NIOCore
 
-/// The first handler of a connection: passes on what it receives in slices, and lets other connections have the event
-/// loop after a few milliseconds.
+/// The first handler of a connection. It passes on received data in slices, and yields the event loop to other
+/// connections after a few milliseconds.
 ///
 /// A single read may hold ten thousand requests, or forty thousand chunks of one byte.
 final class SlicingHandler: ChannelDuplexHandler {
@@ -11,15 +11,15 @@ final class SlicingHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The maximum number of bytes of a slice: what takes a few milliseconds in the worst case.
+    /// The maximum number of bytes in a slice; in the worst case, a slice takes a few milliseconds.
     private static let maximumByteCount = 16 * 1024
 
-    /// The time after which others have their turn, and that they have at least.
+    /// The time after which the handler yields to others, and the minimum time for them.
     private static let (turn, pause) = (TimeAmount.milliseconds(5), TimeAmount.milliseconds(1))
 
     private var waiting = CircularBuffer<ByteBuffer>()
     private var isPaused = false
-    // The events that arrived after the waiting bytes, and are passed on after them.
+    // The events that arrived after the waiting bytes and are passed on after them.
     private var (hasRead, hasReadComplete, hasEnd) = (false, false, false)
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

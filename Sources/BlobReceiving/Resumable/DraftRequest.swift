@@ -1,10 +1,10 @@
 package import BlobCore
 import BlobTransfer
 
-/// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), which it names by its
-/// interop version.
+/// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), which the request
+/// identifies by its interop version.
 package struct DraftRequest: ResumableRequest {
-    /// The interop versions of drafts that differ here in nothing that a request can see: drafts 4 to 11.
+    /// The interop versions of drafts 4 to 11, whose differences do not affect the requests handled here.
     private static let versions: Set<String> = ["6", "7", "8"]
 
     private let method: String
@@ -13,12 +13,12 @@ package struct DraftRequest: ResumableRequest {
     private let identifier: String?
     private let digests: RequestDigests
 
-    /// Creates the request; nil for one that is not of this protocol.
+    /// Creates the request; nil if it does not belong to this protocol.
     ///
-    /// Requests at the path of an upload are, and a `POST` or `PUT` elsewhere that has the field `Upload-Complete`.
+    /// It does if its path is the path of an upload, or if it is a `POST` or `PUT` with the field `Upload-Complete`.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         (self.method, self.path) = (method, path)
-        // A field that occurs twice has no valid value.
+        // A repeated field has no valid value.
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
         self.digests = RequestDigests(fields)
         self.identifier = ResumableUploads.identifier(in: path)
@@ -97,7 +97,7 @@ package struct DraftRequest: ResumableRequest {
     private func describe(
         _ upload: ResumableUpload, _ uploads: ResumableUploads
     ) throws(BlobError) -> any BodyReceiver {
-        // The offset must be one that the next request may begin at.
+        // The next request may begin at this offset, so it must not change.
         let facts = try upload.facts(interrupting: true)
         let parts = try upload.completeParts()
         var fields = [
@@ -109,9 +109,9 @@ package struct DraftRequest: ResumableRequest {
         return AnsweredRequest(204, fields, parts)
     }
 
-    /// Returns the length of the upload according to a request at `offset`; nil if the request has none.
+    /// Returns the length of the upload according to a request at `offset`; nil if the request states no length.
     ///
-    /// - Throws: A refusal with 400 for two lengths.
+    /// - Throws: A refusal with 400 for contradictory lengths.
     private func byteCount(from offset: Int64) throws(BlobError) -> Int64? {
         let told = self.integer("upload-length")
         guard self.isLast == true, let contentLength = self.contentLength else { return told }
@@ -126,7 +126,7 @@ package struct DraftRequest: ResumableRequest {
 
     private static let maximumInteger: Int64 = 999_999_999_999_999
 
-    /// The length of the body; nil for one in chunks.
+    /// The length of the body; nil if it is sent in chunks.
     private var contentLength: Int64? {
         if let text = self.fields["content-length"] { return Int64(text) }
         return self.hasLength ? 0 : nil
@@ -134,10 +134,10 @@ package struct DraftRequest: ResumableRequest {
 
     private var hasLength: Bool { self.fields["transfer-encoding"] == nil }
 
-    /// The value of `Upload-Complete`; nil if it is missing or not valid.
+    /// The value of `Upload-Complete`; nil if missing or invalid.
     private var isLast: Bool? { self.item("upload-complete").flatMap { ["?1": true, "?0": false][$0] } }
 
-    /// Returns the value of a field that is a number of bytes; nil if it is missing or not valid.
+    /// Returns the value of a field with a number of bytes; nil if missing or invalid.
     private func integer(_ name: String) -> Int64? {
         self.item(name).flatMap { text in
             let isInteger = (1...15).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }

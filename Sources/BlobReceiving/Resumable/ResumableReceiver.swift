@@ -1,13 +1,13 @@
 import BlobCore
 import BlobTransfer
 
-/// Receives the bytes of a request that writes to an upload; what arrives stays if the rest does not.
+/// Receives the bytes of a request that writes to an upload. Arrived bytes are kept if the request is interrupted.
 final class ResumableReceiver: BodyReceiver {
-    /// The facts about the bytes of a request, by the protocol of the request.
+    /// The facts about the bytes of a request, depending on its protocol.
     enum Bytes {
         case tus
-        /// - byteCount: The length of the upload, if the request tells it.
-        /// - isLast: True if the request has the rest of the upload.
+        /// - byteCount: The length of the upload; nil if the request does not state it.
+        /// - isLast: True if the request contains the rest of the upload.
         /// - hasLength: False for a body in chunks.
         case draft(byteCount: Int64?, isLast: Bool, hasLength: Bool)
     }
@@ -17,15 +17,15 @@ final class ResumableReceiver: BodyReceiver {
     private let bytes: Bytes
     private let status: Int
     private let fields: [RequestAnswer.Field]
-    /// The digests that the bytes must have to count.
+    /// The digests that the bytes must match to be kept.
     private var check: ContentCheck
     private var isOver = false
     var interimAnswer: RequestAnswer?
 
     /// - Parameters:
-    ///   - digests: The digests that the bytes must have to count.
-    ///   - status: The status of the answer; by the draft, if the upload is not complete then.
-    ///   - fields: The fields of the answer besides the state of the upload.
+    ///   - digests: The digests that the bytes must match to be kept.
+    ///   - status: The status of the response; with the draft, for an upload that is still incomplete.
+    ///   - fields: The fields of the response besides the state of the upload.
     init(
         _ upload: ResumableUpload, at offset: Int64, _ bytes: Bytes, _ digests: [BlobStatedDigest],
         status: Int, _ fields: [RequestAnswer.Field]
@@ -49,14 +49,14 @@ final class ResumableReceiver: BodyReceiver {
             try self.upload.append(bytes, self.permit)
             self.check.update(bytes)
         } catch {
-            // By the draft, an upload that exceeds its length is not valid any more (section 4.4.2).
+            // According to the draft, an upload that exceeds its length is no longer valid (section 4.4.2).
             if case .draft = self.bytes, error.refusalStatus == 413 { try self.upload.remove() }
             throw error
         }
     }
 
     func answer() throws(BlobError) -> RequestAnswer {
-        // After an error the bytes are dropped, as those of a request that is abandoned.
+        // After an error, the bytes are dropped as if the request had been abandoned.
         try self.check.finish()
         self.isOver = true
         var (status, fields, offset) = (self.status, self.fields, Int64(0))
@@ -69,7 +69,7 @@ final class ResumableReceiver: BodyReceiver {
             fields.append(("Upload-Complete", isWhole ? "?1" : "?0"))
         }
         let parts = try self.upload.completeParts()
-        // In an answer with content, the field would be about that.
+        // In a response with content, the field would describe that content.
         if status == 204 { fields += try self.upload.facts().record.part.digestFields }
         return RequestAnswer(status: status, fields: fields + [("Upload-Offset", String(offset))], parts: parts)
     }
@@ -77,7 +77,7 @@ final class ResumableReceiver: BodyReceiver {
     func abandon() {
         guard !self.isOver else { return }
         self.isOver = true
-        // Fails when another request has taken over, which has done the same.
+        // Fails if another request has taken over, which has then done the same.
         _ = try? self.upload.end(self.permit, keeping: self.check.isEmpty)
     }
 }

@@ -3,25 +3,25 @@ import BlobPlatform
 import BlobTransfer
 import CryptoDigest
 
-/// One resumable upload: its bytes so far in a hidden file, and its record beside it.
+/// One resumable upload: its bytes so far in a hidden file, with a record next to it.
 ///
-/// The offset is the length of that file, so that it is right after the receiver was killed. One request at a time
-/// writes: one that begins ends the right of the one before, whose connection may be dead without having been closed.
+/// The offset is the length of the file, so that it is correct after the receiver was killed. One request at a time
+/// writes. A new request revokes the permit of the previous one, whose connection may be dead without being closed.
 final class ResumableUpload: Sendable {
-    /// The right of one request to write.
+    /// The permission of one request to write.
     struct Permit: Equatable {
         fileprivate let number: Int
     }
 
-    /// The state of an upload at one time.
+    /// A snapshot of the state of an upload.
     struct Facts {
-        /// The number of bytes that have arrived and need no check.
+        /// The number of bytes that have arrived and need no further check.
         let arrivedByteCount: Int64
         let record: UploadRecord
-        /// True once no more bytes are to come.
+        /// True when no more bytes are expected.
         let isWhole: Bool
 
-        /// The length in bytes; nil while it is not known.
+        /// The length in bytes; nil while unknown.
         var byteCount: Int64? { self.record.has(.unbounded) ? nil : self.record.part.byteCount }
     }
 
@@ -41,14 +41,14 @@ final class ResumableUpload: Sendable {
 
     let identifier: String
     private let folder: String
-    /// Nil once the upload is complete and has its name.
+    /// The hidden file; nil if the upload is complete and named.
     private let file: UploadFile?
-    // Bytes are written under the lock: when another request has begun, no earlier one may write any more.
+    // Bytes are written under the lock: after a new request has begun, no earlier one may write.
     private let state: Locked<State>
 
-    /// Creates an upload without bytes.
+    /// Creates an empty upload.
     ///
-    /// - Parameter record: Its name, media type, and length or limit.
+    /// - Parameter record: The name, the media type, and the length or limit of the upload.
     init(creating record: UploadRecord, in folder: String) throws(BlobError) {
         self.identifier = (0..<16).map { _ in UInt8.random(in: 0 ... .max) }.hexadecimal
         self.folder = folder
@@ -57,11 +57,12 @@ final class ResumableUpload: Sendable {
         try record.store(at: self.recordPath)
     }
 
-    /// Creates a final upload, with the bytes of other uploads one after another.
+    /// Creates a final upload from the concatenated bytes of other uploads.
     ///
-    /// Killed before the end, it leaves no upload, and a file that is used when the same is created again.
+    /// If the receiver is killed before the end, no upload exists, and the remaining file is reused when the same
+    /// upload is created again.
     ///
-    /// - Throws: A refusal with 423 while the same is created by another request.
+    /// - Throws: A refusal with 423 while another request creates the same upload.
     init(
         _ identifier: String, concatenating parts: [ResumableUpload], as record: UploadRecord, in folder: String
     ) throws(BlobError) {
@@ -90,7 +91,7 @@ final class ResumableUpload: Sendable {
 
     /// Opens an upload of this receiver or an earlier one.
     ///
-    /// - Throws: A refusal with 404 when there is none, and with 423 while another process has it open.
+    /// - Throws: A refusal with 404 if the upload does not exist, and with 423 while another process has it open.
     init(_ identifier: String, in folder: String) throws(BlobError) {
         let path = Self.path(of: identifier, in: folder)
         guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw RequestRefusal.missing }
@@ -108,12 +109,12 @@ final class ResumableUpload: Sendable {
         guard offset <= record.part.byteCount else {
             throw BlobError(.corrupted, "The file of an upload has more bytes than the upload.")
         }
-        // Killed after it had its name, and before the hidden one was removed.
+        // The receiver was killed between naming the file and removing the hidden name.
         if record.isComplete, status.linkCount > 1 { file.hide() }
     }
 
-    /// - Parameter interrupting: True to end the right of the request that writes, so that the number of bytes does not
-    ///   grow any more.
+    /// - Parameter interrupting: True to revoke the permit of the writing request, so that the number of bytes no
+    ///   longer changes.
     func facts(interrupting: Bool = false) throws(BlobError) -> Facts {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
@@ -123,16 +124,17 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Begins a request that writes at `offset`, and ends the right of all earlier ones.
+    /// Begins a request that writes at `offset`, and revokes the permits of all earlier ones.
     ///
-    /// At another offset an earlier request continues: its connection may have ended, and not all of its bytes be stored.
+    /// If the offset is wrong, an earlier request continues: its connection may have ended before all its bytes are
+    /// stored.
     ///
     /// - Parameters:
-    ///   - isChecked: True if its bytes count only when ``end(_:keeping:isLast:)`` confirms them.
-    ///   - byteCount: The length of the upload, if the request tells it.
-    ///   - isLast: True if the request tells that it is the last one, and its length.
-    /// - Throws: A refusal with 409 for another offset than the number of bytes that have arrived, with 400 for another
-    ///   length, with 413 for one beyond the limit, and with 403 for a final upload.
+    ///   - isChecked: True if the bytes are kept only after ``end(_:keeping:isLast:)`` confirms them.
+    ///   - byteCount: The length of the upload; nil if the request does not state it.
+    ///   - isLast: True if the request states that it is the last one, and states its length.
+    /// - Throws: A refusal with 409 if the offset differs from the number of arrived bytes, with 400 for a
+    ///   contradictory length, with 413 for a length beyond the limit, and with 403 for a final upload.
     func begin(
         at offset: Int64, isChecked: Bool = false, byteCount: Int64? = nil, isLast: Bool = false
     ) throws(BlobError) -> Permit {
@@ -156,7 +158,8 @@ final class ResumableUpload: Sendable {
 
     /// Appends bytes.
     ///
-    /// - Throws: A refusal with 413 for more bytes than the upload has, and with 409 when another request has begun.
+    /// - Throws: A refusal with 413 for bytes beyond the length of the upload, and with 409 after another request has
+    ///   begun.
     func append(_ bytes: UnsafeRawBufferPointer, _ permit: Permit) throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
@@ -167,13 +170,13 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Ends a request that wrote, and synchronises its bytes.
+    /// Ends a writing request, and synchronises its bytes.
     ///
     /// - Parameters:
-    ///   - keeping: False to drop the bytes of the request, which must be one that is checked.
-    ///   - isLast: True if no more bytes are to come.
+    ///   - keeping: False to drop the bytes of the request, which must be a checked one.
+    ///   - isLast: True if no more bytes follow.
     /// - Returns: The number of bytes that have arrived.
-    /// - Throws: A refusal with 400 if bytes are missing after the last one.
+    /// - Throws: A refusal with 400 if bytes are missing after the last request.
     func end(_ permit: Permit, keeping: Bool = true, isLast: Bool = false) throws(BlobError) -> Int64 {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
@@ -193,11 +196,12 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Gives the file its name if all bytes have arrived and it has none yet.
+    /// Names the file if all bytes have arrived and it is still unnamed.
     ///
-    /// - Returns: The file; nothing if bytes are missing, if it was returned before, and for a part of a final upload.
-    /// - Throws: A refusal with 400, after which the upload is gone, for bytes without the digests that were stated when
-    ///   it was created.
+    /// - Returns: The file; empty if bytes are missing, if the file was returned before, and for a part of a final
+    ///   upload.
+    /// - Throws: A refusal with 400 if the bytes do not match the digests stated at the creation; the upload is then
+    ///   removed.
     func completeParts() throws(BlobError) -> [ReceivedPart] {
         try self.state.withLock { state throws(BlobError) in
             guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {
@@ -217,7 +221,7 @@ final class ResumableUpload: Sendable {
                     throw error
                 }
                 state.record.part.sha256 = hasher.finalizeHexadecimal()
-                // From now on a receiver that finds the record, and not the bytes, knows that they have their name.
+                // From now on, a receiver that finds the record without the bytes knows that the file has been named.
                 try state.record.store(at: self.recordPath)
             }
             var part = state.record.part
@@ -228,7 +232,7 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Removes the upload; a file that has its name stays.
+    /// Removes the upload. A file that has been named is kept.
     func remove() throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
@@ -261,7 +265,7 @@ final class ResumableUpload: Sendable {
         try record.store(at: self.recordPath)
     }
 
-    /// Ends the right of the current request, and drops its bytes if they are not checked.
+    /// Revokes the permit of the current request, and drops its bytes if their check is not complete.
     private func interrupt(_ state: inout State) throws(BlobError) {
         state.permit = Permit(number: state.permit.number + 1)
         guard let verified = state.record.verifiedByteCount else { return }
@@ -272,12 +276,12 @@ final class ResumableUpload: Sendable {
 
     // MARK: Files
 
-    /// The path of the URL.
+    /// The path of the upload's URL.
     var path: String { ResumableUploads.path + self.identifier }
 
     private static let recordSuffix = ".json"
 
-    /// The length of the name of the file of the bytes.
+    /// The length of the name of the hidden file.
     static let fileNameLength = 1 + 32 + ".upload".count
 
     private var recordPath: String { Self.path(of: self.identifier, in: self.folder) + Self.recordSuffix }
@@ -287,13 +291,13 @@ final class ResumableUpload: Sendable {
 
 /// The hidden file with the bytes of a resumable upload, locked against other receivers of the folder.
 final class UploadFile: Sendable {
-    /// The number of bytes that are read back at once.
+    /// The number of bytes per read when the file is read back.
     private static let readByteCount = 1 << 18
 
     let path: String
     private let descriptor: Descriptor
 
-    /// Creates the file, or empties one that an interrupted creation left.
+    /// Creates the file, or empties a file that an interrupted creation left.
     init(creatingAt path: String) throws(BlobError) {
         self.path = path
         self.descriptor = try Descriptor(
@@ -302,7 +306,7 @@ final class UploadFile: Sendable {
         try self.truncate(to: 0)
     }
 
-    /// Opens the file; nil if there is none.
+    /// Opens the file; nil if it does not exist.
     init?(openingAt path: String) throws(BlobError) {
         self.path = path
         do throws(BlobError) {
@@ -319,7 +323,7 @@ final class UploadFile: Sendable {
     /// True while the file has its hidden name.
     var isHidden: Bool { access(self.path, F_OK) == 0 }
 
-    /// Writes bytes; `offset` grows with each that is stored, so that it is right after an error too.
+    /// Writes bytes. Advances `offset` by the number of stored bytes, so that it is correct even after an error.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: inout Int64) throws(BlobError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -331,7 +335,7 @@ final class UploadFile: Sendable {
         }
     }
 
-    /// Calls `take` with the first bytes of the file, piece by piece, from the disk or the system's cache.
+    /// Calls `take` with each piece of the first bytes of the file, read from the disk or the system's cache.
     func read(_ byteCount: Int64, _ take: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readByteCount, alignment: 4096)
         defer { buffer.deallocate() }
@@ -356,7 +360,7 @@ final class UploadFile: Sendable {
     /// Removes the hidden name.
     func hide() { _ = unlink(self.path) }
 
-    /// Locks the file; a file system without locks has none.
+    /// Locks the file, unless its file system does not support locks.
     private func lock() throws(BlobError) {
         var lock = DescriptionLock.request(F_WRLCK)
         guard fcntl(self.descriptor.number, DescriptionLock.set, &lock) != 0, errno == EAGAIN || errno == EACCES else {
@@ -366,36 +370,36 @@ final class UploadFile: Sendable {
     }
 }
 
-/// The facts about a resumable upload that survive the receiver, in a small file beside its bytes.
+/// The facts about a resumable upload that outlive the receiver, in a small file next to its bytes.
 struct UploadRecord: Codable, Equatable {
     enum Trait: String, Codable {
-        /// One of the parts that a final upload consists of: it is never named, or reported.
+        /// A part of a final upload, which is never named or reported.
         case partial
-        /// An upload of which only a request that says so is the end.
+        /// An upload that ends only with a request that says so.
         case unended
-        /// An upload of unknown length: the length of the part is the limit.
+        /// An upload of unknown length: the length of the part is a limit.
         case unbounded
     }
 
-    /// The largest file that is read: the header of a request, which is smaller, has all names in it.
+    /// The maximum length of a record that is read. Request headers, which contain all names, are smaller.
     private static let maximumFileByteCount = 1 << 20
 
-    /// The file as it will be reported: with its whole length, and without a digest until all bytes have arrived.
+    /// The file as it will be reported: with its total length, and without a digest until all bytes have arrived.
     var part: ReceivedPart
 
     /// The traits; nil for none.
     private var traits: Set<Trait>?
 
-    /// The value of `Upload-Concat` that a final upload was created with.
+    /// The value of `Upload-Concat` with which a final upload was created.
     var concatenation: String?
 
-    /// The digests that all bytes must have, as in `Repr-Digest`; nil when none were stated.
+    /// The digests that the complete content must match, in the form of `Repr-Digest`; nil if none were stated.
     var digests: String?
 
-    /// The number of bytes to keep when the receiver is killed while a request with a checksum arrives; nil for all.
+    /// The number of bytes to keep if the receiver is killed during a request with a checksum; nil for all bytes.
     var verifiedByteCount: Int64?
 
-    /// The check of all bytes, from the first one.
+    /// A check for all bytes, starting with the first.
     var check: ContentCheck { ContentCheck(BlobStatedDigest.list("Repr-Digest", [self.digests ?? ""])) }
 
     /// True once all bytes are on the disk and their digest is known.
@@ -406,9 +410,9 @@ struct UploadRecord: Codable, Equatable {
         self.traits = traits.isEmpty ? nil : traits
     }
 
-    /// Reads a record; nil when there is none.
+    /// Reads a record; nil if the file cannot be opened.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for a file that is no record.
+    /// - Throws: ``BlobError/Code/corrupted`` if the file is not a valid record.
     init?(contentsOf path: String) throws(BlobError) {
         guard let file = try? Descriptor(path, O_RDONLY, doing: "") else { return nil }
         do {
@@ -425,9 +429,9 @@ struct UploadRecord: Codable, Equatable {
 
     func has(_ trait: Trait) -> Bool { self.traits?.contains(trait) == true }
 
-    /// Sets the length of an upload of which `offset` bytes have arrived.
+    /// Sets the length of an upload, of which `offset` bytes have arrived.
     ///
-    /// - Throws: A refusal with 400 for another length than that before, and with 413 for one beyond the limit.
+    /// - Throws: A refusal with 400 if the length differs from the known one, and with 413 if it exceeds the limit.
     mutating func bound(at byteCount: Int64, from offset: Int64) throws(BlobError) {
         let limit = self.part.byteCount
         guard byteCount >= offset, self.has(.unbounded) || byteCount == limit else {
@@ -440,7 +444,7 @@ struct UploadRecord: Codable, Equatable {
         self.traits?.remove(.unbounded)
     }
 
-    /// Makes the upload complete once all of its bytes have arrived.
+    /// Allows the upload to be complete when all its bytes have arrived.
     mutating func end() { self.traits?.remove(.unended) }
 
     /// Replaces the file, and waits until it is on the disk.

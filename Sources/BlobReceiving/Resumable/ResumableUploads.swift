@@ -4,7 +4,7 @@ import CryptoDigest
 
 /// A request of a protocol for resumable uploads.
 package protocol ResumableRequest: Sendable {
-    /// True for a request with the whole body of a new upload, which may be received like one of no such protocol.
+    /// True for a request with the whole body of a new upload, which may be received like an ordinary request.
     var isWholeBody: Bool { get }
 
     /// Carries out a request without a body, or returns the receiver of its body.
@@ -14,10 +14,10 @@ package protocol ResumableRequest: Sendable {
 }
 
 extension ResumableRequest {
-    /// Returns the receiver of the request as ``makeReceiver(in:)`` does; nil for one that is to be received like one of
-    /// no such protocol.
+    /// Returns the receiver of the request as ``makeReceiver(in:)`` does; nil if it is to be received like an ordinary
+    /// request.
     ///
-    /// - Parameter uploads: Nil when nothing is stored.
+    /// - Parameter uploads: The uploads; nil if nothing is stored.
     package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
         if let uploads { return try self.makeReceiver(in: uploads) }
         guard self.isWholeBody else {
@@ -27,17 +27,17 @@ extension ResumableRequest {
     }
 }
 
-/// The resumable uploads of a folder, also of earlier receivers.
+/// The resumable uploads of a folder, including the uploads of earlier receivers.
 package final class ResumableUploads: Sendable {
-    /// The time after which uploads that nobody continued, and records of complete ones, are removed: a week.
+    /// The time after which abandoned uploads and the records of complete ones are removed: a week.
     private static let lifetime = 7 * 24 * 3600.0
 
-    /// The number of uploads from which those that are no longer in use are forgotten.
+    /// The number of known uploads from which unused ones are discarded from memory.
     private static let maximumIdleCount = 1024
 
     private static let identifierLength = 32
 
-    /// The path of the URLs of all uploads; followed by its identifier.
+    /// The path of the URLs of all uploads, to which the identifier is appended.
     static let path = "/files/"
 
     private struct Entry {
@@ -49,14 +49,14 @@ package final class ResumableUploads: Sendable {
     package let maximumByteCount: Int64
     private let entries = Locked<[String: Entry]>([:])
 
-    /// Removes what is older than a week.
+    /// Creates the collection, and removes uploads that have not changed for a week.
     package init(in folder: String, maximumByteCount: Int64) {
         self.folder = folder
         self.maximumByteCount = maximumByteCount
         let files = FileManager.default
         for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] {
             guard name.wholeMatch(of: /\.[0-9a-f]{32}\.upload(\.json)?/) != nil else { continue }
-            // The bytes change when some arrive; their record goes with them.
+            // The modification date of the bytes counts for their record, too.
             let bytes = "\(folder)/\(name.prefix(ResumableUpload.fileNameLength))"
             let path = files.fileExists(atPath: bytes) ? bytes : "\(folder)/\(name)"
             let change = (try? files.attributesOfItem(atPath: path))?[.modificationDate] as? Date
@@ -65,12 +65,12 @@ package final class ResumableUploads: Sendable {
         }
     }
 
-    /// Returns the identifier in the path of the URL of an upload; nil for another path.
+    /// Returns the identifier in the path of an upload's URL; nil for any other path.
     static func identifier(in path: String) -> String? {
         path.hasPrefix(self.path) ? String(path.dropFirst(self.path.count)) : nil
     }
 
-    /// Returns the request if it is one of a protocol for resumable uploads; nil otherwise.
+    /// Returns the request if it belongs to a protocol for resumable uploads; nil otherwise.
     package static func request(
         method: String, path: String, fields: [RequestAnswer.Field]
     ) -> (any ResumableRequest)? {
@@ -78,7 +78,7 @@ package final class ResumableUploads: Sendable {
         return DraftRequest(method: method, path: path, fields: fields)
     }
 
-    /// - Throws: A refusal with 413 for an upload of more bytes than the limit.
+    /// - Throws: A refusal with 413 if the upload has more bytes than the limit.
     func checkLimit(_ byteCount: Int64) throws(BlobError) {
         guard byteCount > self.maximumByteCount else { return }
         throw RequestRefusal.error(
@@ -91,8 +91,8 @@ package final class ResumableUploads: Sendable {
         return upload
     }
 
-    /// Creates a final upload, or returns the one that an earlier request with the same words created: its sender may
-    /// have lost the answer.
+    /// Creates a final upload, or returns the upload that an earlier request with the same words created, as its sender
+    /// may not have received the response.
     ///
     /// - Complexity: Copies the bytes of all parts.
     func concatenate(
@@ -110,9 +110,9 @@ package final class ResumableUploads: Sendable {
         return upload
     }
 
-    /// Returns the only object for an upload.
+    /// Returns the object for an upload. Each upload has only one.
     ///
-    /// - Throws: A refusal with 404 when there is none.
+    /// - Throws: A refusal with 404 if the upload does not exist.
     func find(_ identifier: String) throws(BlobError) -> ResumableUpload {
         guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else { throw RequestRefusal.missing }
         return try self.entries.withLock { entries throws(BlobError) in

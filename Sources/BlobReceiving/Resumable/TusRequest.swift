@@ -7,7 +7,7 @@ import BlobTransfer
 package struct TusRequest: ResumableRequest {
     private static let version = RequestRefusal.tusVersion
 
-    /// The algorithms by their names.
+    /// The names of the supported algorithms.
     private static let algorithms = StatedAlgorithm.allCases.filter { $0.makeHasher() != nil }.map(\.rawValue).sorted()
 
     private let method: String
@@ -17,10 +17,10 @@ package struct TusRequest: ResumableRequest {
 
     package var isWholeBody: Bool { false }
 
-    /// Creates the request; nil for one that is not of this protocol.
+    /// Creates the request; nil if it does not belong to this protocol.
     ///
-    /// A request at any path is one if it names a version, and so is any `OPTIONS`. `X-HTTP-Method-Override` replaces
-    /// the method of a request that names a version.
+    /// It does if it names a version, regardless of its path, or if it is an `OPTIONS` request.
+    /// `X-HTTP-Method-Override` replaces the method of a request that names a version.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
         self.digests = RequestDigests(fields)
@@ -31,7 +31,7 @@ package struct TusRequest: ResumableRequest {
         switch self.method {
         case "OPTIONS": return
         case "POST", "HEAD", "PATCH", "DELETE": guard hasVersion else { return nil }
-        // Stored as a file of its own otherwise, and not as the part of an upload that it is.
+        // Otherwise the request would be stored as a file of its own, not as part of its upload.
         default: guard override != nil else { return nil }
         }
     }
@@ -87,8 +87,8 @@ package struct TusRequest: ResumableRequest {
     /// Creates a final upload.
     ///
     /// - Parameter value: The value of `Upload-Concat`: `final;` and the URLs of the parts, separated by spaces.
-    /// - Throws: A refusal with 400 for another value, and for a part that is none or is not whole; with 404 for one
-    ///   that is not there.
+    /// - Throws: A refusal with 400 for another value, and for a part that is not a partial upload or not complete;
+    ///   with 404 for a part that does not exist.
     private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         let words = value.split(separator: ";", maxSplits: 1)
         guard words.count == 2, words[0] == "final" else {
@@ -117,13 +117,13 @@ package struct TusRequest: ResumableRequest {
         return Self.answered(201, [("Location", upload.path)], try upload.completeParts())
     }
 
-    /// Returns the path of an `http` URL, or of one without scheme and host.
+    /// Returns the path of an `http` URL, or of a URL without scheme and host.
     private static func path(of url: Substring) -> String {
         guard let scheme = url.firstRange(of: "://") else { return String(url) }
         return String(url[scheme.upperBound...].drop { $0 != "/" })
     }
 
-    /// Returns the facts about an upload in its metadata.
+    /// Returns the facts about an upload from its metadata.
     private func part(byteCount: Int64) throws(BlobError) -> ReceivedPart {
         let metadata = try self.metadata
         let filename = metadata["filename"] ?? metadata["name"]
@@ -132,8 +132,8 @@ package struct TusRequest: ResumableRequest {
             byteCount: byteCount, sha256: "")
     }
 
-    /// The values of `Upload-Metadata` that are not empty, by their keys: pairs of a key and a value in base64, separated
-    /// by commas.
+    /// The non-empty values of `Upload-Metadata` by their keys. The field contains comma-separated pairs of a key and a
+    /// base64 value.
     private var metadata: [String: String] {
         get throws(BlobError) {
             var values: [String: String] = [:]
@@ -206,7 +206,7 @@ package struct TusRequest: ResumableRequest {
         }
     }
 
-    /// Returns the value of a field that is a number of bytes; nil for anything but digits.
+    /// Returns the value of a field with a number of bytes; nil unless it consists of digits.
     private func number(_ name: String) -> Int64? {
         self.fields[name].flatMap { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64($0) : nil }
     }
