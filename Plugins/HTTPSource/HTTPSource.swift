@@ -67,7 +67,7 @@ public struct HTTPSource: BlobInputStreamDataSource {
         public var customMirror: Mirror { Mirror(self, children: []) }
     }
 
-    /// Never blocks, except in `info`, which waits for the first answer.
+    /// Never blocks, except in `info`, which waits for the first response.
     public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders, .preparable]
 
     /// The URL.
@@ -75,7 +75,7 @@ public struct HTTPSource: BlobInputStreamDataSource {
 
     private let object: RemoteObject
 
-    /// Creates a source for a URL. Connects to nothing.
+    /// Creates a source for a URL. Does not connect.
     ///
     /// - Parameters:
     ///   - url: An absolute URL. Its user and password are sent with the `Basic` scheme.

@@ -81,7 +81,7 @@ public struct S3Source: BlobInputStreamDataSource {
         public init() {}
     }
 
-    /// Never blocks, except in `info`, which waits for the first answer.
+    /// Never blocks, except in `info`, which waits for the first response.
     public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders, .preparable]
 
     /// The locator, with the scheme `s3`.

@@ -70,7 +70,7 @@ package struct RequestRefusal: Error {
 
     static let missing = Self.error(404, "There is no such upload.")
 
-    /// Returns an error to which the response has the given status.
+    /// Returns an error whose response has `status`.
     static func error(
         _ status: Int, _ message: String, _ fields: [RequestAnswer.Field] = [], problem: String? = nil
     ) -> BlobError {

@@ -32,7 +32,7 @@ package struct MultipartParser {
         case epilogue
     }
 
-    private let delimiter: [UInt8]  // Begins with the line end before it, which belongs to it.
+    private let delimiter: [UInt8]  // Begins with the preceding line end, which belongs to it.
     private let limits: Limits
     private var state = State.preamble
     private var matched: Int
@@ -42,7 +42,7 @@ package struct MultipartParser {
     private var header: [UInt8] = []
     private var lineStart = 0
     private var partCount = 0
-    private var count = 0  // The number of bytes in the current state, where they are limited.
+    private var count = 0  // The number of bytes in the current state, if limited.
     private var byteOffset: Int64 = 0
 
     /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a space at the end.

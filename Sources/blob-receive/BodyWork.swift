@@ -57,8 +57,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// True while pieces wait for the disk.
     var hasPendingPieces: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
-    /// Ends a complete body. `then` receives the response after all parts are stored and named. Not called after an
-    /// error.
+    /// Ends a complete body. `then` receives the response with all parts stored and named. Not called after an error.
     func finish(then: @escaping Outcome<RequestAnswer>) {
         self.run(then) { () throws(BlobError) in try self.receiver?.answer() }
     }

@@ -83,7 +83,7 @@ struct ReceiveProgram: ParsableCommand {
 
     func run() throws {
         let signals = EndingSignals()
-        signals.block()  // Before there are other threads.
+        signals.block()  // Before other threads start.
         let printer = LinePrinter { end(with: BlobError(wrapping: $0)) }
         // If this does not run, the next receiver to start removes the remaining files.
         signals.handleFirst { number in

@@ -5,8 +5,7 @@ import BlobReceiving
 import NIOCore
 import NIOHTTP1
 
-/// The handler of one connection. It responds to requests in order, each when its body is complete, or refuses them
-/// earlier.
+/// The handler of one connection. It responds to requests in order, when their bodies are complete, or refuses them.
 ///
 /// Bodies are hashed and stored off the event loop, so that a slow disk or ten thousand parts do not delay other
 /// connections. When a few pieces are waiting for the disk, reading from the connection pauses.
@@ -38,7 +37,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private var phase = Phase.awaitingHead
     private var timer: Scheduled<Void>?
     private var omitsBody = false  // True when the request is a HEAD.
-    private var pace: BodyPace?  // Set while the time of a body is watched.
+    private var pace: BodyPace?  // Set while the pace of a body is monitored.
     private var waiting = CircularBuffer<Event>()  // Events that arrived while a request is being finished.
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?

@@ -11,7 +11,7 @@ enum BlockingSource {
         }
     }
 
-    /// Returns an empty source whose end comes when `gate` opens.
+    /// Returns an empty source that ends when `gate` opens.
     static func stalled(by gate: Gate) -> any BlobInputStreamDataSource {
         self.source(byteCount: nil) { _, _ in
             gate.pass()
@@ -34,7 +34,7 @@ enum BlockingSource {
 /// Blocks the threads that pass through it until it is opened.
 final class Gate: Sendable {
     private let condition = NSCondition()
-    private nonisolated(unsafe) var state = (isOpen: false, waiterCount: 0)  // Under the condition's lock.
+    private nonisolated(unsafe) var state = (isOpen: false, waiterCount: 0)  // Protected by the condition's lock.
 
     /// The number of threads that are blocked now.
     var waiterCount: Int { self.condition.withLock { self.state.waiterCount } }

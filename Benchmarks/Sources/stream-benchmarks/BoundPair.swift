@@ -39,7 +39,7 @@ extension Comparison {
     }
 }
 
-/// Writes on a new thread and reads on this one to the end, which comes after `count` KiB.
+/// Writes on a new thread and reads on this one to the end, after `count` KiB.
 private func pass(_ count: Int, write: @escaping @Sendable () -> Void, read: (UnsafeMutableRawPointer) -> Int) {
     Thread { write() }.start()
     let buffer = UnsafeMutableRawPointer.allocate(byteCount: 1 << 10, alignment: 16)

@@ -6,9 +6,9 @@ struct Comparison {
     let unit: String
     /// The number of units in a round.
     let count: Int
-    /// The ways to do the task: the ones of this repository first, then others.
+    /// The ways to do the task: first from this repository, then others.
     let subjects: [Subject]
-    /// The baseline, by whose time the times of the others are divided.
+    /// The baseline: the times of the others are divided by its time.
     let peer: Subject
 
     struct Subject {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The benchmark file in the temporary folder, which the system keeps in its page cache: 1 GiB, or as many MiB as the
-/// environment variable `BENCHMARK_MEBIBYTES` says.
+/// environment variable `BENCHMARK_MEBIBYTES` specifies.
 enum FileToRead {
     static let byteCount = (ProcessInfo.processInfo.environment["BENCHMARK_MEBIBYTES"].flatMap(Int.init) ?? 1024) << 20
     static let url = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")

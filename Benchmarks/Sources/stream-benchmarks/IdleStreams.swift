@@ -34,7 +34,7 @@ private enum IdleStreams {
         defer { for writer in writers { close(writer) } }
         let paths = (0..<count).map { folder.appendingPathComponent("\($0)").path }
         for path in paths { precondition(mkfifo(path, 0o600) == 0) }
-        // Opened for reading too: a descriptor only for writing would need a reader.
+        // Opened for reading, too: a write-only descriptor would need a reader.
         for path in paths.prefix(count / 2) { writers.append(open(path, O_RDWR | O_NONBLOCK)) }
         return self.measure(count, .asynchronous) { FileSource(path: paths[$0]) }
     }

@@ -5,14 +5,14 @@
 import Foundation
 
 let roundCount = 9
-/// Run before all others, while the process has no threads but the ones that these measure.
+/// Run before all others, while the process has no threads except those that these reports measure.
 let firstReports: [Report] = [.idleStreams]
 let comparisons: [Comparison] = [
     .deliveries, .unobservedUpdates, .reading, .smallReading, .runLoopReading, .boundPair,
 ]
 let reports: [Report] = [.stalledSources, .eventLatency]
 
-// Locks are cheaper in a process that never had a second thread, unlike the programs that these measurements stand for.
+// Locks are cheaper in a process that never had a second thread, unlike the programs that these measurements represent.
 Thread {}.start()
 
 let arguments = CommandLine.arguments.dropFirst()

@@ -23,7 +23,7 @@ final class KeyChain: Sendable {
     private let origin: Origin
     private let state = Locked(State())
 
-    /// Creates a chain of fixed keys; nil signs nothing.
+    /// Creates a chain of fixed keys; nil leaves requests unsigned.
     init(_ keys: AccessKeys?) { self.origin = keys.map { .fixed($0) } ?? .none }
 
     /// Creates the chain for an environment.

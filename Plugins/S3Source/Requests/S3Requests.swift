@@ -104,8 +104,7 @@ struct S3Call: Sendable {
     var checksums: [BlobHTTPField] = []
     /// The SHA-256 of the body as hexadecimal digits.
     var payloadHash = SigV4Request.emptyPayloadHash
-    /// False if the request is repeated only after the store refused it, because otherwise its effect could occur
-    /// twice.
+    /// False if the request is repeated only after a refusal by the store, so that its effect does not occur twice.
     var isRepeatable = true
 }
 

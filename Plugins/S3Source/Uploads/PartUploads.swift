@@ -65,7 +65,7 @@ struct SequentialPartUpload: Sendable {
                             PartDigests(of: next.bytes), self.stored[parts.count + 1]))
                 }
                 if next.isLast { break }
-                next = (Data(), false)  // Freed before there is another one.
+                next = (Data(), false)  // Freed before the next part is read.
                 next = try await reader.next(self.plan.partByteCount)
             }
             return try await self.job.finish(upload, parts)

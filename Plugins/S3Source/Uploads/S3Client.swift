@@ -53,9 +53,9 @@ struct S3Client: Sendable {
     /// Makes a request, and repeats it until the store accepts it.
     ///
     /// - Parameters:
-    /// - body: The body of a PUT or POST, read again for each attempt; other methods have none.
+    ///   - body: The body of a PUT or POST, read again for each attempt; other methods have none.
     ///   - onProgress: Called with the number of bytes of the body sent.
-    /// - read: Reads the response; an error that it throws counts as an error of the request.
+    ///   - read: Reads the response; an error that it throws counts as an error of the request.
     /// - Throws: The errors of ``BlobUploader`` and of the store, after the last attempt.
     func send<Value: Sendable>(
         _ call: S3Call, _ body: any BlobInputStreamDataSource = MemorySource([]),

@@ -181,8 +181,7 @@ public struct S3Uploader: Sendable {
         try BlobHTTPField.validate(self.fields, reserved: reserved, "is set by the uploader")
     }
 
-    /// Returns the object at a locator if its tag proves that it equals the source; nil if not, or if the request
-    /// fails.
+    /// Returns the object at a locator if its tag proves that it equals the source; otherwise, or on failure, nil.
     ///
     /// The tag is proof if it is the MD5 of the bytes, or the tag of an object with parts of ``partByteCount``. The
     /// tags of encrypted objects, and of objects with parts of another size, prove nothing.
@@ -307,8 +306,7 @@ public struct S3Uploader: Sendable {
         return try await job.isSourceRead(object, info)
     }
 
-    /// Returns all parts; nil if the store does not know the upload. A part may appear in the list some time after it
-    /// was stored.
+    /// Returns all parts; nil if the store does not know the upload. A stored part may appear in the list with a delay.
     private func parts(
         of begun: MultipartUpload, _ plan: PartPlan, _ context: BlobContext
     ) async throws(BlobError) -> [MultipartUpload.Part]? {

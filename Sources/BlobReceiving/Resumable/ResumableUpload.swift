@@ -158,8 +158,8 @@ final class ResumableUpload: Sendable {
 
     /// Appends bytes.
     ///
-    /// - Throws: A refusal with 413 for bytes beyond the length of the upload, and with 409 after another request has
-    ///   begun.
+    /// - Throws: A refusal with 413 for bytes beyond the length of the upload, and with 409 after another request
+    ///   began.
     func append(_ bytes: UnsafeRawBufferPointer, _ permit: Permit) throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
@@ -198,10 +198,8 @@ final class ResumableUpload: Sendable {
 
     /// Names the file if all bytes have arrived and it is still unnamed.
     ///
-    /// - Returns: The file; empty if bytes are missing, if the file was returned before, and for a part of a final
-    ///   upload.
-    /// - Throws: A refusal with 400 if the bytes do not match the digests stated at the creation; the upload is then
-    ///   removed.
+    /// - Returns: The file; empty if bytes are missing, if it was returned before, and for a part of a final upload.
+    /// - Throws: A refusal with 400, and removes the upload, if the bytes do not match the digests stated at creation.
     func completeParts() throws(BlobError) -> [ReceivedPart] {
         try self.state.withLock { state throws(BlobError) in
             guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {

@@ -144,8 +144,7 @@ final class CurlHandle {
         self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
     }
 
-    /// Passes the response to a transfer, on the thread of the loop, and retains the transfer until the request is
-    /// freed.
+    /// Passes the response to a transfer, on the loop's thread, and retains the transfer until the request is freed.
     func receive(for owner: any LoopTransfer) {
         self.owner = owner
         let this = Unmanaged.passUnretained(self).toOpaque()
@@ -173,7 +172,7 @@ final class CurlHandle {
     /// Checks that libcurl accepted every option, and restricts the request to HTTP.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option, ``BlobError/Code/unavailable`` when
-    ///   it had no memory for one.
+    ///   it ran out of memory.
     func finishSetup() throws(BlobError) {
         self.note(blob_curl_set_http_only(self.easy))
         guard self.setupCode != CURLE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
@@ -197,7 +196,7 @@ final class CurlHandle {
 
     // MARK: Results
 
-    /// The `errno` of the failed connection; nil if there was no system error.
+    /// The `errno` of the failed connection; nil without a system error.
     private var systemErrorNumber: CInt? {
         var number = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else {

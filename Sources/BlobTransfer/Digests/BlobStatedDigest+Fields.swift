@@ -15,8 +15,7 @@ extension BlobStatedDigest {
     /// The fields with digests of the content of one message.
     package static let contentFields = ["Content-Digest", "Content-MD5"]
 
-    /// Returns the digests in the values of a field. A malformed digest has no bytes; digests with unknown algorithms
-    /// are omitted.
+    /// Returns the digests in the values of a field. A malformed digest has no bytes; unknown algorithms are omitted.
     package static func list(_ field: String, _ values: [String]) -> [Self] {
         if field == "Content-MD5" { return values.map { Self(.md5, base64: $0, field) } }
         // A list of algorithms with base64 values, which RFC 9530 encloses in colons (RFC 8941, section 3.3.5).

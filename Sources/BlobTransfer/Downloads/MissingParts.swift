@@ -33,7 +33,7 @@ struct MissingParts {
     var isParallel: Bool { self.context.readsPartsInParallel }
 
     /// - Parameters:
-    ///   - connectionCount: The number of connections, from 1, for a source that gains from several.
+    ///   - connectionCount: The number of connections, from 1, for a source that benefits from several.
     ///   - onBytes: Called with the number of bytes received, negative for bytes that have to be read again, and with
     ///     the length of the content, or nil while it is unknown.
     init(

@@ -87,8 +87,7 @@ final class OpenSockets {
         }
     }
 
-    /// Assigns the socket with the two ports to a transfer, until it is closed or released; nil if ambiguous or not
-    /// found.
+    /// Assigns the socket with the two ports to a transfer, until it is closed or released; nil unless it is unique.
     func claim(localPort: CInt, remotePort: CInt, for user: any SocketUser) -> CInt? {
         for descriptor in self.descriptors {
             guard let ports = Ports(of: descriptor) else { continue }

@@ -5,7 +5,7 @@ import CCurl
 /// The thread that runs all transfers of the process, on shared connections.
 ///
 /// The first transfer starts it. It then remains, and sleeps while there are no transfers.
-final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, the rest one thread.
+final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; one thread uses the rest.
     typealias Job = @Sendable (TransferLoop) -> Void
 
     /// Waits for events of libcurl and of other sockets, for at most the given number of milliseconds.

@@ -65,8 +65,7 @@ struct PreparedAnswers {
     private static let maximumPieceCount: Int64 = 4
     /// The gap between two ranges that costs less than a request: at 100 MB/s, a sixth of a millisecond.
     private static let maximumGap: Int64 = 16 * 1024
-    /// The maximum distance, in reading order, of two ranges that share a request; its bytes are kept until both are
-    /// read.
+    /// The maximum distance, in reading order, of ranges that share a request, whose bytes are kept until all are read.
     private static let maximumDistance = 16
     /// The age at which a response without readers makes room for others.
     private static let patience = Duration.seconds(30)

@@ -96,8 +96,8 @@ final class RemoteBody: TransferSink {
     /// True while more bytes may arrive.
     var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
 
-    /// Turns a response that was cut off into a complete, shorter one. Returns false if a reader is waiting for it; the
-    /// reader then gets the error.
+    /// Turns a response that was cut off into a complete, shorter one. Returns false if it has a reader, which then
+    /// gets the error.
     func becomeShort() -> Bool {
         self.state.withLock { state in
             guard state.slots.isEmpty, state.failure != nil else { return false }
@@ -129,8 +129,7 @@ final class RemoteBody: TransferSink {
 
     /// Returns true while the head has not arrived.
     ///
-    /// - Throws: The error that occurred instead of a head; an error after the head is thrown after the bytes before
-    ///   it.
+    /// - Throws: The error that occurred instead of a head; a later error is thrown after the bytes that precede it.
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
             if !state.hasHead, let failure = state.failure { throw failure }
@@ -192,7 +191,7 @@ final class RemoteBody: TransferSink {
         self.flush()
     }
 
-    /// The digest that all bytes of this answer matched; nil if it was not compared.
+    /// The digest that all bytes of this response matched; nil if none was compared.
     var proof: String? { self.state.withLock { $0.proof } }
 
     /// The comparison with the digests of this response, if the response was cut off.

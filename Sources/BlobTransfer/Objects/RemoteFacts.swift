@@ -11,7 +11,7 @@ struct RemoteFacts: Equatable {
     /// The ETag, strong or weak.
     let tag: String?
 
-    /// The value for a condition that the object is unchanged; nil without a strong ETag and a date.
+    /// The value for a condition that the object is unchanged; nil if the head has neither a strong ETag nor a date.
     let condition: String?
 
     /// The encoding that was applied to the bytes last, in lower case; nil if the bytes are not encoded.

@@ -55,8 +55,7 @@ final class RemoteStream: BlobByteStream {
             while self.version.info == nil {
                 guard let body = self.body else {
                     guard self.attach(atLeast: 0) != nil else { break }
-                    // Opening makes the request, and leaves the response to the first read, even if it has already
-                    // arrived.
+                    // Opening makes the request, and leaves even an available response to the first read.
                     self.slot.fire()
                     return nil
                 }

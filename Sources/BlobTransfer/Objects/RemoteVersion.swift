@@ -132,7 +132,7 @@ final class RemoteVersion: Sendable {
 
     /// Requests the ranges that will be read next: as many as fit now, and the others later.
     ///
-    /// - Parameter arePieces: False to request each range at once, regardless of its length.
+    /// - Parameter arePieces: False to request each range as a whole, regardless of its length.
     func prepare(_ ranges: [Range<Int64>], arePieces: Bool, idleLimit: Duration?) {
         self.state.withLock { state in
             guard state.hasRanges else { return }
@@ -255,8 +255,7 @@ final class RemoteVersion: Sendable {
         switch head.status {
         case 200, 203:
             let announced = Self.byteCount(head)
-            // Must not be a part, which some servers send this way; RFC 9110, section 14.4, gives the field no meaning
-            // here.
+            // Some servers send a part this way, but RFC 9110, section 14.4, gives the field no meaning here.
             let isWhole =
                 range.map { $0.isWhole && announced ?? $0.byteCount == $0.byteCount } ?? !(hasField && body.isRange)
             guard isWhole else {

@@ -267,8 +267,7 @@ struct ResumableUpload: Sendable {
         return location
     }
 
-    /// Compares the source with the digests that the server states of the whole, unless the server has compared every
-    /// piece.
+    /// Compares the source with the server's digests of the whole, unless the server has compared every piece.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     private func check(_ stated: [BlobStatedDigest]) async throws(BlobError) {

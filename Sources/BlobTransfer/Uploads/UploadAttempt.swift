@@ -31,7 +31,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     ///
     /// - Parameters:
     ///   - isRepetition: True to use a new connection.
-    ///   - notify: Called on any thread when a call of ``begin()``, ``take()`` or ``isClosed`` is worth trying again.
+    ///   - notify: Called on any thread when a call of ``begin()``, ``take()`` or ``isClosed`` may succeed now.
     init(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, as request: BlobUploadRequest,
         _ context: BlobContext, isRepetition: Bool, notify: @escaping @Sendable () -> Void

@@ -16,8 +16,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The longest wait for a response to `Expect` before the body is sent: libcurl's default.
     private static let expectationTimeout = Duration.seconds(1)
 
-    /// The minimum time before the first progress report and between two, because each wakes the owner's thread or
-    /// task.
+    /// The minimum interval between progress reports, and before the first: each wakes the owner's thread or task.
     private static let noteInterval = Duration.milliseconds(20)
 
     /// The maximum number of bytes in a TLS record (RFC 8446, section 5.1).
@@ -66,8 +65,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var body = Data()
     /// The number of body bytes handed to libcurl. libcurl's own count includes framing.
     private var sent: Int64 = 0
-    /// The number of bytes last reported to the owner, and the time of the report; at first, the time of the first
-    /// bytes.
+    /// The number of bytes last reported to the owner, and the time of the report; initially, of the first bytes.
     private var (notedCount, noteTime) = (Int64(0), Moment.now)
     private var isBodySent = false
     /// True if libcurl received the whole body at the beginning and does not request it.
@@ -250,8 +248,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
         let method = self.upload.method
         if let wholeBody {
-            // With a POST below 64 KiB, libcurl sends the body together with the head: one event for the server instead
-            // of two.
+            // With a POST below 64 KiB, libcurl sends body and head together: one event for the server instead of two.
             handle.setBody(wholeBody)
             handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
             self.hasWholeBody = true
@@ -424,8 +421,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     // MARK: The peer
 
-    // A response claims that the server accepted the body. These checks verify that the state of the connection permits
-    // this.
+    // A response claims that the server accepted the body. These checks verify it against the state of the connection.
 
     /// Claims the connection of the request. Returns false if the upload has ended, if the connection cannot be
     /// identified, and for every connection after the first: libcurl would repeat a request whose body it has on one
@@ -458,8 +454,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.salvage(from: socket)
         self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
-        // Over TLS, the closing message has been sent by now, and a server that has already closed responds with a
-        // reset.
+        // Over TLS, the closing message has now been sent, and a server that has already closed responds with a reset.
         guard isSuccess, PeerSocket.tellsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
         self.closing = socket
         return false
