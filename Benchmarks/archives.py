@@ -68,7 +68,7 @@ def measure(title, commands, goal='', **arguments):
 RATARMOUNT_READS = '''
 import json, sys, time
 from ratarmountcore.mountsource.factory import open_mount_source
-open_mount_source(sys.argv[1], indexFilePath=sys.argv[2], writeIndex=True)  # Makes the index when there is none.
+open_mount_source(sys.argv[1], indexFilePath=sys.argv[2], writeIndex=True)  # Makes a missing index.
 names = open(sys.argv[3]).read().split()
 start = time.perf_counter()
 source = open_mount_source(sys.argv[1], indexFilePath=sys.argv[2])
