@@ -56,7 +56,7 @@ import Testing
         let wasRead = answers.wasRead(bodies[0], from: 0)
         #expect(wasRead)
         let next = answers.next(at: self.start)
-        #expect(next?.range == 1 << 30..<(1 << 30) + 1)
+        #expect(next?.range.lowerBound == 1 << 30)
     }
 
     @Test func sixteenPartsAreRequestedAsAWhole() throws {
