@@ -54,9 +54,9 @@ import Testing
     }
 
     @Test func asManyConnectionsReadAsThereMayBe() throws {
-        let (content, mayAnswer) = (makeContent(40 * Self.mebibyte), Latch())
+        let (content, mayAnswer) = (makeContent(42 * Self.mebibyte), Latch())
         let waiting = Locked(0)
-        // No part is answered before all were requested.
+        // Fourteen parts of 3 MiB; no part is answered before all were requested.
         let server = try ObjectServer(content) { number, request, _ in
             guard let range = request.range(in: content.count), range.count > 1 << 20 else { return false }
             if waiting.withLock({ count in
