@@ -13,7 +13,7 @@ struct BlobCommand: ParsableCommand {
             A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin. An error is one line on \
             standard error; the exit status is its kind (64 usage, 65 data, 66 not found, 69 unavailable, 70 software, \
             74 input or output, 75 try again, 76 refused by a server, 77 permission, 130 interrupted). 'blob help \
-            locators' explains locators.
+            locators' describes locators.
             """,
         version: commandVersion,
         subcommands: [

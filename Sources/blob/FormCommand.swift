@@ -15,12 +15,12 @@ struct FormCommand: ParsableCommand {
     @Option(
         parsing: .unconditional,
         help: """
-            Start at this byte of the body, from 0; -N is the last N bytes, of a known length. For the same bytes as \
-            before, give the same --boundary.
+            Start at this byte of the body, from 0; -N selects the last N bytes, if the length is known. For the same \
+            bytes as in an earlier run, give the same --boundary.
             """)
     var offset: ByteOffset?
 
-    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is complete.")
+    @Option(name: .shortAndLong, help: "Write to this file, which appears only when complete.")
     var output: String?
 
     @Option(help: "Show progress: auto, always, never.")
@@ -52,11 +52,12 @@ struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A part: 'NAME=VALUE', 'NAME=@LOCATOR' for a file, 'NAME=<LOCATOR' for a field with these bytes.",
+            "A part: 'NAME=VALUE', 'NAME=@LOCATOR' for a file, 'NAME=<LOCATOR' for a field with its content.",
             discussion: """
-                May be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text with a ';' or a ',' in double \
-                quotes: 'a="one;two"', 'f=@"x,y";type=text/plain'. Several files of one name: 'f=@one,two', 'f=@folder' \
-                for all files below it, 'f=@x.tgz#dir/*' for the members that match. Parts are sent in the given order.
+                May be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text that contains ';' or ',' in \
+                double quotes: 'a="one;two"', 'f=@"x,y";type=text/plain'. Several files under one name: 'f=@one,two', \
+                'f=@folder' for all files below it, 'f=@x.tgz#dir/*' for the matching members. Parts are sent in the \
+                given order.
                 """, valueName: "part"))
     var parts: [String] = []
 

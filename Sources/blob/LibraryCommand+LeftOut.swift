@@ -6,7 +6,7 @@ import BlobStreamsStandard
 /// Replaces the commands of the asset library in a build without it.
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "library", abstract: "Keeps assets in a library (not in this build).", shouldDisplay: false)
+        commandName: "library", abstract: "Manages a library of assets (not in this build).", shouldDisplay: false)
 
     @Argument(parsing: .captureForPassthrough) var rest: [String] = []
 

@@ -76,7 +76,7 @@ enum Seconds {
 
     /// The help of `--retry-max-time`.
     static let retryHelp = ArgumentHelp(
-        "Give up rather than wait longer than this between attempts in a row, also if the server asks for it.",
+        "Give up if the waits between attempts in a row would exceed this total, also if the server requests them.",
         valueName: "seconds")
 
     /// Returns the text about a wait of at least a second, for a notice; empty for a shorter wait.

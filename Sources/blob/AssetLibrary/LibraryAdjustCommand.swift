@@ -9,51 +9,51 @@ struct LibraryAdjustCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "adjust", abstract: "Sets how the current version of a picture differs from its original.",
         discussion: """
-            The options replace all earlier adjustments of the picture, and apply to it as it is seen, in this order: \
-            orientation, rotate, straighten, crop, exposure. The original never changes: it is the version at the URL \
-            with '&version=original'. The current version is rendered as JPEG when it is read. An adjustment that came \
-            with the picture, or by --sidecar, may be one that cannot be rendered: reading fails then, unless the URL \
-            ends with '&unrenderable=original', or with '&unrenderable=render' for the picture of --stored-render. The \
-            option --unrenderable chooses the same for all URLs of a command.
+            The options replace all earlier adjustments of the picture. They apply to the picture as displayed, in \
+            this order: orientation, rotate, straighten, crop, exposure. The original never changes: \
+            '&version=original' at the end of the URL selects it. The current version is rendered as JPEG when it is \
+            read. An adjustment that was imported with the picture, or added by --sidecar, may not be renderable: then \
+            reading fails, unless the URL ends with '&unrenderable=original', or with '&unrenderable=render' for the \
+            picture of --stored-render. The option --unrenderable sets this for all URLs of a command.
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")
     var asset: String
 
     @Option(
-        help: ArgumentHelp("Keep a rectangle: pixels from the left and the top, width, height.", valueName: "x,y,w,h"))
+        help: ArgumentHelp("Crop to a rectangle: left, top, width and height in pixels.", valueName: "x,y,w,h"))
     var crop: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Turn clockwise by 90, 180 or 270.", valueName: "degrees"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Rotate clockwise by 90, 180 or 270.", valueName: "degrees"))
     var rotate: Int?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Turn clockwise, -45 to 45; without --crop, the largest rectangle inside is kept.", valueName: "degrees"))
+            "Rotate clockwise, -45 to 45; without --crop, keep the largest rectangle inside.", valueName: "degrees"))
     var straighten: Double?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Multiply the light by a power of two, -10 to 10.", valueName: "ev"))
+        help: ArgumentHelp("Change the exposure by this many stops (powers of two), -10 to 10.", valueName: "ev"))
     var exposure: Double?
 
-    @Option(help: ArgumentHelp("Replace the orientation in the metadata, 1 to 8.", valueName: "n"))
+    @Option(help: ArgumentHelp("Replace the orientation in the metadata: 1 to 8.", valueName: "n"))
     var orientation: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Keep a description by another program: an AAE or XMP file. Adjustments made here come before it.",
+            "Store the adjustment of another program, an AAE or XMP file; adjustments made here take precedence.",
             valueName: "file"))
     var sidecar: String?
 
     @Option(
         help: ArgumentHelp(
-            "Keep another asset as the picture with the present adjustment, as another program rendered it.",
+            "Store another asset as the rendering, by another program, of the current adjustment.",
             valueName: "asset"))
     var storedRender: String?
 
-    @Flag(help: "Remove the adjustments made here; those that came with the picture apply again.")
+    @Flag(help: "Remove the adjustments made here; imported adjustments apply again.")
     var reset = false
 
     @Option(help: ArgumentHelp("Also write the current version to a file.", valueName: "file"))

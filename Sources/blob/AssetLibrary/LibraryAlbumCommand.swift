@@ -6,7 +6,7 @@ import Foundation
 
 struct LibraryAlbumCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "album", abstract: "Keeps albums of assets, and shared streams.",
+        commandName: "album", abstract: "Manages albums of assets, and shared streams.",
         subcommands: [
             LibraryAlbumCreateCommand.self, LibraryAlbumAddCommand.self, LibraryAlbumRemoveCommand.self,
             LibraryAlbumListCommand.self,
@@ -16,9 +16,9 @@ struct LibraryAlbumCommand: ParsableCommand {
 struct LibraryAlbumCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates an empty album.")
 
-    @Argument(help: "The name, which no other album has.") var name: String
+    @Argument(help: "The name; no other album may have it.") var name: String
 
-    @Flag(help: "Create a shared stream, whose items have URLs of their own and name originals.") var shared = false
+    @Flag(help: "Create a shared stream, whose items have their own URLs and refer to originals.") var shared = false
 
     @OptionGroup var source: SourceOptions
 
@@ -31,7 +31,7 @@ struct LibraryAlbumCreateCommand: ParsableCommand {
 
 struct LibraryAlbumAddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Adds assets to an album, and prints the URLs by which it names them.")
+        commandName: "add", abstract: "Adds assets to an album, and prints their URLs in the album.")
 
     @Argument(help: "The name of the album.") var name: String
 
@@ -50,11 +50,11 @@ struct LibraryAlbumAddCommand: ParsableCommand {
 
 struct LibraryAlbumRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rm", abstract: "Removes assets from an album, or the whole album; the library keeps them.")
+        commandName: "rm", abstract: "Removes assets from an album, or the whole album, but not from the library.")
 
     @Argument(help: "The name of the album.") var name: String
 
-    @Argument(help: "The URLs of the assets, or their identifiers; none removes the album.") var assets: [String] = []
+    @Argument(help: "The assets' URLs or identifiers; without any, removes the album.") var assets: [String] = []
 
     @OptionGroup var source: SourceOptions
 
@@ -68,10 +68,10 @@ struct LibraryAlbumRemoveCommand: ParsableCommand {
 
 struct LibraryAlbumListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the albums, or the URLs of the assets of one, one per line.",
+        commandName: "ls", abstract: "Lists the albums, or the URLs of the assets in an album, one per line.",
         discussion: """
-            Of each album: its number of assets, its kind, and its name. Kinds are album and shared; of other catalogues \
-            also tag, event and folder.
+            Prints the number of assets, the kind and the name of each album. Kinds are album and shared; other \
+            programs' catalogues also have tag, event and folder.
             """)
 
     @Argument(help: "The name of an album.") var name: String?
@@ -105,7 +105,7 @@ struct LibraryAlbumListCommand: ParsableCommand {
 struct LibraryQuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "quarantine", abstract: "Shows, restores or removes the files that were set aside.",
-        discussion: "They are damaged originals, files that no row of the catalogue names, and damaged catalogues.",
+        discussion: "These are damaged originals, files that the catalogue does not refer to, and damaged catalogues.",
         subcommands: [List.self, Restore.self, Empty.self])
 
     struct List: ParsableCommand {
@@ -125,10 +125,10 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
     struct Restore: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "restore", abstract: "Makes files originals again, and prints the URL of each asset.",
+            commandName: "restore", abstract: "Restores files as originals, and prints the URL of each asset.",
             discussion: """
-                A damaged original goes back to its place, where its good parts can be read; importing the picture again \
-                from elsewhere replaces it.
+                A damaged original returns to its place, and its undamaged parts can be read; importing the picture \
+                again from another copy replaces it.
                 """)
 
         @Argument(help: "The names of the files, as ls prints them.")
@@ -146,9 +146,11 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
     struct Empty: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "empty", abstract: "Removes the files for ever, and prints their names.")
+            commandName: "empty", abstract: "Deletes the files permanently, and prints their names.")
 
-        @Option(help: ArgumentHelp("Keep what was set aside in this many last days (default: 0).", valueName: "days"))
+        @Option(
+            help: ArgumentHelp(
+                "Keep files that were set aside less than this many days ago (default: 0).", valueName: "days"))
         var keepDays = 0
 
         @OptionGroup var source: SourceOptions

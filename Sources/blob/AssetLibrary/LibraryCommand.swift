@@ -8,8 +8,8 @@ import Foundation
 
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "library", abstract: "Keeps assets in a library: a folder of originals with a catalogue.",
-        discussion: "The other commands read assets by the URLs that import and ls print.",
+        commandName: "library", abstract: "Manages a library of assets: a folder of originals with a catalogue.",
+        discussion: "Other commands read assets by the URLs that import and ls print.",
         subcommands: [
             LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryBackupCommand.self, LibraryCheckCommand.self,
             LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self,
@@ -61,13 +61,13 @@ extension SourceOptions {
 
 struct LibraryBackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Writes a copy of the catalogue, also while others use the library.",
+        commandName: "backup", abstract: "Writes a copy of the catalogue, also while other processes use the library.",
         discussion: """
-            The originals and the journal are plain files, which any tool copies. In the place of a lost catalogue, the \
-            copy catches up with the journal when the library is opened for writing.
+            Any tool can copy the originals and the journal, which are plain files. If the copy replaces a lost \
+            catalogue, it is updated from the journal when the library is next opened for writing.
             """)
 
-    @Argument(help: "The file to write, which must not exist.")
+    @Argument(help: "The file to write; it must not exist.")
     var file: String
 
     @OptionGroup var source: SourceOptions
@@ -82,8 +82,9 @@ struct LibraryCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Compares the catalogue, the journal and the files of the library.",
         discussion: """
-            Prints one line per finding: its kind (catalogue, journal, missing, size, content, digests, orphan, leftover), \
-            the asset or the file, and what is wrong. The status is 65 when something is wrong that was not repaired.
+            Prints one line per finding: its kind (catalogue, journal, missing, size, content, digests, orphan, \
+            leftover), the asset or the file, and a description. The exit status is 65 if a problem was found and not \
+            repaired.
             """)
 
     @Flag(help: "Read all originals, and compare the digests of their blocks.")
@@ -91,10 +92,10 @@ struct LibraryCheckCommand: ParsableCommand {
 
     @Flag(
         help: """
-            Make a lost or damaged catalogue again from the journal, set files aside that no row names and originals \
-            with other bytes than were imported (found by --deep, or by their length), take good copies of originals \
-            from the quarantine or mark them as missing, and fill in digests. Nothing is removed but what interrupted \
-            imports have left.
+            Rebuild a lost or damaged catalogue from the journal; move files that the catalogue does not refer to, and \
+            originals whose bytes have changed since the import (found by --deep, or by their length), to the \
+            quarantine; restore good copies of originals from the quarantine, or mark the originals as missing; and \
+            add missing digests. Only the remains of interrupted imports are deleted.
             """)
     var repair = false
 
@@ -121,7 +122,7 @@ struct LibraryCheckCommand: ParsableCommand {
 struct LibraryCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates a new, empty library.")
 
-    @Argument(help: "The folder, which need not exist (default: that of --library or \(LibraryLocation.variable)).")
+    @Argument(help: "The folder; it need not exist (default: --library, or \(LibraryLocation.variable)).")
     var folder: String?
 
     @Option(help: "The folder of the library (default: \(LibraryLocation.variable) in the environment).")
@@ -140,7 +141,7 @@ struct LibraryCreateCommand: ParsableCommand {
 
 struct LibraryRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes assets, and the originals that no other asset shares.")
+        commandName: "remove", abstract: "Removes assets, and originals that no other asset uses.")
 
     @Argument(help: "The URLs of the assets, or their identifiers.")
     var assets: [String]
@@ -156,16 +157,16 @@ struct LibraryRemoveCommand: ParsableCommand {
 struct LibraryThumbnailCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "thumbnail",
-        abstract: "Writes a small picture of an original, which is kept in the user's caches.",
+        abstract: "Writes a thumbnail of an original, and keeps it in the user's cache folder.",
         discussion: """
-            It is a JPEG of what was imported, without adjustments, upright, and in sRGB. Decoded by the program \
-            blob-media-helper, with libvips.
+            The thumbnail is an upright JPEG in sRGB of the imported picture, without adjustments. The program \
+            blob-media-helper decodes the original with libvips.
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")
     var asset: String
 
-    @Option(help: "The side in pixels of the square that it fits: 256 or 1024.")
+    @Option(help: "The maximum width and height in pixels: 256 or 1024.")
     var size = 256
 
     @Option(name: .shortAndLong, help: "The file to write (default: standard output).")

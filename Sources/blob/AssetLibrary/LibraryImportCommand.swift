@@ -9,20 +9,20 @@ struct LibraryImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Adds files to the library, and prints the URL of each asset.",
         discussion: """
-            Bytes that the library already has are not added again: the URL of their asset is printed, after its \
-            original has been read and, if damaged or lost, replaced. A URL that is printed survives a loss of power. \
-            Any locator can be imported, not only files. Of a folder, all files below it are imported but hidden ones, \
-            .xmp and .aae; .json gives date, place and name of photos of Google Takeout. Files of folders that were \
-            imported before and have not been touched since are not read again, but what has come or changed beside them is.
+            Content that the library already has is not added again: the URL of its asset is printed, after the \
+            original has been read and, if damaged or lost, replaced. A printed URL survives a loss of power. Any \
+            locator can be imported, not only files. From a folder, all files below it are imported except hidden \
+            ones, .xmp and .aae; .json files supply the date, place and name of photos of Google Takeout. Unchanged \
+            files of a folder are skipped on later imports; new or changed sidecars are applied.
             """)
 
     @Argument(help: "The files, folders or locators to import.")
     var files: [String]
 
-    @Flag(help: "Add bytes that the library already has as separate assets, which share the original.")
+    @Flag(help: "Add content that the library already has as separate assets, which share the original.")
     var duplicates = false
 
-    @Flag(help: "Leave files where they are, and refer to them: reading verifies that they are unchanged.")
+    @Flag(help: "Refer to the files instead of copying them; reading verifies that they are unchanged.")
     var byReference = false
 
     @Option(help: "Show progress: auto, always, never.")

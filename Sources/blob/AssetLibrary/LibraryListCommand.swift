@@ -8,9 +8,10 @@ struct LibraryListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists the URLs of all assets, one per line, in the order of their import.",
         discussion: """
-            Of an adjusted picture, -l shows what its URL gives: its pixel size and type, and '-' as its byte count, which \
-            only rendering would tell. Its state is 'adjusted', or 'unrenderable' when reading it fails; other states are \
-            'present' and 'missing'. Dates are ISO 8601, without a time zone where the picture has none. In JSON, 'original_byte_count' and 'original_sha256' are those of its original.
+            For an adjusted picture, -l shows the pixel size and type of the rendered version, and '-' as its byte \
+            count, which is unknown before rendering. Its state is 'adjusted', or 'unrenderable' if reading it fails; \
+            other states are 'present' and 'missing'. Dates are in ISO 8601 format, without a time zone if the picture \
+            has none. In JSON, 'original_byte_count' and 'original_sha256' describe its original.
             """)
 
     @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, state and name.")

@@ -7,10 +7,10 @@ struct SumCommand: NameListCommand {
     static let configuration = CommandConfiguration(
         commandName: "sum", abstract: "Prints digests of locators, as sha256sum does, or checks them.",
         discussion: """
-            Several algorithms read each source once, and print lines as 'SHA256 (NAME) = HEX'. 'x.tgz#**' has a line \
-            for each member. Names are printed as they are; a line with a '\\' in front has '\\n', '\\r' and '\\\\' for \
-            characters of its name. With -c, a line that is no checksum is a warning, and a list without any checksum \
-            is an error.
+            With several algorithms, each source is read once, and lines have the form 'SHA256 (NAME) = HEX'. \
+            'x.tgz#**' prints a line for each member. Names are printed unchanged, except that a line with a leading \
+            '\\' has '\\n', '\\r' and '\\\\' for characters of its name. With -c, a line that is not a checksum causes \
+            a warning, and a list without checksums is an error.
             """)
 
     @Argument(help: "The locators to read (default: '-', standard input); with -c, the lists of checksums.")
@@ -19,28 +19,28 @@ struct SumCommand: NameListCommand {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "The algorithms (default: sha256): \(DigestNames.allValueStrings.joined(separator: ", ")), or several of "
-                + "them with commas between.", valueName: "names"))
+            "The algorithms, separated by commas (default: sha256): "
+                + "\(DigestNames.allValueStrings.joined(separator: ", ")).", valueName: "names"))
     var algorithm: [DigestNames] = []
 
     @Flag(
         name: .shortAndLong,
-        help: "Read lists that this command, sha256sum or its relatives wrote, and compare (--quiet: only failures).")
+        help: "Read checksum lists of this command, sha256sum or similar tools, and compare (--quiet: only failures).")
     var check = false
 
     @Flag(help: "Print lines as 'SHA256 (NAME) = HEX', also for one algorithm.")
     var tag = false
 
-    @Flag(help: "End lines with a zero byte, also those of lists that are read, and print names without any '\\'.")
+    @Flag(help: "End lines with a NUL, also in lists that are read, and print names without escapes.")
     var zero = false
 
-    @Flag(help: "With -c: print no results; the status tells them.")
+    @Flag(help: "With -c: print no results; the exit status reports them.")
     var status = false
 
-    @Flag(help: "With -c: pass over files that are not there; a list of which nothing is there is an error.")
+    @Flag(help: "With -c: ignore missing files; it is an error if all files of a list are missing.")
     var ignoreMissing = false
 
-    @Flag(help: "With -c: fail if a line is no checksum.")
+    @Flag(help: "With -c: fail if a line is not a checksum.")
     var strict = false
 
     @OptionGroup var pass: PassOptions

@@ -5,30 +5,30 @@ import BlobStreamsStandard
 
 struct TestCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "test", abstract: "Reads everything, and reports which checksums were right and what has none.",
+        commandName: "test", abstract: "Reads everything, and reports verified, failed and missing checksums.",
         discussion: """
-            Takes off the filters that the content or the name shows, such as gzip and xz, and reads all members of an \
-            archive within them, each to its end. Every checksum of each format on the way is verified. A line for each \
-            locator says OK and which checksums covered it, or FAILED, and each member that fails has a line of its own; \
-            the errors are on standard error, with the byte. After an error the other members and locators are tested; \
-            the status is that of the first error. 'no checksum' says that damage of the bytes cannot be seen, and is no \
-            error: a plain file, a tar without a filter, xz or zstd written without a check.
+            Removes the filters that the content or the name indicates, such as gzip and xz, and reads all members of \
+            the archive inside, each to its end, verifying every checksum. Each locator gets a line with OK and the \
+            checksums that covered it, or with FAILED; each member that fails gets a line of its own. Errors, with \
+            their byte offsets, go to standard error. After an error, the other members and locators are tested; the \
+            status is the status of the first error. 'no checksum' means that damage would not be detected, which is \
+            not an error: a plain file, a tar without a filter, xz or zstd written without a check.
 
             An archive within an archive is read as bytes, unless a locator names it: 'outer.zip#inner.tgz'. With -z, \
-            members that are gzip and the like are decoded, too. Indexes are neither used nor made.
+            members that are compressed with gzip and the like are also decoded. Indexes are neither used nor created.
             """)
 
     @Argument(
-        help: "The locators to test (default: '-', standard input); 'x.zip#dir/*' tests the members that match.")
+        help: "The locators to test (default: '-', standard input); 'x.zip#dir/*' tests the matching members.")
     var locators: [String] = []
 
-    @Flag(help: "Print a line for each member, with its checksums; -v does so, too.")
+    @Flag(help: "Print a line for each member, with its checksums; implied by -v.")
     var members = false
 
     @Flag(help: "Print one JSON object per member, and one per locator.")
     var json = false
 
-    @Option(help: "End after this many bytes of all locators together, as decoded.")
+    @Option(help: "Stop after this many decoded bytes in all locators together.")
     var maxBytes: ByteCount?
 
     @OptionGroup var pass: PassOptions

@@ -5,8 +5,8 @@ import BlobPlatform
 /// Completes a command line, for the completion scripts of shells.
 struct CompleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "complete", abstract: "Prints what the last word can be completed to, one per line.",
-        discussion: "The words are those behind the name of the command.", shouldDisplay: false)
+        commandName: "complete", abstract: "Prints the completions of the last word, one per line.",
+        discussion: "The words are the arguments after the name of the command.", shouldDisplay: false)
 
     @Argument(parsing: .captureForPassthrough)
     var words: [String] = []

@@ -7,13 +7,15 @@ import BlobStreamsStandard
 
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "info", abstract: "Prints the facts about locators, of which only the beginnings are read.",
-        discussion: "The format is that of the content; 'blob cat' takes no filter off without -z, or a wrapper.")
+        commandName: "info", abstract: "Prints facts about locators; reads only their beginnings.",
+        discussion: """
+            The format is detected from the content; 'blob cat' decodes it only with -z, or with a scheme such as gzip+.
+            """)
 
     @Argument(help: "The locators to describe.")
     var locators: [String]
 
-    @Flag(help: "Print one JSON object a locator.")
+    @Flag(help: "Print one JSON object per locator.")
     var json = false
 
     @OptionGroup var source: SourceOptions

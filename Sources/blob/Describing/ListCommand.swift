@@ -8,17 +8,18 @@ struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists the members of a container, one per line.",
         discussion: """
-            Names are printed as they are accepted after a '#': control characters, '%', bytes that are not UTF-8, \
-            '!', '#' and a leading '@' as %XX. If the status is 0, every check of the listing has passed.
+            Names are printed in the form accepted after a '#': control characters, '%', bytes that are not UTF-8, \
+            '!', '#' and a leading '@' are written as %XX. If the exit status is 0, every check of the listing has \
+            passed.
             """)
 
-    @Argument(help: "The archives to list, also inside other layers; 'x.tgz#dir/*' lists the members that match.")
+    @Argument(help: "The archives to list, also inside other layers; 'x.tgz#dir/*' lists the matching members.")
     var locators: [String]
 
     @Flag(name: .short, help: "Print kind and permissions, length, time (UTC), index and name.")
     var long = false
 
-    @Flag(help: "With -l, print lengths as people read them: 12.3 MB.")
+    @Flag(help: "With -l, print human-readable lengths, such as 12.3 MB.")
     var human = false
 
     @Flag(help: "Print one JSON object per member.")

@@ -5,19 +5,20 @@ struct LocatorsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "locators", abstract: "Explains the names of sources.",
         discussion: """
-            photo.jpg                 a file; an existing one of exactly this name wins
+            photo.jpg                 a file; an existing file of exactly this name takes precedence
             -                         standard input
             backup.tgz#etc/hosts      a member of an archive of any format
             backup.tgz#@0             the first member
             outer.tar.gz#in.zip!/a    a member of an archive in an archive
-            'site.tgz#site/*.json'    all that match: *, ?, [a-z], [^a-z], ** (across '/')
+            'site.tgz#site/*.json'    all matching members: *, ?, [a-z], [^a-z], ** (across '/')
             gzip+log.gz               the decoded bytes; see 'blob schemes'
             gzip+both.tgz#two.gz      the decoded member
-            file:///x.bin             a URL, also of https, s3, data and assets-library
+            file:///x.bin             a URL; also https, s3, data and assets-library
 
-            With -z (--decode), 'cat', 'sum', 'info', 'upload' and 'form' take off every filter that the content shows. \
-            Control characters, '%', bytes that are no UTF-8, '!', '#' and a leading '@' of a member's name are written \
-            as %XX, and so is a '*' that is no pattern. 'blob ls' prints names in this form.
+            With -z (--decode), 'cat', 'sum', 'info', 'upload' and 'form' decode every filter that is detected in the \
+            content. In the name of a member, control characters, '%', bytes that are not UTF-8, '!', '#' and a \
+            leading '@' are written as %XX, and so is a '*' that is not a wildcard. 'blob ls' prints names in this \
+            form.
             """)
 
     func run() throws { throw CleanExit.helpRequest(self) }

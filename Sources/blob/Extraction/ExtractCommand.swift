@@ -8,18 +8,20 @@ struct ExtractCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "extract", abstract: "Extracts the members of an archive to a folder.",
         discussion: """
-            Members are read to their ends, with all checks, and get their names when they are complete; they are not \
-            synchronised to the disk. Nothing is written beyond the folder, nor through a symbolic link, also one that \
-            exists: members whose names or hard links' targets are absolute or have '..' as a part, symbolic links that \
-            may lead out of the folder, devices and FIFOs are skipped, which is reported at the end; the status is \(skippedStatus) if \
-            nothing else failed. Permissions are without set-id bits and what the \
-            umask takes away; times are kept, owners are not. An error of a member is reported, and the others are \
-            extracted; the status is that of the first error. Most tars have no checksums: an error at the end of the \
-            archive puts all members in doubt. With -v, the name of each member is printed before it is extracted.
+            Members are read completely, with all checks, and appear under their names only when complete; they are \
+            not synchronised to the disk. Nothing is written outside the folder or through a symbolic link, including \
+            an existing one. Skipped, and reported at the end: members whose names or hard-link targets are absolute \
+            or contain '..', symbolic links that may lead out of the folder, devices and FIFOs; the status is then \
+            \(skippedStatus) if nothing else failed. Permissions are set without set-id bits and according to the \
+            umask; times are kept, owners are not. An error in one member is reported, and the others are still \
+            extracted; the status is the status of the first error. Most tars have no checksums: an error at the end \
+            of the archive puts all members in doubt. With -v, the name of each member is printed before it is \
+            extracted.
 
             A GLOB selects members by name: '*', '?' and '[...]' stand for characters other than '/', '**' for any \
-            folders, and a folder for all that is in it. Characters as %XX, as 'blob ls' prints them, are no wildcards. \
-            'x.tgz#dir/*' is the same as x.tgz 'dir/*', and so is the name of a member that is no archive.
+            folders; a folder selects everything in it. Characters written as %XX, as 'blob ls' prints them, are not \
+            wildcards. 'x.tgz#dir/*' is the same as x.tgz 'dir/*'; the name of a member that is not an archive also \
+            works after '#'.
             """)
 
     /// More bytes than a typical program extracts to a folder: 64 GiB.
@@ -36,35 +38,35 @@ struct ExtractCommand: ParsableCommand {
     @Argument(help: "The archive, also inside other layers: outer.tar.gz#inner.zip.")
     var locator: String
 
-    @Argument(help: ArgumentHelp("Patterns of the names of members (default: all members).", valueName: "glob"))
+    @Argument(help: ArgumentHelp("Patterns for the names of members (default: all members).", valueName: "glob"))
     var globs: [String] = []
 
     @Option(
         name: [.customShort("C"), .long],
-        help: ArgumentHelp("The folder, which is made if only its last name is missing.", valueName: "path"))
+        help: ArgumentHelp("The folder; created if its parent folder exists.", valueName: "path"))
     var directory = "."
 
-    @Flag(help: "Replace existing files and links, though not folders; the last of several members of a name stays.")
+    @Flag(help: "Replace existing files and links, but not folders; of several members with one name, keep the last.")
     var overwrite = false
 
     @Option(
         help: """
-            Skip absolute symbolic links, or make them relative, as if the folder were the root: skip, relative.
+            Treat absolute symbolic links: skip, or relative, which makes them relative as if the folder were the root.
             """)
     var absoluteLinks = AbsoluteLinks.skip
 
-    @Flag(help: "End at the first error.")
+    @Flag(help: "Stop at the first error.")
     var failFast = false
 
-    @Option(help: "End after this many bytes of all members together (default: \(defaultMaximumByteCount)).")
+    @Option(help: "Stop after this many bytes in all members together (default: \(defaultMaximumByteCount)).")
     var maxBytes: ByteCount?
 
-    @Option(help: "End after this many members, or folders made for them.")
+    @Option(help: "Stop after this many members, or folders created for them.")
     var maxMembers = BlobArchive.defaultMaximumCount
 
     @Option(
-        help: ArgumentHelp("Extract at most this many bytes per second, all members together: 500k.", valueName: "rate")
-    )
+        help: ArgumentHelp(
+            "Extract at most this many bytes per second in all members together, such as 500k.", valueName: "rate"))
     var limitRate: ByteRate?
 
     @Option(help: "Show progress: auto, always, never.")

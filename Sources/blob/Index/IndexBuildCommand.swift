@@ -7,14 +7,14 @@ import BlobStreamsStandard
 struct IndexBuildCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "build",
-        abstract: "Builds the index of a locator, unless there is a valid one, and prints its path.")
+        abstract: "Builds the index of a locator unless a valid one exists, and prints its path.")
 
     @OptionGroup var options: IndexOptions
 
     @Option(
         help: ArgumentHelp(
-            "Compare an index of bgzip, indexed_gzip, rapidgzip or gztool with the data.",
-            discussion: "Builds the index anew, and only if each point of the other one is right.", valueName: "file"))
+            "Verify an index of bgzip, indexed_gzip, rapidgzip or gztool against the data.",
+            discussion: "Builds a new index, but only if every point of the given index is right.", valueName: "file"))
     var from: String?
 
     @Option(help: "Show progress: auto, always, never.")

@@ -7,8 +7,8 @@ struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index", abstract: "Builds, lists, verifies and drops indexes for random access.",
         discussion: """
-            An index holds restart points of compressed data and tables of members. It is a cache: a stale or damaged \
-            index is built again, and all may be removed at any time.
+            An index holds restart points of compressed data and tables of members. It is a cache: stale or damaged \
+            indexes are rebuilt, and all indexes may be deleted at any time.
             """,
         subcommands: [
             IndexBuildCommand.self, IndexShowCommand.self, IndexListCommand.self, IndexVerifyCommand.self,
@@ -18,7 +18,7 @@ struct IndexCommand: ParsableCommand {
 
 /// The options for the location of an index.
 struct IndexPlaceOptions: ParsableArguments {
-    @Option(name: .shortAndLong, help: "The file of the index; the same as --index PATH.")
+    @Option(name: .shortAndLong, help: "The index file; the same as --index PATH.")
     var output: String?
 
     @OptionGroup var source: SourceOptions
@@ -66,9 +66,9 @@ struct IndexOptions: ParsableArguments {
 
 struct IndexDropCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "drop", abstract: "Removes the index of a locator, and prints its path if there was one.",
+        commandName: "drop", abstract: "Removes the index of a locator, and prints its path if it existed.",
         discussion: """
-            One index file serves all layers over one origin, and is removed as a whole. --all removes every index in \
+            All layers over one origin share an index file, which is removed as a whole. --all removes every index in \
             the user's cache folder, and prints their paths.
             """)
 
@@ -103,9 +103,9 @@ struct IndexVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Verifies every restart point of the index of a locator by decoding.",
         discussion: """
-            Decodes everything twice: from the start, which shows whether the checksums of the index are right, and from \
-            each restart point with its window. Prints a line for each point that is wrong, or the number of points \
-            when all are right. The index stays as it is.
+            Decodes everything twice: from the start, to verify the checksums in the index, and from each restart \
+            point with its window. Prints a line for each wrong point, or the number of points if all are right. The \
+            index is not changed.
             """)
 
     @OptionGroup var options: IndexOptions

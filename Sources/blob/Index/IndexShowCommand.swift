@@ -9,9 +9,9 @@ struct IndexShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
         discussion: """
-            Prints the path, then one line for each section: layer, kind, bytes, and whether it is valid for the \
-            current content or stale. An index of another tool has one line: gzip, the name of the tool, bytes, and \
-            foreign. Without an index the error is notFound.
+            Prints the path, then one line per section: layer, kind, byte count, and valid or stale, according to the \
+            current content. An index of another tool has one line: gzip, the name of the tool, the byte count, and \
+            foreign. If there is no index, the error is notFound.
             """)
 
     @OptionGroup var options: IndexOptions
@@ -92,11 +92,11 @@ struct IndexListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists the indexes in the user's cache folder.",
         discussion: """
-            Prints one line for each: the time of the last use, bytes, and the locator, the most recently used first; \
-            - in the place of the locator for a file that is damaged or of another version.
+            Prints one line per index, the most recently used first: the time of the last use, the byte count, and the \
+            locator, or '-' if the file is damaged or of another version.
             """)
 
-    @Flag(help: "Print one JSON object for each.")
+    @Flag(help: "Print one JSON object per index.")
     var json = false
 
     func run() throws {

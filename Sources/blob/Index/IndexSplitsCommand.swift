@@ -12,16 +12,15 @@ enum Records: String, ExpressibleByArgument, CaseIterable {
 struct IndexSplitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "splits",
-        abstract: "Prints ranges of the decoded bytes that cost the same to read, for reading in parallel.",
+        abstract: "Prints ranges of the decoded bytes that cost about the same to read, for parallel reading.",
         discussion: """
-            Prints one JSON object a line: locator, offset and length of the decoded bytes, and the offset of the \
-            first compressed byte that has to be read. Filters are taken off as by 'blob cat -z'. The ranges begin at \
-            restart points, blocks or members, so that nothing is decoded twice; there are fewer when there are not \
-            enough of these. Compressed data that do not list their blocks need an index: 'blob index build'.
+            Prints one JSON object per line: the locator, the offset and length of the decoded bytes, and the offset \
+            of the first compressed byte to read. Filters are decoded as by 'blob cat -z'. Ranges begin at restart \
+            points, blocks or members, so that nothing is decoded twice; if there are not enough of these, there are \
+            fewer ranges. Compressed data that does not list its blocks needs an index: 'blob index build'.
 
             'blob cat LOCATOR --offset OFFSET --length LENGTH' prints a range. With --records lines in both commands, \
-            it prints the lines that begin in the range, each to its end, so that all ranges together have each line \
-            once.
+            it prints the complete lines that begin in the range, so that all ranges together contain each line once.
             """)
 
     /// The split size of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.
@@ -35,10 +34,10 @@ struct IndexSplitsCommand: ParsableCommand {
     @Option(help: "The number of ranges.")
     var count: Int?
 
-    @Option(help: "The length of a range in decoded bytes, on average (default: 128M).")
+    @Option(help: "The average length of a range in decoded bytes (default: 128M).")
     var bytes: ByteCount?
 
-    @Option(help: ArgumentHelp("Cut for records, which 'blob cat --records' reads.", valueName: "lines"))
+    @Option(help: ArgumentHelp("Split at records, for 'blob cat --records'.", valueName: "lines"))
     var records: Records?
 
     func validate() throws {

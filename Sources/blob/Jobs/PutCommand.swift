@@ -8,43 +8,48 @@ import BlobTransfer
 struct PutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "put",
-        abstract: "Stores each source under a key made of its locator, and tells by a line when it is there.",
+        abstract: "Stores each source under a key derived from its locator, and prints a line for each.",
         discussion: """
-            For the tasks of engines such as Spark and Dask, which are repeated: TARGET is a URL of a web server that \
-            takes PUT, or s3://bucket/prefix/, and ends with '/'; the key behind it is the SHA-256 of the locator as it \
-            is written, in hexadecimal, so that a repetition finds the object, or stores the same one again.
+            For tasks that engines such as Spark and Dask may repeat. TARGET is a URL that ends with '/', of a web \
+            server that accepts PUT, or s3://bucket/prefix/. The key of an object is the hexadecimal SHA-256 of the \
+            locator as written, so that a repetition finds the object, or stores the same one again.
 
-            Sources are stored one after the other. The line of each is printed before the next begins: its digest and \
-            its URL, or with --json an object with locator, url, bytes, state (stored, exists or failed), sha256 or etag, \
-            and error; in a locator of a server, '***' stands for what may be secret, and the key of its URL tells which \
-            it is. An object exists if its server tells the right digest, or, where the server does not replace it \
-            (If-None-Match) and tells no digest, if it has the same bytes, which are read back; in an S3 store, if its \
-            tag is the MD5 of the source, or that of its parts of --part-size, and any other is replaced.
+            Sources are stored one after the other. The line of each source is printed before the next begins: its \
+            digest and its URL, or with --json an object with locator, url, bytes, state (stored, exists or failed), \
+            sha256 or etag, and error. In the locator of a server, '***' replaces secrets; the key in its URL \
+            identifies the source. An object exists if the server states the right digest; if the server does not \
+            replace objects (If-None-Match) and states no digest, if its bytes, which are read back, are the same; in \
+            an S3 store, if its tag is the MD5 of the source, or the tag of its parts of --part-size. Any other object \
+            is replaced.
 
-            The status is 0 when all are there, and 1 when some are not, which their lines say; with any other, sources \
-            that have no line are not done. A closed standard output ends the command before the next source.
+            Exit status: 0, all sources are stored; 1, some are not, and their lines contain the errors; any other, \
+            the command stopped early, and sources without a line were not processed. A closed standard output ends \
+            the command before the next source.
 
-            In an S3 store, the parts of a large source can be tasks of their own. With --step begin, each source that is \
-            longer than a part, and has a strong validator such as the ETag of a web server, is printed as one line of \
-            JSON a part, and any other as it is. With --step parts, such lines are stored in any order, by any machine. \
-            With --step finish, one line of each such source makes its object, or drops its parts if that cannot succeed, \
-            as when one is missing; the source is read only to compare it with an object that is there already. After an \
-            error that may pass, it ends with another status than 1, to be repeated. With --step abort, parts are dropped.
+            In an S3 store, separate tasks can store the parts of a large source. --step begin prints one line of JSON \
+            per part for each source that is longer than a part and has a strong validator, such as the ETag of a web \
+            server, and the locator of any other source. --step parts stores such lines in any order, on any machine. \
+            --step finish takes one line of each divided source, and completes its object, or drops its parts if it \
+            cannot be completed, for example because one is missing; the source is read only to compare it with an \
+            existing object. After a temporary error the status is not 1, and the step should be repeated. --step \
+            abort drops the parts.
             """)
 
     @Argument(help: "A URL that ends with '/'.")
     var target: String
 
-    @Argument(help: "The sources: a locator each, which is neither a folder nor a pattern.")
+    @Argument(help: "The sources: one locator each; folders and patterns are not accepted.")
     var locators: [String] = []
 
-    @Option(help: ArgumentHelp("Then the sources in this file ('-': standard input), one a line.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Also store the sources listed in this file ('-': standard input), one per line.", valueName: "file"))
     var fromFile: String?
 
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    @Option(help: "Do one step for sources in parts, whose lines are of JSON: begin, parts, finish or abort.")
+    @Option(help: "Perform one step for sources stored in parts: begin, parts, finish or abort. Lines are JSON.")
     var step: PutStep?
 
     @Option(help: "The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).")
@@ -60,7 +65,8 @@ struct PutCommand: ParsableCommand {
     var limitRate: ByteRate?
 
     @Option(
-        help: ArgumentHelp("The longest time for one source, with its retries (default: none).", valueName: "seconds"))
+        help: ArgumentHelp(
+            "The maximum time for one source, including retries (default: no limit).", valueName: "seconds"))
     var maxTime: Double?
 
     @OptionGroup var listed: ListedLocatorOptions

@@ -7,7 +7,7 @@ struct PassOptions: ParsableArguments {
     @Option(help: "Also read the locators in this file, one per line ('-': standard input).")
     var fromFile: String?
 
-    @Flag(help: "Stop at the first error; without this, the others are read, and the status is the first error's.")
+    @Flag(help: "Stop at the first error (default: continue, and exit with the status of the first error).")
     var failFast = false
 
     @Option(help: "Show progress: auto, always, never.")
@@ -15,16 +15,15 @@ struct PassOptions: ParsableArguments {
 
     @Option(
         help: """
-            Try again at most this many times in a row after an error that another attempt may help against, such as a \
-            lost connection; without --resume, only before the first byte was read.
+            Retry at most this many times in a row after temporary errors, such as a lost connection; without \
+            --resume, only before the first byte was read.
             """)
     var retry: Int?
 
     @Flag(
         help: """
-            Go on at the byte reached when trying again (with --retry; 5 times in a row without it), if the content is \
-            still the same: by its digest or ETag, or by its date or the like and the last 4 KiB, which are compared. \
-            Otherwise the error is 'changed'.
+            Resume at the byte reached on a retry (with --retry; 5 times in a row without it), if the content is the \
+            same according to its digest, its ETag, or its date and the last 4 KiB. Otherwise the error is 'changed'.
             """)
     var resume = false
 
@@ -112,8 +111,11 @@ struct ListedLocatorOptions: ParsableArguments {
     @Flag(
         name: .customLong("allow-network-in-lists"),
         help: ArgumentHelp(
-            "Also open what the lines of a list name on web servers and in stores.",
-            discussion: "They are errors without this. The servers get what the options here send, as for a locator."))
+            "Also open locators in a list that reach web servers and stores.",
+            discussion: """
+                They are errors otherwise. The servers receive what other options send, such as header fields, as for \
+                a locator in an argument.
+                """))
     var allowsNetwork = false
 
     /// Checks a locator from a line of a list.

@@ -7,7 +7,7 @@ public import BlobStreamsStandard
 struct SourceOptions: ParsableArguments {
     @Flag(
         name: [.customShort("z"), .long],
-        help: "Take off every filter that the content shows, such as gzip and xz, also of members.")
+        help: "Decode every filter that is detected in the content, such as gzip and xz, also of members.")
     var decode = false
 
     @Option(help: "Fail if nothing arrives for this many seconds (default: 60 from web servers, otherwise never).")
@@ -15,54 +15,54 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Where indexes for random access are kept: auto (in the user's cache folder), none, or a file.",
+            "The location of indexes for random access: auto (the user's cache folder), none, or a file.",
             valueName: "auto|none|path"))
     var index = BlobIndexPolicy.automatic
 
     @Option(
         help: ArgumentHelp(
-            "Fail rather than copy an archive of more bytes than this to a temporary file (default: 1 GiB).",
+            "The maximum size of an archive copied to a temporary file; more is an error (default: 1 GiB).",
             valueName: "bytes"))
     var spoolLimit: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "Fail if compressed data decode to more than this many times their length, after the first mebibyte.",
+            "Fail if compressed data expands to more than this many times its length, after the first MiB.",
             valueName: "ratio"))
     var maxRatio: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Fail rather than give a decoder (7z, xz, lzma, zstd, PPMd) more memory than this (default: 128 MiB).",
+            "The maximum memory of a decoder (7z, xz, lzma, zstd, PPMd); more is an error (default: 128 MiB).",
             valueName: "bytes"))
     var memoryLimit: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "Read encrypted zips and 7z with the password in the first line of this file ('-': standard input).",
+            "Decrypt zip and 7z archives with the password in the first line of this file ('-': standard input).",
             valueName: "file"))
     var passwordFile: String?
 
     @Option(
         help: """
-            The folder of the asset library, or to be read: a folder of photos, or the catalogue of digiKam or Shotwell \
-            (default: \(LibraryLocation.variable) in the environment).
+            The folder of the asset library; for reading, also a folder of photos, or the catalogue of digiKam or \
+            Shotwell (default: \(LibraryLocation.variable) in the environment).
             """)
     var library: String?
 
     @Option(
         help: """
-            Read this in place of a picture of the library whose adjustment cannot be rendered: fail, original, render \
-            (as another program rendered it, if the library has that). '&unrenderable=' in a URL comes first.
+            The content of library pictures whose adjustment cannot be rendered: fail, original, render (the rendering \
+            of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
             """)
     var unrenderable = UnrenderableChoice.fail
 
     @Option(
         help: """
-            Read archives of this format even without the program blob-archive-helper, in this process, or where the \
-            system does not confine that program (may be given more than once). Their readers are known to fail badly on \
-            damaged archives. 'media' is for pictures and films of a library, and blob-media-helper where it is not \
-            confined.
+            Read archives of this format in this process if the program blob-archive-helper is missing, or in that \
+            program if the system does not confine it (may be repeated). Readers of these formats are known to fail \
+            badly on damaged archives. 'media' allows pictures and films of a library to be read where \
+            blob-media-helper is not confined.
             """)
     var allowFormat: [AllowedFormat] = []
 

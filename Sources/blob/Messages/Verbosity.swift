@@ -11,7 +11,7 @@ struct VerbosityOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
         help: """
-            Print more: the layers and the causes of errors, which indexes are used, made and refused, which digests of \
+            Print more: the layers and causes of errors, which indexes are used, created and refused, which digests of \
             servers were compared, and how helper processes are confined.
             """)
     var verbose = false

@@ -7,8 +7,8 @@ struct CatCommand: NameListCommand {
     static let configuration = CommandConfiguration(
         commandName: "cat", abstract: "Prints the bytes of locators, one after the other.",
         discussion: """
-            A locator of which no byte can be read is reported, and the others are printed; an error after the first byte \
-            of a locator is the end.
+            If a locator cannot be read at all, the error is reported, and the other locators are printed; an error \
+            after the first byte of a locator stops the command.
             """)
 
     @Argument(help: "The locators to print (default: '-', standard input).")
@@ -17,8 +17,8 @@ struct CatCommand: NameListCommand {
     @Option(
         parsing: .unconditional,
         help: """
-            Start at this byte, from 0, of all locators together; -N is the last N bytes, of a known length. As in all sizes, k, M, G and T stand for powers of \
-            1024, and kB, MB, GB and TB for powers of 1000.
+            Start at this byte, from 0, of all locators together; -N selects the last N bytes, if the length is known. \
+            In all sizes, k, M, G and T stand for powers of 1024, and kB, MB, GB and TB for powers of 1000.
             """)
     var offset: ByteOffset?
 
@@ -27,24 +27,24 @@ struct CatCommand: NameListCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Print the records that begin in the range of --offset and --length, each to its end ('blob index splits').",
+            "Print complete records that begin in the range of --offset and --length; see 'blob index splits'.",
             valueName: "lines"))
     var records: Records?
 
-    @Option(help: "Print the ranges in this file, lines of 'OFFSET LENGTH', of one locator ('-': standard input).")
+    @Option(help: "Print the ranges in this file ('-': standard input) of one locator; each line is 'OFFSET LENGTH'.")
     var ranges: String?
 
-    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is complete ('-': standard output).")
+    @Option(name: .shortAndLong, help: "Write to this file, which appears only when complete ('-': standard output).")
     var output: String?
 
     @Flag(
         help: """
-            Read everything to its end, with all checks, before the first byte is printed; with --from-file, each \
-            locator before its first byte.
+            Read everything, with all checks, before printing the first byte; with --from-file, read each locator \
+            before printing its first byte.
             """)
     var verifyFirst = false
 
-    @Option(help: "Fail if there are more bytes than this.")
+    @Option(help: "Fail if there are more than this many bytes.")
     var maxBytes: ByteCount?
 
     @Option(help: "Print at most this many bytes per second.")

@@ -7,36 +7,39 @@ import BlobTransfer
 
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fetch", abstract: "Downloads locators to files, and goes on after an interruption.",
+        commandName: "fetch", abstract: "Downloads locators to files, and resumes after an interruption.",
         discussion: """
-            The bytes are in FILE.blob-part until the file is whole and verified; after a crash or a kill, the same command \
-            goes on there, if the content is the same by its digest, its ETag, or its date and the last 4 KiB. Lines of \
-            --from-file may begin with a digest, as 'sha256sum' and 'blob sum' print them; a list with the name FILE.meta4 is \
-            a Metalink (RFC 5854), whose files have digests and several URLs.
+            The bytes are kept in FILE.blob-part until the file is complete and verified. After a crash or a kill, the \
+            same command resumes the download if the content is the same according to its digest, its ETag, or its \
+            date and the last 4 KiB. Lines of --from-file may begin with a digest, as 'sha256sum' and 'blob sum' print \
+            them. A list named FILE.meta4 is a Metalink (RFC 5854), whose files have digests and several URLs.
             """)
 
     @Argument(help: "The locators to download.")
     var locators: [String] = []
 
-    @Option(name: .shortAndLong, help: "Write the one locator to this file.")
+    @Option(name: .shortAndLong, help: "Write to this file; requires exactly one locator.")
     var output: String?
 
     @Option(
         name: [.customShort("C"), .long],
-        help: "Write to this folder, with the names that locators or servers give (default: the current one).")
+        help: "Write to this folder, under the names from locators or servers (default: the current folder).")
     var directory = "."
 
-    @Option(help: "Download this many locators at once.")
+    @Option(help: "The maximum number of concurrent downloads.")
     var jobs = 4
 
     @Option(
-        help: "Read each from this many connections at once, from 1 to 16, if its server has ranges and strong ETags.")
+        help: """
+            Read each file over this many concurrent connections, from 1 to 16, if its server supports ranges and \
+            strong ETags.
+            """)
     var connections = 4
 
-    @Option(help: "Read at most this many bytes per second, of all locators together.")
+    @Option(help: "Read at most this many bytes per second in all downloads together.")
     var limitRate: ByteRate?
 
-    @Flag(help: "Begin anew when the content is no longer the one that was begun.")
+    @Flag(help: "Start from the beginning if the content has changed since the download began.")
     var restartIfChanged = false
 
     @OptionGroup var pass: PassOptions

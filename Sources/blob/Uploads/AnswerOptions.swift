@@ -9,17 +9,19 @@ struct AnswerOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Write answers to this file, which appears when it is complete; of many files, the first 64 KiB of each.",
+            """
+            Write responses to this file, which appears only when complete; with many uploads, the first 64 KiB of each.
+            """,
             valueName: "file"))
     var output: String?
 
     @Option(
         name: [.customShort("w"), .customLong("write-out")],
         help: ArgumentHelp(
-            "Print this text after each request, refused ones included.",
+            "Print this text after each request, including refused requests.",
             discussion: """
-                With %{http_code}, %{size_upload}, %{speed_upload} (bytes a second), %{time_total} (seconds, with \
-                repetitions), %{url_effective}, and \\n, \\r, \\t, %%.
+                May contain %{http_code}, %{size_upload}, %{speed_upload} (bytes per second), %{time_total} (seconds, \
+                including retries), %{url_effective}, \\n, \\r, \\t and %%.
                 """, valueName: "format"))
     var writeOut: WriteOutFormat?
 

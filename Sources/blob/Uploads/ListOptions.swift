@@ -9,24 +9,30 @@ struct ListOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Upload the files in folders, with their paths (default for folders); one file alone is then also a list.",
-            discussion: "The name of a folder begins the paths, unless it is given with a '/' at its end."))
+            "Print a list even for a single file; folders are always uploaded recursively, with their paths.",
+            discussion: "Paths begin with the name of the folder, unless the argument ends with '/'."))
     var recursive = false
 
     @Option(
         help: ArgumentHelp(
-            "Also upload the sources in this file ('-': standard input), one a line, or each with a NUL behind it.",
+            """
+            Also upload the sources listed in this file ('-': standard input), one per line, or each terminated by a \
+            NUL.
+            """,
             valueName: "file"))
     var fromFile: String?
 
-    @Option(help: "The number of uploads at once, from 1 to \(Self.maximumJobCount).")
+    @Option(help: "The maximum number of concurrent uploads, from 1 to \(Self.maximumJobCount).")
     var jobs = 6
 
     @Option(
         help: ArgumentHelp(
-            "Skip what is there: of the same digest, if the server tells one (the default), or of the same size.",
+            """
+            Skip files that the server already has: with the same digest, if it states one (the default), or with the \
+            same size.
+            """,
             discussion: """
-                The server is asked by HEAD, and one that does not answer that gets all. The digest is that of \
+                Asks the server with HEAD; if it does not support HEAD, everything is sent. The digest comes from \
                 Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5.
                 """,
             valueName: "digest|size"))
@@ -34,11 +40,11 @@ struct ListOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Add a line to this file for each upload that is done, and skip what it says was done and is unchanged.",
+            "Add a line to this file for each completed upload, and skip unchanged sources that it lists.",
             discussion: """
-                The server is asked by HEAD whether it still has that: with the same length, and the digest or the ETag \
-                of then, as far as it tells them. One that does not know HEAD (405 or 501) is believed to have it, and so \
-                is one that takes POST.
+                Asks the server with HEAD whether it still has the object: the same length, and the same digest or \
+                ETag as after the upload, as far as it states them. A server that does not support HEAD (405 or 501), \
+                or that takes POST, is assumed to have it.
                 """,
             valueName: "file"))
     var journal: String?

@@ -18,14 +18,14 @@ struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("resumable"),
         help: ArgumentHelp(
-            "Upload in a way that continues after any interruption: tus, draft, s3, or none (the default).",
+            "The protocol for uploads that continue after an interruption: tus, draft, s3, or none (the default).",
             discussion: """
-                Sources go one after the other, and folders are not taken. The URL is the one at which a server creates uploads, by tus 1.0 or by the IETF's draft "Resumable \
-                Uploads for HTTP" (interop version 8 or 6); the upload's own URL is printed in the end. After an \
-                error the server is asked for the bytes that it has, and the rest is sent, until 8 (or --retry) errors \
-                in a row brought no progress. The same command continues after a kill, unless the \
-                source has changed: then, and when the server has lost the upload, it begins anew. For an object of \
-                a store (s3://bucket/key) it is s3: the parts that the store has are not sent again, and without it \
+                Sources are uploaded one after the other; folders are not accepted. The URL is the server's URL for \
+                creating uploads (tus 1.0, or the IETF draft "Resumable Uploads for HTTP", interop version 8 or 6); \
+                the upload's own URL is printed at the end. After an error, the command asks the server how many bytes \
+                it has, and sends the rest, until 8 (or --retry) errors in a row make no progress. The same command \
+                continues after a kill. If the source has changed, or the server has lost the upload, it starts from \
+                the beginning. For s3://bucket/key, use s3: parts that the store has are not sent again; without it, \
                 they are dropped after an error.
                 """))
     var resumption = Resumption.none
@@ -33,7 +33,7 @@ struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("state"),
         help: ArgumentHelp(
-            "The file by which the same command continues a resumable upload (default: in ~/.local/state/blob).",
+            "The state file with which the same command continues an upload (default: in ~/.local/state/blob).",
             valueName: "file"))
     var stateFile: String?
 
@@ -41,8 +41,8 @@ struct ResumableOptions: ParsableArguments {
         name: .customLong("parallel"),
         help: ArgumentHelp(
             """
-            Upload this many parts of a source at once, from 1 to \(Self.maximumPartCount); by tus, to a server that \
-            joins them.
+            Upload this many parts of a source concurrently, from 1 to \(Self.maximumPartCount); requires tus and a \
+            server that joins parts.
             """, valueName: "parts"))
     var partCount = 1
 

@@ -10,17 +10,17 @@ struct UploadCommand: ParsableCommand {
         commandName: "upload",
         abstract: "Sends sources to a web server: each as the body of a request, or all as a form.",
         discussion: """
-            The answer to a single source is printed to standard output. The name of the source is appended to a URL \
-            that ends with '/', as by curl -T; several sources need such a URL, and different names: each that is done \
-            is a line with its SHA-256, behind 'already there: ' if it was skipped, and one that fails stops no other. \
-            A source of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success \
-            that a server reports before its system has the whole body, or before it resets the connection, is an \
-            error; bytes that its system has and its program never reads cannot be detected, unless it states a digest \
-            of what it stored: that is compared, and -v says so.
+            For a single source, the response is printed to standard output. If the URL ends with '/', the name of the \
+            source is appended, as by curl -T. Several sources need such a URL, and different names: each completed \
+            source is a line with its SHA-256, preceded by 'already there: ' if it was skipped, and a failure does not \
+            stop the others. A source of unknown length is sent in chunks. With -F, the only body is a form, sent with \
+            POST. It is an error if the server reports success before its system has received the whole body, or \
+            before the connection is reset. Bytes that its program never reads cannot be detected unless the server \
+            states a digest of the stored object, which is then compared and reported with -v.
 
-            s3://bucket/key is an object of a store, and s3://bucket/prefix/ takes several: sent in parts if they are \
-            long, as many at once as --jobs says, each with digests that the store verifies. Each object that is done \
-            is a line with its entity tag.
+            s3://bucket/key stores one object, and s3://bucket/prefix/ stores several. Long objects are sent in parts, \
+            --jobs of them at a time, each with digests that the store verifies. Each completed object is a line with \
+            its entity tag.
             """)
 
     @Argument(help: ArgumentHelp("The sources, then the URL; with -F, the URL alone.", valueName: "source ... url"))
@@ -41,8 +41,8 @@ struct UploadCommand: ParsableCommand {
     @Option(
         parsing: .unconditional,
         help: """
-            Start at this byte of the body, from 0; -N is the last N bytes, of a known length. For a form, give the \
-            same --boundary as before.
+            Start at this byte of the body, from 0; -N selects the last N bytes, if the length is known. For a form, \
+            give the same --boundary as before.
             """)
     var offset: ByteOffset?
 

@@ -5,16 +5,16 @@ import BlobTransfer
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {
-    @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
+    @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "The method: PUT or POST.")
     var method: UploadMethod?
 
-    @Option(help: "Send at most this many bytes per second, all uploads together; k, M and G are powers of 1024.")
+    @Option(help: "Send at most this many bytes per second in all uploads together; k, M and G are powers of 1024.")
     var limitRate: ByteRate?
 
     @Option(
         help: """
             Retry at most this many times after transient errors; a POST only if the server received none of it, or \
-            refused it (default: 0, of s3:// 5, and as --resumable says).
+            refused it (default: 0; for s3://, 5; for --resumable, see there).
             """)
     var retry: Int?
 
@@ -31,15 +31,15 @@ struct UploadOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The longest time for everything together; --idle-timeout limits each stall.", valueName: "seconds"))
+            "The maximum time for the whole command; --idle-timeout limits each stall.", valueName: "seconds"))
     var maxTime: Double?
 
     @Option(
         help: ArgumentHelp(
             "The encoding of raw bodies: gzip, or identity (unchanged, the default).",
             discussion: """
-                The header then has Content-Encoding, the body is sent in chunks, and --offset counts encoded bytes. \
-                Servers may decode it or store what they received, as blob receive does.
+                With gzip, the request has the header field Content-Encoding, the body is sent in chunks, and --offset \
+                counts encoded bytes. A server may decode the body, or store it as received, as blob receive does.
                 """))
     var contentEncoding = ContentEncoding.identity
 

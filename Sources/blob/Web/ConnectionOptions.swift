@@ -12,36 +12,36 @@ struct ConnectionOptions: ParsableArguments {
     @Option(
         name: [.customLong("cacert"), .customLong("ca-file")],
         help: ArgumentHelp(
-            "Trust web servers by the certificates in this file, in PEM, only (default: CURL_CA_BUNDLE, SSL_CERT_FILE).",
+            "Verify web servers only with the PEM certificates in this file (default: CURL_CA_BUNDLE, SSL_CERT_FILE).",
             valueName: "file"))
     var certificateFile: String?
 
-    @Option(help: ArgumentHelp("Show web servers the certificate in this file, in PEM.", valueName: "file"))
+    @Option(help: ArgumentHelp("Use the PEM client certificate in this file for web servers.", valueName: "file"))
     var cert: String?
 
     @Option(
         help: ArgumentHelp(
-            "The private key of --cert, in PEM and not encrypted (default: in the same file).", valueName: "file"))
+            "The unencrypted PEM private key of --cert (default: in the same file).", valueName: "file"))
     var key: String?
 
     @Flag(
         name: [.customShort("k"), .customLong("insecure")],
-        help: "Accept any certificate of a web server: anybody on the way can read and change everything.")
+        help: "Accept any certificate of a web server: an attacker on the path can read and change everything.")
     var isInsecure = false
 
-    @Flag(name: .shortAndLong, help: "Take users and passwords for web servers from ~/.netrc.")
+    @Flag(name: .shortAndLong, help: "Read users and passwords for web servers from ~/.netrc.")
     var netrc = false
 
-    @Option(help: ArgumentHelp("Take users and passwords for web servers from this file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Read users and passwords for web servers from this file.", valueName: "file"))
     var netrcFile: String?
 
     @Option(
         name: [.customShort("x"), .customLong("proxy")],
         help: ArgumentHelp(
-            "Reach web servers through this proxy; '' is none (default: as the environment says).", valueName: "url"))
+            "Use this proxy for web servers; '' for no proxy (default: from the environment).", valueName: "url"))
     var proxy: String?
 
-    @Option(help: ArgumentHelp("The longest time for connecting, TLS included (default: 30).", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The maximum time for connecting, including TLS (default: 30).", valueName: "seconds"))
     var connectTimeout: Double?
 
     func validate() throws {

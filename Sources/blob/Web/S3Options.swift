@@ -11,10 +11,10 @@ struct S3Options: ParsableArguments {
             valueName: "url"))
     var endpointUrl: String?
 
-    @Option(help: "The region of the buckets of s3 locators (default: AWS_REGION, or that of the profile).")
+    @Option(help: "The region of the buckets of s3 locators (default: AWS_REGION, or the region of the profile).")
     var region: String?
 
-    @Flag(help: "Read s3 locators without credentials.")
+    @Flag(help: "Access s3 locators without credentials.")
     var noSignRequest = false
 
     /// Returns a registry whose stores use these options.

@@ -12,27 +12,27 @@ struct WebOptions: ParsableArguments {
     @Option(
         name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send a header field: 'Name: value', or 'Name;' without a value; or the fields in @FILE, one a line.",
+            "Send a header field: 'Name: value', or 'Name;' without a value; or the fields in @FILE, one per line.",
             discussion: """
-                The field goes to the server of each source; in an upload, only to that of the URL; never to that of a \
-                --password-file.
+                The field is sent to the server of each source; in an upload, only to the server of the URL; never to \
+                the server of a --password-file.
                 """,
             valueName: "field"))
     var headers: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Send the header fields in this file to the web server of a source: 'Name: value', one a line.",
+            "Send the header fields in this file, 'Name: value', one per line, to the web server of a source.",
             valueName: "file"))
     var headerFile: String?
 
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
-            "The user and the password for the web server of a source; in an upload, only for that of the URL.",
+            "The user and password for the web server of a source; in an upload, only for the server of the URL.",
             discussion: """
-                Never for that of a --password-file. Other users of this machine may see it in the list of processes: \
-                --netrc-file hides it.
+                Never sent to the server of a --password-file. Other users of this machine may see it in the list of \
+                processes: --netrc-file hides it.
                 """,
             valueName: "user:password"))
     var user: String?
