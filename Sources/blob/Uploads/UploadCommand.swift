@@ -19,8 +19,8 @@ struct UploadCommand: ParsableCommand {
             states a digest of the stored object, which is then compared and reported with -v.
 
             s3://bucket/key stores one object, and s3://bucket/prefix/ stores several. Long objects are sent in parts, \
-            --jobs of them at a time, each with digests that the store verifies. Each completed object is a line with \
-            its entity tag.
+            up to --jobs of them at a time, each with digests that the store verifies. Each completed object is a line \
+            with its entity tag.
             """)
 
     @Argument(help: ArgumentHelp("The sources, then the URL; with -F, the URL alone.", valueName: "source ... url"))

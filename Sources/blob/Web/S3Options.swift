@@ -7,7 +7,7 @@ import BlobTransfer
 struct S3Options: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Read s3 locators from this store (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS).",
+            "Use this store for s3 locators (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS).",
             valueName: "url"))
     var endpointUrl: String?
 
