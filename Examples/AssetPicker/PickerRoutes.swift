@@ -67,8 +67,8 @@ struct PickerRoutes: Sendable {
             if id.isEmpty { try await self.uploads.clear() } else { try await self.uploads.remove(id) }
             return PickerResponse(status: .accepted)
         case (_, "uploads"), (_, "assets"), (_, "thumbnails"), (_, ""):
-            return self.refusal(.methodNotAllowed, "There is no such method.")
-        default: return self.refusal(.notFound, "There is no such page.")
+            return self.refusal(.methodNotAllowed, "Method not allowed.")
+        default: return self.refusal(.notFound, "Page not found.")
         }
     }
 
@@ -88,7 +88,7 @@ struct PickerRoutes: Sendable {
 
     private func thumbnail(of id: String) async -> PickerResponse {
         guard let bytes = try? await self.assets.thumbnail(of: id) else {
-            return self.refusal(.notFound, "There is no picture of it.")
+            return self.refusal(.notFound, "The asset has no thumbnail.")
         }
         return PickerResponse(
             type: bytes.starts(with: [0x89]) ? "image/png" : "image/jpeg", body: bytes, age: Self.thumbnailAge)

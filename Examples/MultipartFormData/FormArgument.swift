@@ -155,7 +155,7 @@ private struct Parser {
         let type = self.takePlain(endingAt: end)
         let parts = type.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isSpace) }) else {
-            throw BlobError(.invalidArgument, "'\(type)' is no media type, as in image/png.")
+            throw BlobError(.invalidArgument, "'\(type)' is not a media type such as image/png.")
         }
         return type
     }

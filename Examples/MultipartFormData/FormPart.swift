@@ -85,10 +85,10 @@ struct FormPart: Sendable {
     /// Rejects names and values that could end a header and begin another.
     private static func check(_ name: String, _ value: String) throws(BlobError) {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
-            throw BlobError(.invalidArgument, "'\(name)' is no name of a header.")
+            throw BlobError(.invalidArgument, "'\(name)' is not a valid header name.")
         }
         guard !value.isEmpty, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw BlobError(.invalidArgument, "'\(value)' is no value of the header \(name).")
+            throw BlobError(.invalidArgument, "'\(value)' is not a valid value for the header \(name).")
         }
         // Deprecated by RFC 7578, section 4.7; some receivers decode the part accordingly, most do not.
         guard name.lowercased() != "content-transfer-encoding" else {

@@ -22,7 +22,7 @@ public struct MultipartBoundary: Hashable, Sendable {
         else {
             throw BlobError(
                 .invalidArgument,
-                "'\(text)' is no boundary: 1 to \(Self.maximumByteCount) letters and digits of ASCII, and hyphens.")
+                "'\(text)' is not a valid boundary: 1 to \(Self.maximumByteCount) ASCII letters, digits and hyphens.")
         }
         self.text = text
         self.isChosen = true

@@ -178,7 +178,7 @@ extension MultipartForm {
         fileURL: URL, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
         guard fileURL.isFileURL else {
-            throw BlobError(.invalidArgument, "\(fileURL.scheme ?? "") is no URL of a file.")
+            throw BlobError(.invalidArgument, "The scheme '\(fileURL.scheme ?? "")' does not name a file.")
         }
         try self.appendPart(source: FileSource(url: fileURL), name: name, fileName: fileName, mediaType: mediaType)
     }

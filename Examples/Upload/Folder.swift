@@ -45,7 +45,7 @@ private func files(in folder: String) throws(BlobError) -> [String] {
         var isFolder: ObjCBool = false
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
-    guard isFolder(folder) else { throw BlobError(.notFound, "There is no folder '\(folder)'.") }
+    guard isFolder(folder) else { throw BlobError(.notFound, "The folder '\(folder)' was not found.") }
     let paths = (FileManager.default.enumerator(atPath: folder)?.allObjects ?? []).compactMap { $0 as? String }
     return paths.filter { !isFolder("\(folder)/\($0)") }.sorted()
 }

@@ -69,7 +69,7 @@ public final class AssetLibrary: Sendable {
         self.access = access
         guard try self.folder.exists() else {
             throw BlobError(
-                .notFound, "There is no asset library in '\(self.folder.path)': it has no \(LibraryFolder.catalogue).",
+                .notFound, "No asset library in '\(self.folder.path)': it has no \(LibraryFolder.catalogue).",
                 operation: "open")
         }
         self.catalogues = Locked(

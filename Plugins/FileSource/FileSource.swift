@@ -106,7 +106,7 @@ public struct FileSource: BlobInputStreamDataSource {
         .origin { locator, _ in
             guard locator.scheme == "file" else {
                 guard locator.schemeSpecificPart.isEmpty else {
-                    throw BlobError(.invalidLocator, "Standard input is 'stdin:', with nothing behind it.")
+                    throw BlobError(.invalidLocator, "Standard input is 'stdin:', with nothing after it.")
                 }
                 return StandardInputSource()
             }

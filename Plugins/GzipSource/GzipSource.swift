@@ -254,7 +254,7 @@ extension GzipSource: ToolIndexImporting {
         if let fault = comparison.faults.first {
             throw BlobError(
                 .inconsistent,
-                "The \(index.format.rawValue) index is not that of these data (faults: \(comparison.faults.count), "
+                "The \(index.format.rawValue) index does not match the data (faults: \(comparison.faults.count), "
                     + "points: \(index.points.count)). \(fault)")
         }
         return try self.describe(context).byteCount != nil
@@ -270,7 +270,7 @@ extension GzipSource: ToolIndexImporting {
         if let stated = index.compressedByteCount, let byteCount = info.byteCount, stated != byteCount {
             throw BlobError(
                 .inconsistent,
-                "The \(index.format.rawValue) index is that of \(stated) compressed bytes, and there are \(byteCount).")
+                "The \(index.format.rawValue) index is for \(stated) compressed bytes, and there are \(byteCount).")
         }
         let comparison = ToolIndexComparison(index)
         try self.record(PointRecorder(place, self.tuning, comparison), context)

@@ -179,7 +179,7 @@ package final class OutputFolder {
     private static func path(of member: BlobMember) throws(BlobError) -> MemberPath {
         let path = try MemberPath(member.name)
         guard !path.bytes.isEmpty || member.kind == .directory else {
-            throw BlobError(.unsupported, "The name of this member is that of the folder itself.")
+            throw BlobError(.unsupported, "The name of this member refers to the folder itself.")
         }
         guard !StagingFolder.isName(path.bytes) else {
             throw BlobError(.unsupported, "The name of this member is one of those for incomplete files.")

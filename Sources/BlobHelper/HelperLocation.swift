@@ -33,8 +33,8 @@ package struct HelperLocation: Sendable {
     ///
     /// - Parameter path: The path that was set; nil if the helper was looked for.
     package func searched(_ path: String? = nil) -> String {
-        (path ?? Self.value(of: self.variable)).map { "at \($0) there is none" }
-            ?? "there is no program \(self.program) beside this one or in a folder of PATH"
+        (path ?? Self.value(of: self.variable)).map { "there is no program at \($0)" }
+            ?? "\(self.program) was not found beside this program or in a folder of PATH"
     }
 
     private static func value(of variable: String) -> String? { getenv(variable).map { String(cString: $0) } }

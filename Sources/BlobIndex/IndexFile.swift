@@ -290,7 +290,7 @@ package struct IndexFile: Sendable {
 
     private var otherFile: BlobError {
         BlobError(
-            .inconsistent, "\(self.path) is there already and is no index of this kind and user: it is left alone.",
+            .inconsistent, "\(self.path) already exists and is not an index of this kind and user; left unchanged.",
             operation: "write")
     }
 }

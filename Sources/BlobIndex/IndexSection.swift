@@ -128,7 +128,7 @@ package final class IndexSection: Sendable {
         guard byteOffset >= 0, byteOffset <= self.byteCount, count >= 0, Int64(count) <= self.byteCount - byteOffset
         else {
             throw BlobError(
-                .corrupted, "The index points behind the end of its section \(self.entry.key.kind).",
+                .corrupted, "The index points past the end of its section \(self.entry.key.kind).",
                 byteOffset: byteOffset)
         }
         return try self.file.read(at: self.entry.byteOffset + byteOffset, count: count)

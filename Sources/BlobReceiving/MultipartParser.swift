@@ -172,7 +172,7 @@ package struct MultipartParser {
             self.state = .padding
             self.count += 1
             guard self.count <= self.limits.paddingByteCount else {
-                throw self.limit("more than \(self.limits.paddingByteCount) spaces behind a delimiter")
+                throw self.limit("more than \(self.limits.paddingByteCount) spaces after a delimiter")
             }
         case (.paddingEnd, UInt8(ascii: "\n")):
             self.partCount += 1
@@ -180,7 +180,7 @@ package struct MultipartParser {
                 throw self.limit("more than \(self.limits.partCount) parts")
             }
             (self.state, self.header, self.lineStart) = (.header, [], 0)
-        default: throw self.broken("A line begins with the delimiter and goes on.")
+        default: throw self.broken("A line begins with the delimiter and has other bytes after it.")
         }
     }
 
@@ -248,7 +248,7 @@ package struct MultipartHeader: Equatable, Sendable {
             let line = Array(line.dropLast())[...]
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-            else { throw BlobError(.corrupted, "A line of a header is no field.") }
+            else { throw BlobError(.corrupted, "A line of a header is not a field.") }
             let value = Array(line[(colon + 1)...].trimmed)[...]
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw BlobError(.corrupted, "A header has a control character in it.")

@@ -140,7 +140,7 @@ package enum PartOwner {
         }
         defer { free(real) }
         guard FileStatus(at: real)?.isFolder == true else {
-            throw BlobError(.invalidArgument, "\(path) is no folder.")
+            throw BlobError(.invalidArgument, "\(path) is not a folder.")
         }
         return String(cString: real)
     }

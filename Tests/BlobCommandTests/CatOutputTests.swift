@@ -81,7 +81,7 @@ import Testing
     @Test func aTextThatIsNoNameIsRefused() throws {
         for target in ["", self.folder.path("none/")] {
             let outcome = try Launch("cat", self.file, "--output", target).run()
-            expect(outcome, failsWith: "invalidArgument", 64, saying: "no name")
+            expect(outcome, failsWith: "invalidArgument", 64, saying: "not a file name")
         }
         #expect(self.folder.names == ["a"])
     }

@@ -78,7 +78,9 @@ import Testing
             try Launch("ls", self.folder.path("content.gz")).run(), failsWith: "unsupported", 65,
             saying: "This is gzip",
             "blob cat -z")
-        expect(try Launch("ls", self.file).run(), failsWith: "unsupported", 65, saying: "no container")
+        expect(
+            try Launch("ls", self.file).run(), failsWith: "unsupported", 65,
+            saying: "Not an archive in a known format")
     }
 }
 #endif

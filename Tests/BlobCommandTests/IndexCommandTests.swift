@@ -45,7 +45,7 @@ import Testing
     @Test func allLayersOfAnOriginHaveOnePlaceInTheFolderForCaches() throws {
         let paths = try ["\(self.file)", "gzip+\(self.file)", "tar+gzip+file://\(self.file)"].map { locator in
             let outcome = try Launch("index", "show", locator).with { $0.caches = self.folder.path }.run()
-            expect(outcome, failsWith: "notFound", 66, saying: "There is no index \(self.folder.path)/blob-indexes/")
+            expect(outcome, failsWith: "notFound", 66, saying: "No index at \(self.folder.path)/blob-indexes/")
             return try #require(outcome.errorText.firstMatch(of: /[^ ]*\.blobindex/)?.output)
         }
         #expect(Set(paths).count == 1)

@@ -89,7 +89,7 @@ import Testing
     @Test(arguments: [
         (["help", "ct"], "Did you mean 'cat'?"), (["help", "zzzz"], "The commands: cat"),
         (["help", "index", "bild"], "Did you mean 'build'?"),
-        (["index", "bild", "x"], "is no command of 'blob index'"),
+        (["index", "bild", "x"], "Unknown command 'bild' of 'blob index'"),
         (["ct", "x"], "Did you mean 'cat'?"),
     ])
     func anUnknownCommandIsNamed(arguments: [String], text: String) throws {

@@ -58,7 +58,7 @@ public struct ArchiveIsolation: Hashable, Sendable {
             guard let found = HelperLocation.archives.find(path) else {
                 throw format.isWithoutHelper(
                     HelperLocation.archives.searched(path),
-                    readable: "in this process, whatever a damaged one does to it")
+                    readable: "in this process, at the risk that a damaged one harms it")
             }
             return try HelperWalker(format, over: base, context, found, arguments, needsConfinement: true)
         case .helperIfFound:

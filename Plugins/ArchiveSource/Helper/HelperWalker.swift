@@ -36,7 +36,7 @@ final class HelperWalker: EntryWalker {
         let confinement = try self.process.confinement()
         if needsConfinement, let missing = confinement.missing {
             throw format.isWithoutHelper(
-                "the system does not confine it: \(missing)", readable: "nevertheless, whatever a damaged one does")
+                "the system does not confine it: \(missing)", readable: "unconfined, at the risk of a damaged one")
         }
         let command = ExchangeFrame(
             .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1)

@@ -31,7 +31,7 @@ final class ArchiveHandle {
     ) throws(BlobError) {
         try Self.library.get()
         guard let archive = blob_archive_read_new() else {
-            throw BlobError(.io, "There is no memory for an archive.", isTransient: true)
+            throw BlobError(.io, "Not enough memory for an archive.", isTransient: true)
         }
         self.archive = archive
         self.input = input

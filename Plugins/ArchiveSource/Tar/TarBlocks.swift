@@ -35,7 +35,7 @@ final class TarBlocks {
         if block[0] == 0, header.isZero { return nil }
         guard header.isChecksumRight else {
             throw BlobError(
-                .corrupted, "This is no header of a tar archive: its checksum is wrong.", byteOffset: self.nextOffset)
+                .corrupted, "Not a tar header: its checksum is wrong.", byteOffset: self.nextOffset)
         }
         return header
     }

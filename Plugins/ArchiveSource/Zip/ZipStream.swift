@@ -115,7 +115,7 @@ final class ZipStream: BlobByteStream {
 
     static func endsLate(at byteOffset: Int64) -> BlobError {
         BlobError(
-            .truncated, "The deflate data of the member go on behind their declared end.", byteOffset: byteOffset)
+            .truncated, "The deflate data of the member continues after its declared end.", byteOffset: byteOffset)
     }
 }
 

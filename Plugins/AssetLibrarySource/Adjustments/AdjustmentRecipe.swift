@@ -101,7 +101,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     package init(_ edits: Edits, of media: MediaDescription) throws(BlobError) {
         let picture = DecodedPicture(media)
         guard let size = picture.size else {
-            throw BlobError(.unsupported, "The asset is no picture of a known size, and cannot be adjusted.")
+            throw BlobError(.unsupported, "The asset is not a picture of a known size, and cannot be adjusted.")
         }
         let number = edits.orientation ?? picture.orientation
         guard var turn = PictureOrientation(number), let quarter = PictureOrientation(6) else {

@@ -36,7 +36,7 @@ struct Rendering {
     /// - Throws: ``BlobError/Code/unsupported`` if the original is not a picture of known size.
     func plan() throws(BlobError) -> (size: PictureSize, plan: RenderPlan) {
         guard let size = DecodedPicture(self.asset.media).size else {
-            throw BlobError(.unsupported, "The original is no picture of a known size.")
+            throw BlobError(.unsupported, "The original is not a picture of a known size.")
         }
         return (size, try RenderPlan(self.recipe, for: size))
     }

@@ -73,7 +73,7 @@ extension AssetLibrary {
         try self.checkCanWrite()
         if let recipe, let asset = try self.asset(id) {
             guard let size = DecodedPicture(asset.media).size else {
-                throw BlobError(.unsupported, "The asset is no picture of a known size, and cannot be adjusted.")
+                throw BlobError(.unsupported, "The asset is not a picture of a known size, and cannot be adjusted.")
             }
             _ = try RenderPlan(recipe, for: size)
         }

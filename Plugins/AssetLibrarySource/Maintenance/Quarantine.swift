@@ -65,7 +65,8 @@ extension AssetLibrary {
             throw BlobError(.notFound, "There is no such file in the quarantine: '\(name)'.", operation: "open")
         }
         guard let formerID = QuarantinedFile.id(of: name) else {
-            throw BlobError(.unsupported, "A catalogue that was set aside is no asset: '\(name)'.", operation: "write")
+            throw BlobError(
+                .unsupported, "A catalogue that was set aside is not an asset: '\(name)'.", operation: "write")
         }
         let lock = try LibraryLock.shared(self.folder, context)
         return try withExtendedLifetime(lock) {

@@ -181,7 +181,7 @@ struct FrameDecoder: ~Copyable {
         }
         let message =
             self.byteOffset == 0
-            ? "There are no bytes at all, which is no \(self.format.rawValue)."
+            ? "The \(self.format.rawValue) data is empty."
             : "The \(self.format.rawValue) ends \(place), before its end."
         throw BlobError(.truncated, message, byteOffset: self.byteOffset)
     }
@@ -288,7 +288,8 @@ struct FrameDecoder: ~Copyable {
 
     private func trailingData(at byteOffset: Int64) -> BlobError {
         BlobError(
-            .trailingData, "There is something behind the end of the \(self.format.rawValue).", byteOffset: byteOffset)
+            .trailingData, "Unexpected data after the end of the \(self.format.rawValue) stream.",
+            byteOffset: byteOffset)
     }
 
     private mutating func skipZeros(_ input: inout UnsafeRawBufferPointer) {

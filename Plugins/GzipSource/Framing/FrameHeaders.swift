@@ -73,7 +73,7 @@ struct GzipHeader {
         switch position {
         case 0, 1:
             guard byte == Self.identification[position] else {
-                throw BlobError(.unsupported, "These bytes are no gzip: they do not begin with 1f 8b.")
+                throw BlobError(.unsupported, "Not gzip: the data does not begin with 1f 8b.")
             }
         case 2:
             // CM: 8 is deflate, the only defined method.
@@ -144,14 +144,14 @@ struct ZlibHeader {
             // CM is 8, deflate; CINFO at most 7, a window of 32 KiB.
             guard byte & 0x0F == 8, byte >> 4 <= 7 else {
                 throw BlobError(
-                    .unsupported, "These bytes are no zlib: they begin with \(hexadecimal(byte, digits: 2)).")
+                    .unsupported, "Not zlib: the data begins with \(hexadecimal(byte, digits: 2)).")
             }
             self.firstByte = byte
             return false
         }
         // FCHECK makes the two bytes a multiple of 31.
         guard (Int(firstByte) << 8 | Int(byte)) % 31 == 0 else {
-            throw BlobError(.unsupported, "These bytes are no zlib: the check of the header fails.")
+            throw BlobError(.unsupported, "Not zlib: the check of the header fails.")
         }
         // FDICT
         guard byte & 0x20 == 0 else {

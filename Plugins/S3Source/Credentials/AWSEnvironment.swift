@@ -52,7 +52,7 @@ struct AWSEnvironment: Sendable {
         guard let settings else {
             guard let named else { return [:] }
             throw BlobError(
-                .invalidArgument, "There is no profile '\(named)' in the files of AWS's tools (AWS_PROFILE).")
+                .invalidArgument, "The profile '\(named)' was not found in the AWS configuration files (AWS_PROFILE).")
         }
         return settings
     }

@@ -56,7 +56,7 @@ struct ContainerEndpoint: Sendable {
             return self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN")
         }
         guard let text = try self.environment.file(path) else {
-            throw BlobError(.notFound, "There is no file '\(path)' with the container's token.")
+            throw BlobError(.notFound, "The file '\(path)' with the container's token was not found.")
         }
         return text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }

@@ -62,7 +62,7 @@ final class KeyChain: Sendable {
         guard let endpoint = try ContainerEndpoint(environment) else {
             throw BlobError(
                 .permissionDenied,
-                "There are no credentials in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container.",
+                "No credentials found in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container.",
                 remedy: .unsignedRequests)
         }
         self.origin = .container(endpoint)

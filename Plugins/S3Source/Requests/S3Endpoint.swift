@@ -16,7 +16,7 @@ struct S3Endpoint: Sendable {
             self.store = try url.map { (url) throws(BlobError) in try TransferURL(url) }
         } catch {
             throw error.code == .invalidLocator
-                ? BlobError(.invalidArgument, "The endpoint is no http or https URL.") : error
+                ? BlobError(.invalidArgument, "The endpoint is not an http or https URL.") : error
         }
         guard self.store?.credentials == nil, self.store?.text.contains("?") != true else {
             throw BlobError(.invalidArgument, "The URL of the endpoint has credentials or a query.")

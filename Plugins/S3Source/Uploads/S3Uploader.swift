@@ -240,7 +240,7 @@ public struct S3Uploader: Sendable {
         try self.validate()
         let plan = try upload.plan(self.limits)
         guard let count = plan.count, (1...count).contains(number) else {
-            throw BlobError(.invalidArgument, "There is no part \(number).", operation: "write")
+            throw BlobError(.invalidArgument, "Part \(number) does not exist.", operation: "write")
         }
         let job = try S3UploadJob(self, source, Self.address(upload.object), context)
         let known = BlobInfo(byteCount: upload.byteCount, validator: .strong(upload.validator), isRandomAccess: true)

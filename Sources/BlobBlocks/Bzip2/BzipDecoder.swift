@@ -9,7 +9,7 @@ final class BzipDecoder: BlockDecoder {
     init() throws(BlobError) {
         self.stream.initialize(to: bz_stream())
         guard blob_BZ2_bzDecompressInit(self.stream, 0, 0) == BZ_OK else {
-            throw BlobError(.io, "There is no memory to decode a block.", isTransient: true)
+            throw BlobError(.io, "Not enough memory to decode a block.", isTransient: true)
         }
     }
 
@@ -36,7 +36,7 @@ final class BzipDecoder: BlockDecoder {
         switch status {
         case BZ_OK: return false
         case BZ_STREAM_END: return true
-        case BZ_MEM_ERROR: throw BlobError(.io, "There is no memory to decode a block.", isTransient: true)
+        case BZ_MEM_ERROR: throw BlobError(.io, "Not enough memory to decode a block.", isTransient: true)
         default: throw BlobError(.corrupted, "A block of the bzip2 data is damaged.")
         }
     }

@@ -114,7 +114,7 @@ final class XzDecoder: BlockDecoder {
     }
 
     private static let noHeader = BlobError(.corrupted, "The header of a block of the xz is damaged.")
-    private static let noMemory = BlobError(.io, "There is no memory to decode a block.", isTransient: true)
+    private static let noMemory = BlobError(.io, "Not enough memory to decode a block.", isTransient: true)
 }
 
 extension BlockFormat {
@@ -175,7 +175,7 @@ package final class BranchDecoder {
         ]
         switch blob_lzma_raw_decoder(self.stream.pointer, filters) {
         case LZMA_OK: break
-        case LZMA_MEM_ERROR: throw BlobError(.io, "There is no memory for a filter.", isTransient: true)
+        case LZMA_MEM_ERROR: throw BlobError(.io, "Not enough memory for a filter.", isTransient: true)
         default: throw BlobError(.unsupported, "A branch filter has properties that are not known.")
         }
     }

@@ -12,7 +12,7 @@ final class ZstdDecoder: BlockDecoder {
     /// - Parameter windowLog: The base-2 logarithm of the largest window in bytes; 27 means 128 MiB.
     init(windowLog: Int = 27) throws(BlobError) {
         guard let context = blob_ZSTD_createDCtx() else {
-            throw BlobError(.io, "There is no memory to decode a frame.", isTransient: true)
+            throw BlobError(.io, "Not enough memory to decode a frame.", isTransient: true)
         }
         self.context = context
         _ = blob_ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, CInt(windowLog))

@@ -113,6 +113,6 @@ final class ZstdFinder: BlockFinder {
     }
 
     private var unsuitable: BlobError {
-        BlobError(.unsupported, "This frame is no block.", byteOffset: self.input.byteOffset)
+        BlobError(.unsupported, "The frame cannot be decoded as a block.", byteOffset: self.input.byteOffset)
     }
 }

@@ -136,7 +136,7 @@ package final class AtomicFile {
     private static func temporaryName(for path: String) throws(BlobError) -> String {
         let (folder, name) = split(path)
         guard !name.isEmpty else {
-            throw BlobError(.invalidArgument, "'\(path)' is no name for a file.", operation: "write")
+            throw BlobError(.invalidArgument, "'\(path)' is not a file name.", operation: "write")
         }
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
         return "\(folder).\(String(name.unicodeScalars.prefix(Self.maximumNamePrefix))).\(mark)"

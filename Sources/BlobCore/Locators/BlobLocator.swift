@@ -195,7 +195,7 @@ struct LocatorParser {
     mutating func wholeScheme() throws(BlobError) -> String {
         let scheme = try self.scheme()
         guard self.position == self.bytes.count else {
-            throw self.failure("something behind the scheme", at: self.position - 1)
+            throw self.failure("text after the scheme", at: self.position - 1)
         }
         return scheme
     }
@@ -233,7 +233,7 @@ struct LocatorParser {
         guard bytes.first == UInt8(ascii: "@") else { return .name(name) }
         let digits = String(decoding: bytes.dropFirst(), as: UTF8.self)
         guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let index = Int(digits) else {
-            throw self.failure("an '@' with no number behind it; in a name it is %40", at: bytes.startIndex)
+            throw self.failure("an '@' without a number after it; in a name it is %40", at: bytes.startIndex)
         }
         return .index(index)
     }
@@ -248,7 +248,7 @@ struct LocatorParser {
         let malformed = part.indices.first {
             part[$0] == percent && PercentEncoding.decode(part[$0...].prefix(3)) == nil
         }
-        throw self.failure("a '%' with no two hexadecimal digits behind it", at: malformed ?? part.startIndex)
+        throw self.failure("a '%' without two hexadecimal digits after it", at: malformed ?? part.startIndex)
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {

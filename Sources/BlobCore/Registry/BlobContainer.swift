@@ -62,8 +62,8 @@ extension BlobError {
     /// The error for a member that a container does not have.
     public init(notFound selector: BlobLocator.Selector) {
         switch selector {
-        case .name(let name): self.init(.notFound, "There is no member '\(BlobMember.printable(name))'.")
-        case .index(let index): self.init(.notFound, "There is no member with the index \(index).")
+        case .name(let name): self.init(.notFound, "No member is named '\(BlobMember.printable(name))'.")
+        case .index(let index): self.init(.notFound, "No member has the index \(index).")
         }
     }
 

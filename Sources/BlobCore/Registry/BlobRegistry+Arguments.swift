@@ -42,7 +42,7 @@ extension BlobRegistry {
         guard let mark else { return BlobLocator(filePath: text.utf8) }
         let path = text[..<mark]
         guard !path.isEmpty else {
-            throw BlobError(.invalidLocator, "There is no name before the '#'.", operation: "resolve", locator: text)
+            throw BlobError(.invalidLocator, "No file name before the '#'.", operation: "resolve", locator: text)
         }
         var locator = try path == "-" ? BlobLocator("stdin:") : BlobLocator(filePath: path.utf8)
         let selectors = PercentEncoding.encode(

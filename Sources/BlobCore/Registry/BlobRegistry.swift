@@ -216,7 +216,7 @@ public struct BlobRegistry: Sendable {
                     throw BlobError(.unsupported, "This is empty, and no archive.")
                 }
                 let registered = self.schemeList { if case .container = $0.kind { true } else { false } }
-                throw BlobError(.unsupported, "This is no container that is registered: \(registered).")
+                throw BlobError(.unsupported, "Not an archive in a known format (\(registered)).")
             }
         }
         throw BlobError(.limitExceeded, "There are more nested filters than the limit of \(BlobLocator.maximumDepth).")

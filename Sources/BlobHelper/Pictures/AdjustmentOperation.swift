@@ -108,7 +108,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
                 height: try values.decode(Int.self, forKey: .height))
         case "crop": self = .crop(try values.decode(PictureRectangle.self, forKey: .rectangle))
         case "exposure": self = .exposure(try values.decode(Double.self, forKey: .value))
-        default: throw BlobError(.unsupported, "There is no adjustment '\(name)'.")
+        default: throw BlobError(.unsupported, "Unknown adjustment '\(name)'.")
         }
         try self.check()
     }

@@ -48,7 +48,7 @@ package struct TusRequest: ResumableRequest {
             try uploads.find(self.identifier).remove()
             return Self.answered(204)
         case "PATCH": return try self.append(to: uploads.find(self.identifier))
-        default: throw RequestRefusal.error(405, "The X-HTTP-Method-Override is no method of tus.")
+        default: throw RequestRefusal.error(405, "The X-HTTP-Method-Override is not a tus method.")
         }
     }
 
@@ -99,7 +99,7 @@ package struct TusRequest: ResumableRequest {
             let part = try uploads.find(ResumableUploads.identifier(in: Self.path(of: url)) ?? "")
             let facts = try part.facts()
             guard facts.record.has(.partial), facts.isWhole else {
-                throw RequestRefusal.error(400, "\(url) is no partial upload, or not complete.")
+                throw RequestRefusal.error(400, "\(url) is not a partial upload, or is not complete.")
             }
             guard facts.arrivedByteCount <= uploads.maximumByteCount - byteCount else {
                 throw RequestRefusal.error(

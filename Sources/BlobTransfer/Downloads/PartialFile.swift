@@ -76,7 +76,7 @@ final class PartialFile {
     ) throws {
         (self.path, self.byteCount) = (path, info.byteCount)
         guard FileStatus(at: path)?.isRegular ?? true else {
-            throw BlobError(.invalidArgument, "\(path) is no regular file, and cannot be downloaded to.")
+            throw BlobError(.invalidArgument, "\(path) is not a regular file; cannot download to it.")
         }
         self.part = try Self.openLocked(Self.partPath(path))
         self.record = try Descriptor(

@@ -32,7 +32,7 @@ public struct BlobHTTPField: Sendable, Equatable {
     ///   `reserved`, whose names are in lower case; `reason` ends the message.
     package func validate(reserved: Set<String>, _ reason: String) throws(BlobError) {
         guard !self.name.isEmpty, self.name.utf8.allSatisfy(Self.tokenCharacters.contains) else {
-            throw BlobError(.invalidArgument, "'\(self.name)' is no name for a header field.")
+            throw BlobError(.invalidArgument, "'\(self.name)' is not a valid name for a header field.")
         }
         guard self.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
             throw BlobError(.invalidArgument, "The header field \(self.name) has a control character in it.")

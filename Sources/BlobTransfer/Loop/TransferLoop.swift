@@ -49,7 +49,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         (self.multi, self.wait) = (try CurlMulti(), wait)
         self.sessions = blob_curl_share_sessions()
         guard startThread(named: "BlobTransfer", { self.run() }) else {
-            throw BlobError(.unavailable, "There is no thread for transfers.", isTransient: true)
+            throw BlobError(.unavailable, "Could not start a thread for transfers.", isTransient: true)
         }
     }
 

@@ -17,7 +17,7 @@ extension ParsableCommand {
         where argument.hasPrefix("-") && message.contains("'\(argument)'") && Self.isFile(argument) {
             return BlobError(
                 .invalidArgument,
-                "'\(argument)' is taken for options: name the file as './\(argument)', or behind '--'.")
+                "'\(argument)' is read as options: give the file as './\(argument)', or after '--'.")
         }
         return BlobError(.invalidArgument, message)
     }
@@ -68,7 +68,7 @@ extension ParsableCommand {
             if path.count == 1, word == "check" {
                 return BlobError(
                     .invalidArgument,
-                    "'check' is no command any more: 'blob test' verifies files and archives, and plugins are verified "
+                    "'check' is no longer a command: 'blob test' verifies files and archives, and plugins are verified "
                         + "in Swift, by violations(of:expecting:) of BlobStreamsTesting.")
             }
             let names = commands.filter { $0.configuration.shouldDisplay }.compactMap { $0.configuration.commandName }
@@ -76,8 +76,8 @@ extension ParsableCommand {
             let parent = path.count == 1 ? "" : " of '\(path.joined(separator: " "))'"
             return BlobError(
                 .invalidArgument,
-                "'\(printableArgument(word))' is no command\(parent).\(suggestion) The commands: \(names.joined(separator: ", "))."
-            )
+                "Unknown command '\(printableArgument(word))'\(parent).\(suggestion) "
+                    + "The commands: \(names.joined(separator: ", ")).")
         }
         return nil
     }

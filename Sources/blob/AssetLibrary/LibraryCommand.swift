@@ -48,8 +48,8 @@ extension SourceOptions {
             guard error.code == .notFound, let found = try? AssetLibrary.catalogue(at: folder) else { throw error }
             throw BlobError(
                 .permissionDenied,
-                "'\(found.path)' is no asset library, and is only read: 'ls', 'album ls' and the URLs of its assets work. "
-                    + "A library is made by 'blob library create'.", operation: "open", cause: error)
+                "'\(found.path)' is not an asset library, and is read-only: 'ls', 'album ls' and the URLs of its assets "
+                    + "work. Create a library with 'blob library create'.", operation: "open", cause: error)
         }
     }
 

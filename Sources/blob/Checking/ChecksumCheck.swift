@@ -176,7 +176,7 @@ struct ChecksumList {
     var title: String { self.name == "-" ? "The list" : "The list \(printableArgument(self.name))" }
 
     private func entry(_ line: ChecksumLine?) throws(BlobError) -> Entry {
-        guard let line else { throw BlobError(.invalidArgument, "This is no checksum with a name.") }
+        guard let line else { throw BlobError(.invalidArgument, "Not a checksum with a file name.") }
         guard
             let algorithm = self.algorithms.first(where: {
                 (line.algorithm ?? $0.name) == $0.name && $0.byteCount == line.digest.count
@@ -184,7 +184,7 @@ struct ChecksumList {
         else {
             throw BlobError(
                 .invalidArgument,
-                "This is no digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
+                "Not a digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
                     + "\(line.digest.count) bytes\(line.algorithm.map { " of \(printable($0))" } ?? "").")
         }
         return Entry(argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)

@@ -147,7 +147,7 @@ struct ExtractCommand: ParsableCommand {
             return (try registry.locator(for: self.locator), self.globs)
         }
         guard self.globs.isEmpty else {
-            throw BlobError(.invalidArgument, "A pattern behind '#' goes without further ones: give all as GLOBs.")
+            throw BlobError(.invalidArgument, "A pattern after '#' cannot be combined with others: give all as GLOBs.")
         }
         return (selection.container, [selection.pattern.text])
     }

@@ -38,7 +38,7 @@ struct IndexBuildCommand: ParsableCommand {
         guard try self.build(indexable, context) else {
             throw BlobError(
                 .unsupported,
-                "No index is of use here: bytes are found without one, or must be read in their order, as those of bzip2 "
+                "An index would not help: bytes are found without one, or must be read in order, as in bzip2 "
                     + "and zstd in one block or frame.",
                 locator: locator.description)
         }
@@ -49,13 +49,15 @@ struct IndexBuildCommand: ParsableCommand {
     private func build(_ indexable: any BlobIndexing, _ context: BlobContext) throws -> Bool {
         guard let from else { return try indexable.buildIndex(context) }
         guard let file = IndexFile(.file(from), for: nil), file.exists else {
-            throw BlobError(.notFound, "There is no index \(from).")
+            throw BlobError(.notFound, "No index at \(from).")
         }
         guard let other = try file.toolIndex() else {
-            throw BlobError(.unsupported, "\(from) is no index of bgzip, indexed_gzip or gztool, or not of this user.")
+            throw BlobError(
+                .unsupported,
+                "\(from) is not an index of bgzip, indexed_gzip or gztool, or belongs to another user.")
         }
         guard let importing = indexable as? any ToolIndexImporting else {
-            throw BlobError(.unsupported, "The index \(from) is one of gzip data, and no layer of this is gzip.")
+            throw BlobError(.unsupported, "The index \(from) is for gzip data, and no layer of the source is gzip.")
         }
         return try importing.importIndex(other, context)
     }

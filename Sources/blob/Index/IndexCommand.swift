@@ -40,7 +40,7 @@ struct IndexPlaceOptions: ParsableArguments {
     func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
         guard let file = IndexFile(self.policy, for: locator) else {
             throw BlobError(
-                .unsupported, "There is no folder for caches: set HOME or XDG_CACHE_HOME, or give --output FILE.",
+                .unsupported, "No cache folder: set HOME or XDG_CACHE_HOME, or give --output FILE.",
                 locator: locator.description)
         }
         return file
@@ -114,7 +114,7 @@ struct IndexVerifyCommand: ParsableCommand {
         let (locator, file, context) = try self.options.resolved()
         let indexable = try self.options.source.makeRegistry().indexable(for: locator, context: context)
         guard file.exists else {
-            throw BlobError(.notFound, "There is no index \(file.path).", locator: locator.description)
+            throw BlobError(.notFound, "No index at \(file.path).", locator: locator.description)
         }
         guard let verifying = indexable as? any IndexVerifying else {
             throw BlobError(

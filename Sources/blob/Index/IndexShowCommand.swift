@@ -29,8 +29,8 @@ struct IndexShowCommand: ParsableCommand {
             throw BlobError(
                 .notFound,
                 file.exists
-                    ? "The file \(printable(file.path)) is no index of this user and version, or a damaged one."
-                    : "There is no index \(printable(file.path)): 'blob index build' makes one.",
+                    ? "The file \(printable(file.path)) is not an index of this user and version, or is damaged."
+                    : "No index at \(printable(file.path)): 'blob index build' creates one.",
                 locator: locator.description)
         }
         let path = printable(file.path)

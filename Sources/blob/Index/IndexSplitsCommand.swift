@@ -85,7 +85,7 @@ struct IndexSplitsCommand: ParsableCommand {
         guard let byteCount = info.byteCount, info.isRandomAccess else {
             throw BlobError(
                 .unsupported,
-                "There are no places at which reading could begin. 'blob index build' makes them for gzip, and for bzip2 "
+                "No restart points at which reading can begin. 'blob index build' finds them for gzip, and for bzip2 "
                     + "and zstd in more than one block or frame.",
                 locator: source.locator?.description)
         }

@@ -161,7 +161,7 @@ struct PutCommand: ParsableCommand {
                     try waiting { () throws(BlobError) in try await target.put(source, to: url, context) })
             } else {
                 throw BlobError(
-                    .invalidArgument, "This is no line of a part.", operation: "resolve", locator: line.locator)
+                    .invalidArgument, "The line does not describe a part.", operation: "resolve", locator: line.locator)
             }
         } catch {
             // When the whole job ends, the remaining sources get no line.

@@ -95,7 +95,7 @@ struct PassOptions: ParsableArguments {
                     "blob: trying again, \(attempt) of \(count), from byte \(event.value)\(wait)\n")
             case .recovered:
                 attempts.withLock { $0 = 0 }
-                ProgressLine.printNotice("blob: recovered: reading goes on at byte \(event.value) of its source.\n")
+                ProgressLine.printNotice("blob: recovered: reading continues at byte \(event.value) of its source.\n")
             default: Verbosity.note(event)
             }
         }

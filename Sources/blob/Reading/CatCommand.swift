@@ -211,7 +211,7 @@ private struct Cat {
                 guard !numbers.isEmpty else { continue }
                 guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0
                 else {
-                    throw BlobError(.invalidArgument, "'\(line)' is no range: OFFSET LENGTH, two numbers from 0.")
+                    throw BlobError(.invalidArgument, "'\(line)' is not a range: OFFSET LENGTH, two numbers from 0.")
                         .inLine(lines.number, of: list)
                 }
                 let (end, overflows) = offset.addingReportingOverflow(length)

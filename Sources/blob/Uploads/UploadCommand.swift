@@ -51,7 +51,7 @@ struct UploadCommand: ParsableCommand {
     func validate() throws {
         guard self.url.isEmpty || self.url.contains("://") else {
             throw ValidationError(
-                "The last argument is the URL, and '\(printableURL(self.url))' is none: http://, https:// or s3://.")
+                "The last argument must be a URL (http://, https:// or s3://), not '\(printableURL(self.url))'.")
         }
         if self.isStore { try self.validateStore() } else { try self.validateWeb() }
         guard self.form.parts.isEmpty else { return try self.validateForm() }
@@ -235,7 +235,7 @@ struct UploadCommand: ParsableCommand {
         let body = try form.makeBody(self.reading.makeSources(), context)
         var upload = try self.request.makeUpload(.post, self.url, self.source, context)
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
-            throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")
+            throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': the form's own names its boundary.")
         }
         // Set here, because a slice of the form has no media type.
         upload.fields.append(BlobHTTPField("Content-Type", body.contentType))

@@ -126,7 +126,7 @@ struct UploadFolder {
     ) throws(BlobError) -> String {
         guard let name = try source.info(context).name, !name.isEmpty else {
             throw BlobError(
-                .invalidArgument, "This source has no name to put behind the '/' of the URL.",
+                .invalidArgument, "This source has no name to append after the '/' of the URL.",
                 locator: source.locator?.description)
         }
         let components = folders + [Self.bytes(of: name, source.locator)[...]]

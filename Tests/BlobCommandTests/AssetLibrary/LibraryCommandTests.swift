@@ -210,7 +210,7 @@ import Testing
             try Launch("library", "create", "a", "--library", "b").run(), failsWith: "invalidArgument", 64)
         expect(
             try Launch("library", "ls", "--library", self.folder.path("none")).run(), failsWith: "notFound", 66,
-            saying: "no asset library")
+            saying: "No asset library")
     }
 
     @Test func theSchemeIsRegistered() throws {

@@ -195,8 +195,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["x", "y"], "'y' is none"), (["http://localhost:1/", "y"], "'y' is none"),
-        (["x", "u:secret@h"], "'***@h' is none"),
+        (["x", "y"], "not 'y'"), (["http://localhost:1/", "y"], "not 'y'"),
+        (["x", "u:secret@h"], "not '***@h'"),
         (["x", "y", "http://localhost:1"], "Several sources need a URL that ends with '/'"),
     ])
     func aWrongURLIsTold(arguments: [String], text: String) throws {
