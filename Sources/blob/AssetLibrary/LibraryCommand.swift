@@ -24,7 +24,7 @@ func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
     for argument in arguments {
         guard let id = UUID(uuidString: argument) ?? (try? BlobLocator(argument).assetID()) else {
             let status = FileStatus(at: argument)
-            let kind = status == nil ? "no asset" : status?.isFolder == true ? "a folder" : "a file"
+            let kind = status == nil ? "not an asset" : status?.isFolder == true ? "a folder" : "a file"
             throw BlobError(
                 .invalidLocator,
                 "'\(printable(argument))' is \(kind): assets are named as 'blob library ls' prints them, or by their "
@@ -48,8 +48,8 @@ extension SourceOptions {
             guard error.code == .notFound, let found = try? AssetLibrary.catalogue(at: folder) else { throw error }
             throw BlobError(
                 .permissionDenied,
-                "'\(found.path)' is not an asset library, and is read-only: 'ls', 'album ls' and the URLs of its assets "
-                    + "work. Create a library with 'blob library create'.", operation: "open", cause: error)
+                "'\(found.path)' is not an asset library, and is read-only: 'ls', 'album ls' and the URLs of its "
+                    + "assets work. Create a library with 'blob library create'.", operation: "open", cause: error)
         }
     }
 

@@ -105,7 +105,7 @@ import Testing
 
     @Test func whatIsNoAssetIsNamedInPlainWords() throws {
         let file = self.folder.path("a.png")
-        for (argument, kind) in [(file, "a file"), (self.folder.path, "a folder"), ("ph", "no asset")] {
+        for (argument, kind) in [(file, "a file"), (self.folder.path, "a folder"), ("ph", "not an asset")] {
             for command in [["adjust", "--rotate", "90"], ["remove"], ["thumbnail"]] {
                 expect(
                     try Launch(["library"] + command + [argument, "--library", self.library.path]).run(),

@@ -27,7 +27,7 @@ import Testing
             try self.run(photos, "cat", url.replacing("a%26b", with: "c")), failsWith: "notFound", 66, saying: "c.JPG")
         expect(
             try self.run(photos, "library", "import", self.folder.write("new", to: "b.jpg")),
-            failsWith: "permissionDenied", 77, saying: "only read")
+            failsWith: "permissionDenied", 77, saying: "read-only")
         expect(
             try self.run(photos, "library", "album", "create", "A"), failsWith: "permissionDenied", 77, saying: photos)
         #expect(try FileManager.default.subpathsOfDirectory(atPath: photos).count == 2)
@@ -46,7 +46,7 @@ import Testing
         }
         expect(
             try self.run(self.folder.path(name), "library", "album", "create", "A"), failsWith: "permissionDenied", 77,
-            saying: "only read")
+            saying: "read-only")
         #expect(self.folder.names == [name])
     }
 
