@@ -62,7 +62,7 @@ struct FolderTree {
             } catch {
                 guard error.systemErrorNumber == ENOTDIR || error.systemErrorNumber == ELOOP else { throw error }
                 throw BlobError(
-                    .unsupported, "\(BlobMember.printable(reached)) is a file or a link, and no folder.",
+                    .unsupported, "\(BlobMember.printable(reached)) is a file or a link, not a folder.",
                     operation: "write")
             }
         }

@@ -206,7 +206,7 @@ package final class OutputFolder {
     private func checkPlace(_ path: MemberPath, _ folder: Descriptor) throws(BlobError) {
         guard let status = folder.status(of: path.name.cString) else { return }
         guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
-        guard self.isReplacing else { throw Self.exists(path, "exists, and is kept", EEXIST, .overwriting) }
+        guard self.isReplacing else { throw Self.exists(path, "already exists; skipped", EEXIST, .overwriting) }
         guard !self.made.contains(status.identity) || self.madePaths.contains(path.hashValue) else {
             throw Self.exists(path, "is the name of another member in this file system", EEXIST)
         }

@@ -238,7 +238,7 @@ package final class HelperProcess {
     package static func refuse(_ byteOffset: Int64, _ count: Int) throws(BlobError) -> Int { throw self.isMalformed }
 
     private static var isMalformed: BlobError {
-        BlobError(.corrupted, "The helper process gave an answer that makes no sense.")
+        BlobError(.corrupted, "The helper process gave an invalid answer.")
     }
 
     private func error(of failure: ExchangeChannel.Failure) -> BlobError {

@@ -65,7 +65,7 @@ package final class MediaProcess {
         case .unavailable: BlobError(.unavailable, "\(act): \(text)", isTransient: false)
         case .limit: BlobError(.limitExceeded, "\(act) within the memory of the helper: \(text)")
         case .truncated: BlobError(.truncated, "\(act): the file ends too early: \(text)")
-        case nil: BlobError(.corrupted, "\(act): the helper gave an answer that makes no sense.")
+        case nil: BlobError(.corrupted, "\(act): the helper gave an invalid answer.")
         }
     }
 
@@ -90,7 +90,7 @@ package final class MediaProcess {
             to: ExchangeFrame(.facts, a: byteCount), descriptors: [file], [.facts])
         guard answer.kind == .facts else { throw Self.error(answer, act) }
         guard let facts = MediaFacts(encoded: answer.payload) else {
-            throw BlobError(.corrupted, "\(act): the helper gave an answer that makes no sense.")
+            throw BlobError(.corrupted, "\(act): the helper gave an invalid answer.")
         }
         return facts
     }

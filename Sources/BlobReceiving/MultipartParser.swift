@@ -50,7 +50,7 @@ package struct MultipartParser {
     package init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.boundaryCharacters.contains),
             boundary.last != " "
-        else { throw BlobError(.invalidArgument, "The multipart body has no proper boundary.") }
+        else { throw BlobError(.invalidArgument, "The boundary of the multipart body is invalid.") }
         self.delimiter = Array("\r\n--\(boundary)".utf8)
         self.limits = limits
         // The first delimiter may be at the very beginning, without a line end before it.

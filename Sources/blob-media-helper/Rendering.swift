@@ -8,7 +8,7 @@ internal import HelperExchange
 /// between rows keeps the picture, as cropped so far, in memory.
 func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
-        throw HelperFailure(.library, "the steps of rendering make no sense")
+        throw HelperFailure(.library, "the steps of the rendering are invalid")
     }
     return try decoding(file) { source throws(HelperFailure) in try render(source, steps, command, to: pipe) }
 }
@@ -106,7 +106,7 @@ private final class RenderedPicture {
 func transform(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     var crop = blob_jpeg_crop(left: 0, top: 0, width: 0, height: 0)
     guard (1...8).contains(command.a), command.b > 0, let steps = RenderStep.decoded(command.payload) else {
-        throw HelperFailure(.library, "the steps of a transformation make no sense")
+        throw HelperFailure(.library, "the steps of a transformation are invalid")
     }
     if case .crop(let left, let top, let width, let height)? = steps.first {
         crop = blob_jpeg_crop(left: CInt(left), top: CInt(top), width: CInt(width), height: CInt(height))

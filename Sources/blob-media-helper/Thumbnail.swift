@@ -10,7 +10,7 @@ let thumbnailQuality: CInt = 80
 /// - Parameter size: The side of the square that it fits, in pixels.
 func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let size = CInt(exactly: size), size > 0 else {
-        throw HelperFailure(.library, "the size of a thumbnail makes no sense")
+        throw HelperFailure(.library, "the size of the thumbnail is invalid")
     }
     return try decoding(file) { source throws(HelperFailure) in
         guard let image = blob_vips_thumbnail(source, size) else { throw vipsFailure() }

@@ -115,7 +115,7 @@ import Testing
     @Test(arguments: ["--status", "--ignore-missing", "--strict"]) func optionsOfAComparisonGoWithIt(option: String)
         throws
     {
-        expect(try Launch("sum", option, self.files[0]).run(), failsWith: "invalidArgument", 64, saying: "go with -c")
+        expect(try Launch("sum", option, self.files[0]).run(), failsWith: "invalidArgument", 64, saying: "require -c")
     }
 
     @Test func aLineThatIsNoneIsToldByItsNumber() throws {

@@ -112,7 +112,7 @@ import Testing
         expect(try self.form("-F", "a=b", "--offset", "-1").run(), prints: "\n")
         expect(
             try Launch(raw: Array("form".utf8), Array("-F".utf8), Array("f=@x".utf8) + [0xFF]).run(),
-            failsWith: "invalidArgument", 64, saying: "no UTF-8")
+            failsWith: "invalidArgument", 64, saying: "not UTF-8")
     }
 
     @Test func thePartThatHoldsTheBoundaryIsNamed() throws {

@@ -146,7 +146,7 @@ final class HelperWalker: EntryWalker {
     private var label: String { "\(self.format.rawValue) archive" }
 
     private var isMalformed: BlobError {
-        BlobError(.corrupted, "The helper that reads the \(self.label) gave an answer that makes no sense.")
+        BlobError(.corrupted, "The helper that reads the \(self.label) gave an invalid answer.")
     }
 
     private func error(_ failure: ExchangeFrame.Failure, _ text: [UInt8]) -> BlobError {

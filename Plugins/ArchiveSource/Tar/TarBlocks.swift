@@ -27,7 +27,7 @@ final class TarBlocks {
             guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.isTruncated }
             guard self.nextOffset > 0 else {
                 throw BlobError(
-                    .truncated, "This is empty, and no tar archive: one without members has blocks of zeros.")
+                    .truncated, "Not a tar archive: the data is empty; one without members has blocks of zeros.")
             }
             return nil
         }

@@ -310,6 +310,7 @@ struct ZipDirectory {
         for place in [named, locatorOffset - 56] where place >= 0 && place <= locatorOffset - 56 {
             if try scanner.bytes(at: place, count: 56).number32(at: 0) == 0x0606_4B50 { return place }
         }
-        throw BlobError(.inconsistent, "The zip archive names a trailer that is not there.", byteOffset: locatorOffset)
+        throw BlobError(
+            .inconsistent, "The zip archive refers to a trailer that does not exist.", byteOffset: locatorOffset)
     }
 }

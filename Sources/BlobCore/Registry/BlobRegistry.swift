@@ -213,7 +213,7 @@ public struct BlobRegistry: Sendable {
             case .origin, nil:
                 // A source that can be read only once is no longer needed.
                 guard try source.open(context: context).data(upTo: 1).count > 0 else {
-                    throw BlobError(.unsupported, "This is empty, and no archive.")
+                    throw BlobError(.unsupported, "Not an archive: the data is empty.")
                 }
                 let registered = self.schemeList { if case .container = $0.kind { true } else { false } }
                 throw BlobError(.unsupported, "Not an archive in a known format (\(registered)).")

@@ -75,10 +75,10 @@ package struct DraftRequest: ResumableRequest {
     ) throws(BlobError) -> any BodyReceiver {
         let type = self.fields["content-type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
         guard type == "application/partial-upload" else {
-            throw RequestRefusal.error(415, "The Content-Type is application/partial-upload.")
+            throw RequestRefusal.error(415, "The Content-Type must be application/partial-upload.")
         }
         guard let offset = self.integer("upload-offset"), let isLast = self.isLast else {
-            throw RequestRefusal.error(400, "A PATCH has the Upload-Offset in bytes, and Upload-Complete.")
+            throw RequestRefusal.error(400, "A PATCH must have the Upload-Offset in bytes, and Upload-Complete.")
         }
         let facts = try upload.facts()
         guard facts.arrivedByteCount == offset else {

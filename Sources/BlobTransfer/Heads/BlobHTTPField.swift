@@ -53,7 +53,8 @@ public struct BlobHTTPField: Sendable, Equatable {
             try field.validate(reserved: reserved, reason)
             let name = field.name.lowercased()
             guard names.insert(name).inserted || !self.singularNames.contains(name) else {
-                throw BlobError(.invalidArgument, "The header field \(field.name) is given twice, and has one value.")
+                throw BlobError(
+                    .invalidArgument, "The header field \(field.name) is given twice, but can have only one value.")
             }
         }
     }

@@ -169,7 +169,7 @@ package struct ResponseHead: Sendable {
         let digits = value.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits.count == value.count, let length = Int64(String(decoding: digits, as: UTF8.self)),
             self.contentLength ?? length == length
-        else { throw BlobError(.corrupted, "The answer has no proper Content-Length.") }
+        else { throw BlobError(.corrupted, "The answer has an invalid Content-Length.") }
         self.contentLength = length
     }
 

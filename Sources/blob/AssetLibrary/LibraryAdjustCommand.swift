@@ -71,7 +71,9 @@ struct LibraryAdjustCommand: ParsableCommand {
     }
 
     func validate() throws {
-        guard !self.reset || !self.hasEdits else { throw ValidationError("--reset goes without other adjustments.") }
+        guard !self.reset || !self.hasEdits else {
+            throw ValidationError("--reset cannot be used with other adjustments.")
+        }
         guard self.isChange || self.render != nil else {
             throw ValidationError("Name an adjustment, --sidecar, --stored-render, --reset or --render.")
         }

@@ -31,7 +31,7 @@ struct LibraryListCommand: ParsableCommand {
                 "This lists all assets, and takes no names: --library \(printable(name)) would name the library, and "
                     + "'blob library album ls \(printable(name))' lists an album.")
         }
-        guard !self.long || !self.json else { throw ValidationError("-l goes without --json.") }
+        guard !self.long || !self.json else { throw ValidationError("-l cannot be used with --json.") }
     }
 
     func run() throws {

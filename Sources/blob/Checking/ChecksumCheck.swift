@@ -70,7 +70,7 @@ struct ChecksumCheck {
                 }
             }
             guard missingCount == list.entries.count else { continue }
-            try self.failures.note(BlobError(.notFound, "\(list.title) has no file that is there: none was verified."))
+            try self.failures.note(BlobError(.notFound, "\(list.title) names no file that exists: none was verified."))
         }
         if !self.options.status { self.printSummary() }
         try self.failures.end()

@@ -49,10 +49,10 @@ struct SumCommand: NameListCommand {
 
     func validate() throws {
         guard !self.check || !self.tag && self.pass.fromFile == nil else {
-            throw ValidationError("-c goes without --tag and --from-file.")
+            throw ValidationError("-c cannot be used with --tag or --from-file.")
         }
         guard self.check || !self.status && !self.ignoreMissing && !self.strict else {
-            throw ValidationError("--status, --ignore-missing and --strict go with -c.")
+            throw ValidationError("--status, --ignore-missing and --strict require -c.")
         }
     }
 

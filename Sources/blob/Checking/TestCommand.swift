@@ -37,7 +37,7 @@ struct TestCommand: NameListCommand {
 
     func validate() throws {
         guard [.automatic, .none].contains(self.source.index) else {
-            throw ValidationError("test goes without --index: it reads everything.")
+            throw ValidationError("test cannot be used with --index: it reads everything.")
         }
     }
 

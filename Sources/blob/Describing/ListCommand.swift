@@ -32,8 +32,8 @@ struct ListCommand: ParsableCommand {
 
     func validate() throws {
         guard !self.locators.isEmpty else { throw ValidationError("Name at least one archive.") }
-        guard !self.long || !self.json else { throw ValidationError("-l goes without --json.") }
-        guard !self.human || self.long else { throw ValidationError("--human goes with -l.") }
+        guard !self.long || !self.json else { throw ValidationError("-l cannot be used with --json.") }
+        guard !self.human || self.long else { throw ValidationError("--human requires -l.") }
     }
 
     func run() throws {

@@ -76,7 +76,7 @@ struct ExtractCommand: ParsableCommand {
 
     func validate() throws {
         guard !self.source.decode else {
-            throw ValidationError("extract goes without -z: members are written as they are.")
+            throw ValidationError("extract cannot be used with -z: members are written as they are.")
         }
         guard self.maxMembers >= 0 else { throw ValidationError("--max-members cannot be negative.") }
     }

@@ -145,7 +145,7 @@ final class Extractor {
             let name = hasName ? Suggestion.nearest(to: glob.text, among: self.names) : nil
             let advice = name.map { " Did you mean '\($0)'?" } ?? ""
             let error = BlobError(
-                .notFound, "No member fits '\(printable(glob.text))'.\(advice)", operation: "read",
+                .notFound, "No member matches '\(printable(glob.text))'.\(advice)", operation: "read",
                 locator: self.archive.description)
             report(error)
             self.firstError = self.firstError ?? error

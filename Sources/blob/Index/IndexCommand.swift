@@ -85,7 +85,7 @@ struct IndexDropCommand: ParsableCommand {
             throw ValidationError("Name one locator, or give --all.")
         }
         guard !self.all || self.place.policy == .automatic else {
-            throw ValidationError("--all is of the user's cache folder, and goes without --output and --index.")
+            throw ValidationError("--all removes all indexes, and cannot be used with --output or --index.")
         }
     }
 

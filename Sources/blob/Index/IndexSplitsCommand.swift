@@ -41,7 +41,9 @@ struct IndexSplitsCommand: ParsableCommand {
     var records: Records?
 
     func validate() throws {
-        guard self.count == nil || self.bytes == nil else { throw ValidationError("--count goes without --bytes.") }
+        guard self.count == nil || self.bytes == nil else {
+            throw ValidationError("--count cannot be used with --bytes.")
+        }
         guard (1...Self.maximumCount).contains(Int64(self.count ?? 1)) else {
             throw ValidationError("--count takes a number from 1 to \(Self.maximumCount).")
         }

@@ -78,13 +78,15 @@ struct PutCommand: ParsableCommand {
     private static let defaultIdleTimeout: Double = 60
 
     func validate() throws {
-        guard UploadFolder(self.target) != nil else { throw ValidationError("TARGET is a URL that ends with '/'.") }
+        guard UploadFolder(self.target) != nil else {
+            throw ValidationError("TARGET must be a URL that ends with '/'.")
+        }
         guard !self.locators.isEmpty || self.fromFile != nil else { throw ValidationError("Name at least one source.") }
         guard self.step == nil || self.target.hasPrefix("s3://") else {
             throw ValidationError("--step is for TARGETs in S3 stores.")
         }
         guard self.partSize.map({ S3Uploader.partByteCounts.contains($0.value) }) ?? true else {
-            throw ValidationError("--part-size is from 5MiB to 5GiB.")
+            throw ValidationError("--part-size takes a size from 5MiB to 5GiB.")
         }
         guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
         try Seconds.validate(self.retryMaxTime, "--retry-max-time")

@@ -30,7 +30,7 @@ extension BlobRegistry {
                 let text = (try? SourceContent(of: source, self.signatureFilters(andContainers: true), context))?.text
             else { throw error }
             throw BlobError(
-                .unsupported, "This is \(text), no archive: read it with 'blob cat -z'.", operation: "resolve",
+                .unsupported, "This is \(text), not an archive: read it with 'blob cat -z'.", operation: "resolve",
                 locator: locator.description)
         }
     }

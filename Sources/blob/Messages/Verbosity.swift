@@ -17,7 +17,7 @@ struct VerbosityOptions: ParsableArguments {
     var verbose = false
 
     func validate() throws {
-        guard !self.quiet || !self.verbose else { throw ValidationError("-q goes without -v.") }
+        guard !self.quiet || !self.verbose else { throw ValidationError("-q cannot be used with -v.") }
     }
 }
 

@@ -59,13 +59,13 @@ struct CatCommand: NameListCommand {
             throw ValidationError("--ranges takes exactly one locator.")
         }
         guard self.ranges == nil || self.offset == nil && self.length == nil else {
-            throw ValidationError("--ranges goes without --offset and --length.")
+            throw ValidationError("--ranges cannot be used with --offset or --length.")
         }
         guard self.records == nil || self.locators.count == 1 && self.pass.fromFile == nil && self.ranges == nil else {
             throw ValidationError("--records takes exactly one locator.")
         }
         guard self.pass.fromFile == nil || self.offset == nil && self.length == nil else {
-            throw ValidationError("--from-file goes without --offset and --length.")
+            throw ValidationError("--from-file cannot be used with --offset or --length.")
         }
         let isPart = self.offset != nil || self.length != nil || self.records != nil || self.ranges != nil
         let isChecked = self.maxBytes != nil || self.verifyFirst
@@ -263,7 +263,7 @@ private struct Cat {
         let info = try Copier(DroppedBytes(), limit: nil, progress: .never, self.context).copy(source)
         guard let validator = info.validator else {
             throw BlobError(
-                .unsupported, "Nothing tells whether this source changes after it was verified.", operation: "open",
+                .unsupported, "Changes of this source after its verification cannot be detected.", operation: "open",
                 locator: source.locator?.description)
         }
         return validator

@@ -94,7 +94,7 @@ struct FetchCommand: ParsableCommand {
                 return names.prefix(1).map { BlobStatedDigest($0.name, checksum.digest, origin: list) }
             }
             guard digests?.isEmpty != true else {
-                throw BlobError(.unsupported, "No algorithm has digests like this one.").inLine(lines.number, of: list)
+                throw BlobError(.unsupported, "Not a digest of a known algorithm.").inLine(lines.number, of: list)
             }
             items.append(Fetch.Item(arguments: [argument], digests: digests ?? []))
         }
@@ -209,7 +209,7 @@ final class Fetch: Sendable {
             name != ".."
         else {
             throw BlobError(
-                .invalidArgument, "Nothing gives the file a name: use -o.", locator: source.locator?.description)
+                .invalidArgument, "The file has no name: use -o.", locator: source.locator?.description)
         }
         return self.directory == "." ? name : "\(self.directory)/\(name)"
     }

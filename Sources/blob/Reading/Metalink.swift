@@ -29,7 +29,7 @@ enum Metalink {
             }
             let urls = elements("url", of: file).sorted { priority($0) < priority($1) }.map(\.trimmedText)
             guard !urls.isEmpty else {
-                throw BlobError(.unsupported, "\(list) has no URL of '\(fileName)'.")
+                throw BlobError(.unsupported, "\(list) has no URL for '\(fileName)'.")
             }
             let digests = try elements("hash", of: file).map { hash throws(BlobError) in
                 try digest(hash, origin: list)

@@ -51,13 +51,13 @@ struct ResumableOptions: ParsableArguments {
 
     func validate() throws {
         guard self.resumption != .none || self.stateFile == nil else {
-            throw ValidationError("--state goes with --resumable.")
+            throw ValidationError("--state requires --resumable.")
         }
         guard (1...Self.maximumPartCount).contains(self.partCount) else {
             throw ValidationError("--parallel takes a number from 1 to \(Self.maximumPartCount).")
         }
         guard self.resumption == .tus || self.partCount == 1 else {
-            throw ValidationError("--parallel goes with --resumable tus.")
+            throw ValidationError("--parallel requires --resumable tus.")
         }
     }
 

@@ -59,7 +59,7 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError("Name at least one source, then the URL.")
         }
         guard self.list.skipExisting == nil || self.startOffset == 0 && self.request.contentEncoding == .identity else {
-            throw ValidationError("--skip-existing goes without --offset and --content-encoding.")
+            throw ValidationError("--skip-existing cannot be used with --offset or --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
         guard isSingle || UploadFolder(self.url) != nil || self.resumable.isOn && !self.isStore else {
@@ -69,12 +69,12 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func validateForm() throws {
-        guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
+        guard self.arguments.count == 1 else { throw ValidationError("-F takes the URL as its only argument.") }
         guard self.request.contentEncoding == .identity else {
-            throw ValidationError("--content-encoding is for raw bodies: it goes without -F.")
+            throw ValidationError("--content-encoding is for raw bodies, and cannot be used with -F.")
         }
         guard !self.list.isAsked else {
-            throw ValidationError("-F goes without --recursive, --from-file, --skip-existing and --journal.")
+            throw ValidationError("-F cannot be used with --recursive, --from-file, --skip-existing or --journal.")
         }
         guard !self.isStore || !self.resumable.isOn || self.form.boundary != nil else {
             throw ValidationError("To continue, a form needs the same --boundary.")
@@ -87,11 +87,11 @@ struct UploadCommand: ParsableCommand {
         }
         guard self.resumable.isOn else { return }
         guard self.startOffset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
-            throw ValidationError("--resumable goes without --offset, -X and --content-encoding.")
+            throw ValidationError("--resumable cannot be used with --offset, -X or --content-encoding.")
         }
         guard !self.list.isAsked, !self.request.followsRedirections, !self.answers.isAsked else {
             throw ValidationError(
-                "--resumable goes without --recursive, --from-file, --skip-existing, --journal, -L, -o and -w.")
+                "--resumable cannot be used with --recursive, --from-file, --skip-existing, --journal, -L, -o or -w.")
         }
     }
 
@@ -101,9 +101,9 @@ struct UploadCommand: ParsableCommand {
     private func validateStore() throws {
         guard self.request.method == nil, self.request.contentEncoding == .identity, self.startOffset == 0,
             !self.request.followsRedirections, !self.answers.isAsked, self.source.web.user == nil
-        else { throw ValidationError("s3:// goes without -X, --content-encoding, --offset, -L, -o, -w and -u.") }
+        else { throw ValidationError("s3:// cannot be used with -X, --content-encoding, --offset, -L, -o, -w or -u.") }
         guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wire == nil else {
-            throw ValidationError("s3:// goes without --skip-existing, --journal and --resumable tus or draft.")
+            throw ValidationError("s3:// cannot be used with --skip-existing, --journal, or --resumable tus or draft.")
         }
     }
 
@@ -235,7 +235,7 @@ struct UploadCommand: ParsableCommand {
         let body = try form.makeBody(self.reading.makeSources(), context)
         var upload = try self.request.makeUpload(.post, self.url, self.source, context)
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
-            throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': the form's own names its boundary.")
+            throw BlobError(.invalidArgument, "-F cannot be used with -H 'Content-Type': the form sets its own.")
         }
         // Set here, because a slice of the form has no media type.
         upload.fields.append(BlobHTTPField("Content-Type", body.contentType))

@@ -45,7 +45,7 @@ struct ConnectionOptions: ParsableArguments {
     var connectTimeout: Double?
 
     func validate() throws {
-        guard self.key == nil || self.cert != nil else { throw ValidationError("--key goes with --cert.") }
+        guard self.key == nil || self.cert != nil else { throw ValidationError("--key requires --cert.") }
         try Seconds.validate(self.connectTimeout, "--connect-timeout")
     }
 

@@ -125,7 +125,7 @@ struct WebOptions: ParsableArguments {
             // Omits the line itself, which may be a secret.
             guard let field = BlobHTTPField(line: String(line)) else {
                 throw BlobError(
-                    .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is no 'Name: value'.")
+                    .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is not 'Name: value'.")
             }
             return field
         }

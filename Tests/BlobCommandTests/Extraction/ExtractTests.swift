@@ -132,7 +132,7 @@ import Testing
         try self.folder.write("mine", to: "out/a")
         let outcome = try self.extract(path, "b", "a")
         #expect(outcome.ending == .status(74))
-        #expect(outcome.errorText.contains("a exists, and is kept"))
+        #expect(outcome.errorText.contains("a already exists; skipped"))
         #expect(self.folder.read("out/a") == "mine")
         expect(try self.extract(path, "--overwrite"), prints: "")
         #expect(self.folder.read("out/a") == "new")
@@ -140,7 +140,7 @@ import Testing
 
     @Test func aSecondMemberOfANameReplacesNothingUnlessAsked() throws {
         let path = try self.make("a.tgz", "add('a', b'first'); add('./a', b'second'); add('b', b'')")
-        expect(try self.extract(path), failsWith: "io", 74, saying: "a exists, and is kept")
+        expect(try self.extract(path), failsWith: "io", 74, saying: "a already exists; skipped")
         #expect(self.folder.read("out/a") == "first" && self.folder.read("out/b") == "")
         expect(try self.extract(path, "--overwrite"), prints: "")
         #expect(self.folder.read("out/a") == "second")
@@ -246,7 +246,7 @@ import Testing
         for arguments in [["ls", gzip], ["extract", gzip, "-C", self.folder.path("out")]] {
             expect(
                 try Launch(arguments).run(), failsWith: "unsupported", 65,
-                saying: "This is gzip, no archive: read it with 'blob cat -z'.")
+                saying: "This is gzip, not an archive: read it with 'blob cat -z'.")
         }
         #expect(self.folder.names == ["text.gz"])
     }
