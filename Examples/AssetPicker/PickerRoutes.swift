@@ -31,7 +31,7 @@ struct PickerRoutes: Sendable {
 
     /// Answers a request; an error becomes a status and a text.
     func response(to head: HTTPRequestHead, _ body: Data) async -> PickerResponse {
-        guard self.session.admits(head) else { return self.refusal(.forbidden, "Only the own page is served.") }
+        guard self.session.admits(head) else { return self.refusal(.forbidden, "Only the picker's page is served.") }
         guard let path = self.session.path(in: head.uri) else { return self.refusal(.notFound, "No such page.") }
         do {
             return try await self.response(to: head.method, String(path), body)
@@ -68,7 +68,7 @@ struct PickerRoutes: Sendable {
             return PickerResponse(status: .accepted)
         case (_, "uploads"), (_, "assets"), (_, "thumbnails"), (_, ""):
             return self.refusal(.methodNotAllowed, "Method not allowed.")
-        default: return self.refusal(.notFound, "Page not found.")
+        default: return self.refusal(.notFound, "No such page.")
         }
     }
 
@@ -80,7 +80,7 @@ struct PickerRoutes: Sendable {
             return self.refusal(.badRequest, "At most \(self.limit) assets can be chosen at once.")
         }
         guard let assets = try await self.assets.assets(ids) else {
-            return self.refusal(.badRequest, "An asset is no longer there.")
+            return self.refusal(.badRequest, "An asset no longer exists.")
         }
         try await self.uploads.add(assets)
         return PickerResponse(status: .accepted)

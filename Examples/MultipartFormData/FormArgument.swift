@@ -117,7 +117,7 @@ private struct Parser {
         }
         self.skipSpaces()
         guard self.next == nil || self.next == UInt8(ascii: ";") || self.next == end else {
-            throw BlobError(.invalidArgument, "Something follows the quotes of a value.")
+            throw BlobError(.invalidArgument, "Unexpected text after the quotes of a value.")
         }
         return word
     }

@@ -21,12 +21,12 @@ extension BlobError {
     /// Creates the error for data after the end of an archive.
     init(trailingDataAfter format: ArchiveFormat, at byteOffset: Int64) {
         self.init(
-            .trailingData, "Other data follow the end of the \(format.rawValue) archive.", byteOffset: byteOffset)
+            .trailingData, "Unexpected data after the end of the \(format.rawValue) archive.", byteOffset: byteOffset)
     }
 
-    static let archiveHasChanged = BlobError(.changed, "The archive is no longer what it was.")
+    static let archiveHasChanged = BlobError(.changed, "The archive has changed since it was opened.")
 
-    static let staleTable = BlobError(.corrupted, "The table of members does not fit the archive.")
+    static let staleTable = BlobError(.corrupted, "The table of members does not match the archive.")
 
     static func endsWithinMember(at byteOffset: Int64) -> BlobError {
         BlobError(.truncated, "The archive ends within the member.", byteOffset: byteOffset)

@@ -101,7 +101,7 @@ public final class AssetLibrary: Sendable {
         let catalogue = try Catalogue(in: files.path, isReadOnly: false)
         guard try catalogue.isEmpty() else {
             throw BlobError(
-                .invalidArgument, "There is an asset library in '\(files.path)' already.", operation: "write")
+                .invalidArgument, "An asset library already exists in '\(files.path)'.", operation: "write")
         }
         try catalogue.migrate()
         return try AssetLibrary(at: folder, for: .writing)

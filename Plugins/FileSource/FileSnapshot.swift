@@ -62,7 +62,7 @@ final class FileSnapshot {
     /// Records the last delivered bytes.
     private func note(_ count: Int, of output: borrowing OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
         guard count > 0 || byteOffset >= self.byteCount else {
-            throw BlobError(.truncated, "The file ends here, and says that it has \(self.byteCount) bytes.")
+            throw BlobError(.truncated, "The file ends here, but its stated size is \(self.byteCount) bytes.")
         }
         // Bytes that were read ahead and did not fit are read again.
         if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }

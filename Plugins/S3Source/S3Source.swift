@@ -98,7 +98,8 @@ public struct S3Source: BlobInputStreamDataSource {
         do {
             let locator = try BlobLocator(locator)
             guard locator.scheme == "s3", locator.selectors.isEmpty else {
-                throw BlobError(.invalidLocator, "This is the locator of no object of a store.", operation: "resolve")
+                throw BlobError(
+                    .invalidLocator, "The locator does not name an object of a store.", operation: "resolve")
             }
             try self.init(locator, S3Address(locator), S3Store(options, .process))
         } catch {

@@ -137,7 +137,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
             guard isAtEnd else {
                 // A decoder may still return buffered bytes after it has consumed all input.
                 guard used > 0 || output.byteCount > start else {
-                    throw BlobError(.corrupted, "A block ends before its end.")
+                    throw BlobError(.corrupted, "A block ends too early.")
                 }
                 continue
             }
@@ -147,11 +147,11 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
 
     private func finish(isWhole: Bool) throws(BlobError) {
         guard isWhole, self.block.byteCount ?? self.byteCount == self.byteCount else {
-            throw BlobError(.corrupted, "A block has another length than it should have.")
+            throw BlobError(.corrupted, "A block has an unexpected length.")
         }
         let content = Block.Content(byteCount: self.byteCount, checksum: self.checksum)
         guard self.block.expected ?? content == content else {
-            throw BlobError(.checksumMismatch, "A block has other bytes than the index of the blocks says.")
+            throw BlobError(.checksumMismatch, "The content of a block does not match the index of the blocks.")
         }
         (self.decoder, self.bytes) = (nil, [])
     }

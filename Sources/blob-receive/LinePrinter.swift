@@ -38,7 +38,7 @@ final class LinePrinter: Sendable {
                 _ = self.signal.wait(for: nil)
             }
         }
-        if !isStarted { fail(BlobError(.unavailable, "The system starts no thread.", isTransient: true)) }
+        if !isStarted { fail(BlobError(.unavailable, "Could not start a thread.", isTransient: true)) }
     }
 
     /// Prints lines together; drops them if too many are waiting.

@@ -140,7 +140,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         guard case .awaitingHead = self.phase else { return }
         self.endTimer()
         guard head.version.major == 1, head.version.minor == 0 || head.headers["host"].count == 1 else {
-            return self.refuse(.badRequest, "A request names its Host once.", context)
+            return self.refuse(.badRequest, "A request must have exactly one Host field.", context)
         }
         self.omitsBody = head.method == .HEAD
         let fields = head.headers.map { (name: $0.name, value: $0.value) }
@@ -148,7 +148,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         let asksForFile = resumable == nil && head.method == .HEAD && self.settings.stored != nil
         guard resumable != nil || head.method == .PUT || head.method == .POST || asksForFile else {
             guard head.method == .GET else {
-                return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
+                return self.refuse(.methodNotAllowed, "Only PUT and POST are accepted.", context)
             }
             self.phase = .answering(.methodNotAllowed, staysOpen: head.isKeepAlive)
             return
@@ -156,7 +156,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         // A body with another coding would be stored encoded, as if that were the file.
         let codings = head.headers["transfer-encoding"]
         guard codings.isEmpty || head.version.minor > 0 && codings.map({ $0.lowercased() }) == ["chunked"] else {
-            return self.refuse(.notImplemented, "The only Transfer-Encoding taken here is chunked.", context)
+            return self.refuse(.notImplemented, "The only accepted Transfer-Encoding is chunked.", context)
         }
         let length = head.headers.first(name: "content-length").flatMap { Int64($0) }
         if let length, length > self.settings.maximumByteCount {
@@ -227,7 +227,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
                 finished(result)
             }
         case .answering(let status, let staysOpen):
-            self.answer(status, text: "PUT and POST are taken here.\n", staysOpen, context)
+            self.answer(status, text: "Only PUT and POST are accepted.\n", staysOpen, context)
         case .awaitingHead, .finishing, .refused: break
         }
     }

@@ -45,7 +45,7 @@ import Testing
         expect(outcome, failsWith: "invalidArgument", 64, saying: "exactly one locator")
         let sums = try self.launch("sum", "a", "", "b").run()
         #expect(sums.text.split(separator: "\n").map(\.last) == ["a", "b"])
-        #expect(sums.ending == .status(64) && sums.errorText.contains("An empty text"))
+        #expect(sums.ending == .status(64) && sums.errorText.contains("The locator is empty"))
     }
 
     /// Half a minute and more when the parser is given them one by one.

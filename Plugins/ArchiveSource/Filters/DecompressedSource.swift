@@ -332,7 +332,7 @@ final class DecompressingStream: BlobByteStream {
         let label = "\(self.format.rawValue) stream"
         let beginning = try self.input.beginning(CompressionFormat.headerByteCount)
         guard self.format.begins(beginning) != false else {
-            throw BlobError(.corrupted, "This is no \(label): it begins with other bytes.", byteOffset: 0)
+            throw BlobError(.corrupted, "Not a valid \(label): the first bytes are different.", byteOffset: 0)
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)
         let handle = try ArchiveHandle(self.input, label: label) { archive in
@@ -346,7 +346,7 @@ final class DecompressingStream: BlobByteStream {
         if handle.message != nil { throw handle.error }
         guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(
-                .unsupported, "This is either no \(label), or one within another, which cannot be read.", byteOffset: 0)
+                .unsupported, "Not a valid \(label), or one within another, which cannot be read.", byteOffset: 0)
         }
         var entry: OpaquePointer?
         guard try handle.call({ blob_archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {
@@ -392,7 +392,7 @@ final class DecompressingStream: BlobByteStream {
             && beginning == Self.emptyLzipTrailer
         guard given != nil, rest.areZeros && more.areZeros || isTrailer else {
             throw BlobError(
-                .trailingData, "Something follows the end of the \(self.format.rawValue) stream.",
+                .trailingData, "Unexpected data after the end of the \(self.format.rawValue) stream.",
                 byteOffset: min(used, self.input.givenByteCount))
         }
     }

@@ -58,7 +58,7 @@ private struct RPMPayload: BlobInspector {
             self.beginning = []
         }
         guard !isLast else {
-            throw BlobError(.truncated, "The package of RPM ends too early.", byteOffset: byteOffset)
+            throw BlobError(.truncated, "The RPM package ends too early.", byteOffset: byteOffset)
         }
         return 0..<0
     }
@@ -75,7 +75,7 @@ private struct RPMPayload: BlobInspector {
         let (tagCount, dataCount) = (Int(bytes[8..<12].bigEndian), Int(bytes[12..<16].bigEndian))
         guard bytes.starts(with: [0x8E, 0xAD, 0xE8]), tagCount <= Self.maximumTagCount,
             dataCount <= Self.maximumDataByteCount
-        else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: self.start) }
+        else { throw BlobError(.corrupted, "A header of the RPM package is damaged.", byteOffset: self.start) }
         let end = self.start + Int64(Self.introByteCount + 16 * tagCount + dataCount)
         // Only the first header is padded to a multiple of eight bytes.
         (self.section, self.start) = self.section == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)

@@ -62,7 +62,7 @@ struct SevenZipHeader {
         let start = try base.beginning(Int(self.startByteCount), context)
         // Otherwise libarchive would itself search for an archive after a program.
         guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
-            throw BlobError(.corrupted, "This is no 7z archive: it begins with other bytes.", byteOffset: 0)
+            throw BlobError(.corrupted, "Not a 7z archive: the first bytes are different.", byteOffset: 0)
         }
         let (offset, count, checksum) = start.withUnsafeBytes {
             ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))

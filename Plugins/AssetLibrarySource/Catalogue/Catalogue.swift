@@ -103,7 +103,7 @@ struct Catalogue: Sendable {
     }
 
     private static let isTooNew = BlobError(
-        .unsupported, "The catalogue was made by a newer version, and this one cannot read it.")
+        .unsupported, "The catalogue was made by a newer version, and cannot be read by this one.")
 
     private static func checked<Value>(_ body: () throws -> Value) throws(BlobError) -> Value {
         do { return try body() } catch { throw BlobError(catalogue: error) }
@@ -137,7 +137,7 @@ struct Catalogue: Sendable {
             }
             if let row = try Row.fetchOne(db, sql: "PRAGMA foreign_key_check") {
                 let table = String.fromDatabaseValue(row["table"] ?? .null) ?? "unknown"
-                throw BlobError(.corrupted, "The catalogue is damaged: a row of '\(table)' refers to none.")
+                throw BlobError(.corrupted, "The catalogue is damaged: a row of '\(table)' refers to a missing row.")
             }
         }
         var row: Int64 = 0

@@ -21,7 +21,7 @@ final class Folder {
                 name, O_RDONLY | O_DIRECTORY | flags, in: folder, doing: "Could not open the folder \(path)")
         } catch {
             guard error.systemErrorNumber == ENOTDIR || error.systemErrorNumber == ELOOP else { throw error }
-            throw BlobError(.unsupported, "A link or a file lies in the place of the folder \(path).")
+            throw BlobError(.unsupported, "A link or a file exists at the path of the folder \(path).")
         }
         self.path = path
     }

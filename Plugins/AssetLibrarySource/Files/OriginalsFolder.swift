@@ -39,7 +39,7 @@ final class OriginalsFolder {
             try self.originals.makeFolder(named: parent)
         }
         guard let place, try folder.moveFile(named: name, to: place.folder, as: place.name) else {
-            throw BlobError(.io, "Something lies in the place of a new original: \(storedPath).")
+            throw BlobError(.io, "A file already exists at the path of a new original: \(storedPath).")
         }
     }
 

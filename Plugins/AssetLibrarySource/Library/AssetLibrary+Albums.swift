@@ -16,12 +16,12 @@ extension AssetLibrary {
     public func makeAlbum(named name: String, isShared: Bool = false) throws(BlobError) {
         try self.checkCanWrite()
         guard !name.isEmpty, !name.utf8.contains(0) else {
-            throw BlobError(.invalidArgument, "An album has a name, without zero bytes.", operation: "write")
+            throw BlobError(.invalidArgument, "An album must have a name, without zero bytes.", operation: "write")
         }
         let album = JournalAlbum(name: name, isShared: isShared, madeAt: Date().nanoseconds)
         try self.commit { db in
             guard try Catalogue.insertAlbum(album, db) else {
-                throw BlobError(.invalidArgument, "There is an album '\(name)' already.", operation: "write")
+                throw BlobError(.invalidArgument, "An album '\(name)' already exists.", operation: "write")
             }
             return ((), [.albumMade(album)])
         }

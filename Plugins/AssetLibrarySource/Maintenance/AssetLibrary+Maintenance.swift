@@ -29,7 +29,7 @@ extension AssetLibrary {
         return try withExtendedLifetime(lock) { () throws(BlobError) in try self.recoverLocked() }
     }
 
-    static let isBusy = BlobError(.unavailable, "Somebody is importing into the library, or removing from it.")
+    static let isBusy = BlobError(.unavailable, "The library is in use: assets are being imported or removed.")
 
     @discardableResult
     func recoverLocked() throws(BlobError) -> RecoveryReport {
@@ -89,7 +89,7 @@ extension AssetLibrary {
             .synchronise(doing: "Could not synchronise \(temporaryPath)")
         guard blob_rename_new(AT_FDCWD, temporaryPath, AT_FDCWD, path) == 0 else {
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(path)") }
-            throw BlobError(.invalidArgument, "Something has the name '\(path)' already.", operation: "write")
+            throw BlobError(.invalidArgument, "'\(path)' already exists.", operation: "write")
         }
         try Folder(URL(fileURLWithPath: path).deletingLastPathComponent().path).synchronise()
     }

@@ -114,7 +114,7 @@ package struct LibraryCheck {
         guard let asset = try library.catalogue.holder(of: original) else {
             // It may have been removed with its last asset.
             guard try !library.catalogue.originals(where: "id = ?", [original.id]).isEmpty else { return }
-            return try self.report(.catalogue, original.path, "The catalogue has an original of no asset.")
+            return try self.report(.catalogue, original.path, "The catalogue has an original that belongs to no asset.")
         }
         var damage = try self.damage(of: original, asset, library)
         // An import or a removal may have changed the row before it changed the file.
@@ -128,7 +128,7 @@ package struct LibraryCheck {
             guard original.isMissing else { return }
             if self.repairs { try library.catalogue.setState("present", ofOriginal: original.id) }
             return try self.report(
-                .missing, asset.locator.text, "The original is marked as missing, and is in its place.",
+                .missing, asset.locator.text, "The original is marked as missing, but exists.",
                 isRepaired: self.repairs)
         }
         guard damage.kind != .digests else { return try self.onFinding(damage) }

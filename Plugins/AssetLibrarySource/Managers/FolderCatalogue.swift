@@ -81,7 +81,7 @@ struct FolderCatalogue: AssetCatalogue {
             try body(parts, self.assets(of: folder, names, prefix: parts))
             let folders = names.filter { !Self.isHidden($0) && folder.status(of: $0)?.isFolder == true }
             guard parts.count < Self.depthLimit || folders.isEmpty else {
-                failure = BlobError(.limitExceeded, "More than \(Self.depthLimit) folders are within each other.")
+                failure = BlobError(.limitExceeded, "Folders are nested more than \(Self.depthLimit) deep.")
                 continue
             }
             waiting += folders.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }.map { parts + [$0] }

@@ -182,7 +182,7 @@ struct ManagerDatabase: Sendable {
         // Section 1.3 of "Database File Format" of SQLite: the magic string, and the read version at byte 19.
         let header = try file.prefix(100)
         guard header.count == 100, header.starts(with: "SQLite format 3\0".utf8) else {
-            throw BlobError(.unsupported, "'\(self.path)' is no SQLite database.")
+            throw BlobError(.unsupported, "'\(self.path)' is not an SQLite database.")
         }
         return header[19] == 2
     }

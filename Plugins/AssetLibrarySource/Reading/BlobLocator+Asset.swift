@@ -88,7 +88,7 @@ extension BlobLocator {
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown version.
     func assetVersion() throws(BlobError) -> AssetSource.Version {
         try self.choice("version", Self.versions) { name in
-            "An asset has the versions 'current' and 'original', and not '\(name)'."
+            "An asset has the versions 'current' and 'original', not '\(name)'."
         } ?? .current
     }
 

@@ -82,7 +82,7 @@ extension AssetResolver {
         }
         let file = try self.file(of: asset)
         guard asset.media.mediaType?.hasPrefix("image/") == true else {
-            throw BlobError(.unsupported, "There are thumbnails of pictures alone.", locator: asset.locator.text)
+            throw BlobError(.unsupported, "Only pictures have thumbnails.", locator: asset.locator.text)
         }
         let bytes = try self.makeThumbnail(of: file, asset, size, helper: helper, context)
         guard try file.status().hasContent(of: file.snapshot) else {

@@ -273,7 +273,7 @@ public struct S3Uploader: Sendable {
             let found = try await object.stored()
             guard try await self.is(found, source, of: upload, plan, context) else {
                 throw BlobError(
-                    .changed, "The store does not have the upload any more, and has another object.",
+                    .changed, "The store no longer has the upload, and has another object.",
                     operation: "write", locator: upload.object)
             }
             return (found, false)

@@ -58,7 +58,7 @@ final class SummedDecoder: BlockDecoder {
         let isAtEnd = try self.base.decode(&input, into: &output)
         output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
         guard !isAtEnd || UInt32(truncatingIfNeeded: self.sum.value) == self.expected else {
-            throw BlobError(.checksumMismatch, "A frame has another checksum than the seek table says.")
+            throw BlobError(.checksumMismatch, "The checksum of a frame differs from the one in the seek table.")
         }
         return isAtEnd
     }
@@ -93,7 +93,7 @@ package final class ZstdStream {
             self.isBetweenFrames = try self.decoder.decode(&input, into: &output)
         } catch {
             guard wasBetweenFrames, error.code == .corrupted else { throw error }
-            throw BlobError(.trailingData, "Something follows the end of the zstd stream.")
+            throw BlobError(.trailingData, "Unexpected data after the end of the zstd stream.")
         }
     }
 }

@@ -19,7 +19,7 @@ package struct ParameterizedValue: Equatable, Sendable {
         self.type = scanner.type()
         while let (name, value) = try scanner.next() {
             guard self.parameters.updateValue(value, forKey: name) == nil else {
-                throw BlobError(.corrupted, "The parameter \(name) is there twice.")
+                throw BlobError(.corrupted, "The parameter \(name) occurs twice.")
             }
         }
     }
@@ -77,7 +77,7 @@ package struct ParameterizedValue: Equatable, Sendable {
                 return (name, value)
             }
             let value = try self.takeQuoted()
-            guard self.take(upTo: ";").isEmpty else { throw BlobError(.corrupted, "Something follows a quoted value.") }
+            guard self.take(upTo: ";").isEmpty else { throw BlobError(.corrupted, "Text follows a quoted value.") }
             return (name, value)
         }
 

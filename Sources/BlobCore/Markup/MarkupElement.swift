@@ -150,7 +150,7 @@ private struct MarkupParser {
     private mutating func element(depth: Int) throws(BlobError) -> MarkupElement {
         guard depth <= MarkupElement.depthLimit else {
             throw BlobError(
-                .limitExceeded, "An XML document has more than \(MarkupElement.depthLimit) elements in each other.")
+                .limitExceeded, "An XML document has more than \(MarkupElement.depthLimit) nested elements.")
         }
         let start = self.place
         try self.expect("<")

@@ -33,7 +33,7 @@ extension BlobRegistry {
     /// Returns the locator for a text that is not the name of a file and has no wrappers.
     private static func locatorWithoutFile(_ text: String) throws(BlobError) -> BlobLocator {
         guard !text.isEmpty else {
-            throw BlobError(.invalidLocator, "An empty text names nothing.", operation: "resolve")
+            throw BlobError(.invalidLocator, "The locator is empty.", operation: "resolve")
         }
         if text == "-" { return try BlobLocator("stdin:") }
         let mark = memberMark(text)

@@ -94,7 +94,7 @@ final class PartialFile {
         }
         guard restarts || lines.count <= 2 || known == nil else {
             throw BlobError(
-                .changed, "The content is no longer the one of which \(self.partPath) has a part.", operation: "read")
+                .changed, "The content has changed since \(self.partPath) was downloaded.", operation: "read")
         }
         guard ftruncate(self.part.number, 0) == 0, ftruncate(self.record.number, 0) == 0 else {
             throw writeFailure("Could not empty \(self.partPath)")

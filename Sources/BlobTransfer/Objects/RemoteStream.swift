@@ -161,7 +161,7 @@ final class RemoteStream: BlobByteStream {
     private func leaveFruitless() throws(BlobError) {
         self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
         guard self.fruitlessCount <= Self.maximumFruitlessCount else {
-            throw BlobError(.corrupted, "The server answers with other bytes than those asked for.")
+            throw BlobError(.corrupted, "The server answered with bytes that were not requested.")
         }
         self.detach()
     }

@@ -190,7 +190,7 @@ final class RemoteVersion: Sendable {
     private func makeBody(_ range: (Int64, Int64?), _ isStream: Bool, _ spares: [Window] = []) -> RemoteBody {
         RemoteBody(range, isStream: isStream, spares: spares, self.requests, self.relocation) {
             [weak self] body, head throws(BlobError) in
-            guard let self else { throw BlobError(.cancelled, "The object is not read any more.") }
+            guard let self else { throw BlobError(.cancelled, "The object is no longer read.") }
             defer { self.startPrepared() }
             return try self.judge(body, head)
         } onEnd: { [weak self] body, error in

@@ -179,7 +179,7 @@ struct ResumableRequests: Sendable {
             guard response.value(of: "upload-complete") == "?0" else {
                 return Self.state(byteCount, true, response)
             }
-            throw self.failure("The server has all \(byteCount) bytes, and does not complete the upload.")
+            throw self.failure("The server has all \(byteCount) bytes, but does not complete the upload.")
         }
         let end = try self.offset(in: response, byteCount)
         // Repeating the request would not help and could loop without end.

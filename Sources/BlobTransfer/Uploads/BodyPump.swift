@@ -98,7 +98,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         let mustWake = self.state.withLock { state in
             guard !state.hasJobBegun else { return false }
             state.failure = BlobError(
-                .unavailable, "The system starts no thread to read the source.", operation: "read", isTransient: true)
+                .unavailable, "Could not start a thread to read the source.", operation: "read", isTransient: true)
             defer { state.isConsumerWaiting = false }
             return state.isConsumerWaiting
         }

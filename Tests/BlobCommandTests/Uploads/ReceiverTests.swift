@@ -172,7 +172,7 @@ import Testing
     @Test func aRefusalEndsWithOneDot() throws {
         try withReceiver { _, port in
             let outcome = try Launch("cat", "http://127.0.0.1:\(port)/x").run()
-            expect(outcome, failsWith: "refused", 76, saying: "taken here. [")
+            expect(outcome, failsWith: "refused", 76, saying: "are accepted. [")
         }
     }
 }
