@@ -76,7 +76,7 @@ import Testing
         Task("a list of sha256sum", "sha256sum log big | blob sum -c", sees: "log: OK", "big: OK"),
         Task("damage", "blob cat -z cut.gz > /dev/null", sees: "blob: truncated: ", status: 65),
         Task("the format of a file", "blob info site.tgz", sees: "content: tar in gzip"),
-        Task("no archive", "blob ls log.gz", sees: "This is gzip, no archive", "blob cat -z", status: 65),
+        Task("no archive", "blob ls log.gz", sees: "This is gzip, not an archive", "blob cat -z", status: 65),
         Task("a missing file among others", "blob cat none site/index.html", sees: "none", "<p>", status: 66),
         Task("extract an archive", "blob extract site.tgz -C out; cat out/site/index.html", sees: "<p>"),
         Task(
