@@ -11,7 +11,7 @@ struct Base64Source: BlobInputStreamDataSource {
 
     init(_ locator: BlobLocator) throws {
         guard let bytes = Data(base64Encoded: locator.schemeSpecificPart) else {
-            throw BlobError(.invalidLocator, "What follows base64: is not in Base64.")
+            throw BlobError(.invalidLocator, "The text after base64: is not Base64.")
         }
         self.locator = locator
         self.bytes = bytes

@@ -71,11 +71,11 @@ private struct Parser {
             self.position += 1
             let item = try self.takeItem(endingAt: nil) { .contents(locator: $0) }
             guard item.fileName == nil else {
-                throw BlobError(.invalidArgument, "What follows '<' is a field, which has no file name.")
+                throw BlobError(.invalidArgument, "A field, given by '<', has no file name.")
             }
             return [item]
         case UInt8(ascii: "("):
-            throw BlobError(.invalidArgument, "Parts inside of parts are not offered; a '(' in a value is in quotes.")
+            throw BlobError(.invalidArgument, "Nested parts are not supported; put a value with '(' in quotes.")
         default: return [try self.takeItem(endingAt: nil) { .value($0) }]
         }
     }
@@ -103,7 +103,7 @@ private struct Parser {
             } else {
                 throw BlobError(
                     .invalidArgument,
-                    "What follows a ';' is neither 'type=' nor 'filename='; a value with ';' is in quotes.")
+                    "The text after a ';' is neither 'type=' nor 'filename='; put a value with ';' in quotes.")
             }
         }
         return item

@@ -22,7 +22,7 @@ await ExampleProgram.run(usage, taking: 3...4) { arguments, registry in
     case ("resume", 3): try await resume(registry.source(for: rest[0]), to: rest[1], keepingStateIn: rest[2])
     case ("library", 3): try await uploadLibrary(rest[0], to: rest[1], keepingStateIn: rest[2])
     case ("folder", 2): try await uploadFolder(rest[0], to: rest[1])
-    default: throw BlobError(.invalidArgument, "Unknown command '\(command)', or another number of arguments.")
+    default: throw BlobError(.invalidArgument, "Unknown command '\(command)', or wrong number of arguments.")
     }
 }
 

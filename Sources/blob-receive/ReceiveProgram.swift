@@ -74,10 +74,10 @@ struct ReceiveProgram: ParsableCommand {
         guard self.maxBytes >= 0 else { throw ValidationError("--max-bytes cannot be negative.") }
         guard self.minRate >= 0 else { throw ValidationError("--min-rate cannot be negative.") }
         guard (1...100_000).contains(self.maxConnections) else {
-            throw ValidationError("--max-connections is a number from 1 to 100000.")
+            throw ValidationError("--max-connections takes a number from 1 to 100000.")
         }
         for value in [self.idleTimeout, self.headerTimeout] where !(value > 0 && value <= 1_000_000_000) {
-            throw ValidationError("A timeout is a number above 0, at most 1000000000.")
+            throw ValidationError("A timeout must be a number above 0, at most 1000000000.")
         }
     }
 

@@ -119,7 +119,7 @@ struct LibraryFolder: Sendable {
         }
         guard FileStatus(at: self.path)?.isFolder == true else {
             throw BlobError(
-                .invalidArgument, "A library is a folder, and '\(self.path)' is a file.", operation: "write")
+                .invalidArgument, "A library is a folder, but '\(self.path)' is a file.", operation: "write")
         }
         for parent in folders.dropFirst() { try Folder(parent.path).synchronise() }
         let folder = try Folder(self.path)
@@ -134,7 +134,7 @@ struct LibraryFolder: Sendable {
         }
         if let stranger {
             throw BlobError(
-                .invalidArgument, "A library is made in an empty folder, and '\(self.path)' holds '\(stranger)'.",
+                .invalidArgument, "A library needs an empty folder, but '\(self.path)' contains '\(stranger)'.",
                 operation: "write")
         }
     }

@@ -159,7 +159,7 @@ package struct LibraryCheck {
             file = try OriginalFile(self.folder.path(ofStored: original.path))
         } catch {
             if error.code == .notFound {
-                return found(.missing, "The original is not in its place: \(original.path).", false)
+                return found(.missing, "The original is missing: \(original.path).", false)
             }
             return found(.content, "The original cannot be opened: \(error.message)", false)
         }

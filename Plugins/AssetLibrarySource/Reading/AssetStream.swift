@@ -167,7 +167,7 @@ final class AssetStream: BlobByteStream {
             representation.update { _ = $0.becomeReady() }
             return file
         }
-        throw BlobError(.notFound, "The original of the asset is not in its place: \(asset.storedPath).")
+        throw BlobError(.notFound, "The original of the asset is missing: \(asset.storedPath).")
     }
 
     /// Looks the asset up again after a commit, and recovers if a fact on which the reader depends has changed.

@@ -359,7 +359,9 @@ package struct SharedMultipartUpload: Sendable, Equatable {
     func plan(_ limits: PartLimits) throws(BlobError) -> PartPlan {
         let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: self.byteCount, limits: limits)
         guard self.byteCount >= 0, plan.partByteCount == self.partByteCount else {
-            throw BlobError(.invalidArgument, "\(self.byteCount) bytes are not divided so.", operation: "write")
+            throw BlobError(
+                .invalidArgument, "\(self.byteCount) bytes are not divided into parts of this size.",
+                operation: "write")
         }
         return plan
     }

@@ -45,7 +45,7 @@ private final class BytesOfInputStream: BlobByteStream {
     init(_ stream: InputStream?, info: BlobInfo) throws(BlobError) {
         guard let stream else { throw BlobError(.unavailable, "There is no stream to read.") }
         guard stream.streamStatus == .notOpen else {
-            throw BlobError(.misbehavingPlugin, "The stream was opened before: each reading needs one of its own.")
+            throw BlobError(.misbehavingPlugin, "The stream was already opened: each reading needs its own stream.")
         }
         self.info = info
         self.stream = stream

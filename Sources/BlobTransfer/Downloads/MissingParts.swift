@@ -112,7 +112,7 @@ struct MissingParts {
             at: run.start - Int64(overlap.count), matching: self.info.validator, context: self.context)
         guard try reader.bytes(atMost: overlap.count) == overlap else {
             throw BlobError(
-                .changed, "The content is no longer the one of which there is a part.", operation: "read",
+                .changed, "The content has changed since the partial download.", operation: "read",
                 locator: self.source.locator?.description, byteOffset: run.start)
         }
         return Part(reader: reader, place: PartialFile.Place(at: run.start), end: run.end)

@@ -118,7 +118,7 @@ struct IndexVerifyCommand: ParsableCommand {
         }
         guard let verifying = indexable as? any IndexVerifying else {
             throw BlobError(
-                .unsupported, "No layer of this has restart points.", locator: locator.description)
+                .unsupported, "No layer of the source has restart points.", locator: locator.description)
         }
         var faultCount = 0
         let pointCount = try verifying.verifyIndex(context) { fault in

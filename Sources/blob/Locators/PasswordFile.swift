@@ -41,7 +41,7 @@ struct PasswordFile {
         return registry.replacing([
             BlobProvider(
                 .origin { _, _ in
-                    throw BlobError(.invalidArgument, "Standard input has the password, and cannot have data, too.")
+                    throw BlobError(.invalidArgument, "Standard input has the password, and cannot have data too.")
                 }, schemes: ["stdin"])
         ])
     }
