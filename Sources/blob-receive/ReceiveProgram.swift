@@ -18,10 +18,10 @@ struct ReceiveProgram: ParsableCommand {
             more than 16 MiB wait.
 
             All files are in the folder itself. A raw body has the last component of its path as its name, a part of a \
-            form its file name; letters, digits and -._+,=@~ stay, and all else is written as %XX, also a '.' or '-' at \
-            the beginning. A further file of a name is NAME-2, NAME-3 and so on. Answers HEAD at the path of a raw body \
-            that this process stored, with the length and Repr-Digest of the last one: 'blob upload --skip-existing' \
-            sends it once.
+            form its file name; letters, digits and -._+,=@~ stay, and all else is written as %XX, also a '.' or '-' \
+            at the beginning. Further files of a name are NAME-2, NAME-3 and so on. Answers HEAD at the path of a raw \
+            body that this process stored, with the length and Repr-Digest of the last one: 'blob upload \
+            --skip-existing' sends it once.
 
             With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 with \
             creation, creation-with-upload, termination, checksum by sha256 or sha1, and concatenation), and so does a \
