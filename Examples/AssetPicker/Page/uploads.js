@@ -80,7 +80,7 @@ export async function follow({ again, onChange, onReturn }) {
       await pause(150);
     } catch {
       version = -1;
-      offline.textContent = 'The picker does not answer. Start it again: this page goes on by itself.';
+      offline.textContent = 'The picker does not answer. Start it again: this page then continues.';
       offline.hidden = false;
       await pause(1000);
     }

@@ -116,7 +116,7 @@ private struct MarkupParser {
     }
 
     private func string(_ bytes: some Collection<UInt8>) throws(BlobError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw self.invalid("text that is no UTF-8") }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw self.invalid("text that is not UTF-8") }
         return text
     }
 
