@@ -183,7 +183,7 @@ struct ResumableRequests: Sendable {
         }
         let end = try self.offset(in: response, byteCount)
         // Repeating the request would not help and could loop without end.
-        guard end > offset else { throw self.failure("The server accepted bytes and took none, at \(offset).") }
+        guard end > offset else { throw self.failure("The server accepted bytes but stored none, at \(offset).") }
         return Self.state(end, end == byteCount, response)
     }
 
