@@ -81,7 +81,7 @@ struct UploadQueue: Equatable, Sendable {
     /// Records the end of a cancelled upload: another one of the same asset may begin now.
     mutating func endCancelled() { self.version += 1 }
 
-    /// Removes an upload, which is cancelled.
+    /// Removes an upload that the caller has cancelled.
     mutating func remove(_ id: String) {
         self.items.removeAll { $0.id == id }
         self.version += 1

@@ -22,8 +22,8 @@ final class Copier: NSObject, StreamDelegate {
     }
 }
 
-// Joins streams and locators into one InputStream, as NTVStreamMux does, and counts its bytes, as HSCountingInputStream
-// does, for a delegate on a run loop and without a subclass: a heading names each part.
+// Joins streams and locators into one InputStream, as NTVStreamMux does, with a heading before each part. Counts the
+// bytes, as HSCountingInputStream does, without a subclass. A delegate on a run loop reads the stream.
 ExampleProgram.run("JoinedStreams LOCATOR…", taking: 1...) { locators, registry in
     // The parts need not know their lengths. Any InputStream can be a part, created anew for each pass.
     let parts = try locators.flatMap { locator -> [any BlobInputStreamDataSource] in

@@ -26,7 +26,7 @@ await ExampleProgram.run(usage, taking: 3...4) { arguments, registry in
     }
 }
 
-/// Sends a source as a body, with its progress, and prints the answer.
+/// Uploads a source as a request body, reports the progress, and prints the response.
 func send(_ source: any BlobInputStreamDataSource, _ method: BlobUploadRequest.Method, to url: String) async throws {
     var request = BlobUploadRequest(method, url)
     request.onProgress = { sent, byteCount in

@@ -167,7 +167,8 @@ final class SequentialStream: BlobByteStream {
         self.descriptor = descriptor
     }
 
-    /// False for a file in `/proc`, whose contents are generated while it is read.
+    /// True for a FIFO only, which is read once `poll(2)` reports it as readable. Other files may block: a file in
+    /// `/proc` generates its contents while it is read.
     var neverBlocks: Bool { self.descriptor.status.isFIFO }
     var readiness: BlobWakerSlot? { self.slot }
 

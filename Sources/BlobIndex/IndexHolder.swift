@@ -115,7 +115,8 @@ package struct NewIndexPlace: Sendable {
     package let layer: String
     /// The content from which the index is made.
     package let content: IndexedContent
-    /// True when the index was requested, or its file was named: it is made at any cost, and errors are thrown.
+    /// True when the index was requested, or its file was named: it is built however small the content is, and errors
+    /// are thrown instead of ignored.
     package let isRequired: Bool
     private let isReplacing: Bool
     private let base: any BlobInputStreamDataSource

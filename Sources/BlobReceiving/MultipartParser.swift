@@ -36,8 +36,8 @@ package struct MultipartParser {
     private let limits: Limits
     private var state = State.preamble
     private var matched: Int
-    /// The number of bytes of a partial match that are not data: the line end before the body or a part, which may
-    /// belong to a delimiter.
+    /// The number of leading bytes of a partial match that are not data if the match fails: 2 for the line end before
+    /// the body or the content of a part, which may begin a delimiter, and otherwise 0.
     private var lineEndCount = 2
     private var header: [UInt8] = []
     private var lineStart = 0

@@ -100,7 +100,7 @@ enum Main {
 #else
 import BlobCommandLine
 
-/// The entry point of a build without the package's traits.
+/// The entry point of a build without the trait `Command`.
 @main enum Main {
     static func main() { endWithoutTrait("Command", "blob") }
 }

@@ -59,7 +59,7 @@ final class ArchiveWalker: EntryWalker {
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
         self.dataEnd = 0
         self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
-        // Names are converted while they are copied.
+        // Copying converts the names, which requires the UTF-8 locale that `ask` sets.
         let facts = self.handle.ask { _ in ExchangedEntry(entry, warning: warning.map { Array($0.utf8) }) }
         self.current = ArchiveEntry(facts, after: self.current)
         return true

@@ -37,7 +37,7 @@ struct MemberSource: BlobLayer {
     /// Returns the member at the place where it was found before; nil when a search is needed.
     private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
         guard let stored = self.stored.withLock({ $0 }) else { return nil }
-        // Members block, so the base may block, too.
+        // Reading a member may block, so that the base may block here, too.
         return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 

@@ -11,8 +11,8 @@ struct ZipDirectory {
     let scanner: ArchiveScanner
     /// The range of the entries in the base.
     let range: Range<Int64>
-    /// The number of bytes to add to the offsets in entries, because other data may precede the archive: from the first
-    /// entry on, and from each entry at which offsets modulo 2^32 restart.
+    /// The corrections to add to the offsets in entries, because other data may precede the archive: one from the first
+    /// entry on, and another from each entry at which offsets modulo 2^32 wrap around.
     private var shifts: [Shift]
     /// True when offsets are modulo 2^32; lengths may then be, too.
     private(set) var isWrapped = false

@@ -198,7 +198,8 @@ final class PointRecorder {
 package struct GzipTuning: Sendable {
     /// The distance between restart points in decoded bytes; greater if blocks are longer.
     package var pointSpacing: Int64
-    /// The minimum distance between points before members in decoded bytes; such points take only a few bytes.
+    /// The minimum distance, in decoded bytes, between restart points at the beginnings of members; such a point takes
+    /// only a few bytes.
     package var memberSpacing: Int64
     /// The maximum number of bytes that one of several threads decodes at a time: one slice or several short slices.
     package var batchByteCount: Int64

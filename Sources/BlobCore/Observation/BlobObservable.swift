@@ -261,7 +261,8 @@ public struct BlobDelivery: Sendable {
         }
     }
 
-    /// Connects an observer, whose `job` calls the handler for the waiting changes; nil calls it immediately.
+    /// Connects an observer; `job` calls the handler for the waiting changes. If this closure is nil, the handler is
+    /// called at once, on the thread of the change.
     let connect: (@Sendable (_ job: @escaping @Sendable () -> Void) -> Connection)?
 
     package init(connect: (@Sendable (_ job: @escaping @Sendable () -> Void) -> Connection)?) { self.connect = connect }

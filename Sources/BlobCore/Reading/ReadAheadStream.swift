@@ -184,8 +184,8 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
                     }
                     guard goesOn else { return }
                 case .notYet:
-                    // The next job begins once both this call and the waker's have been made: a reader is in one call
-                    // at a time.
+                    // The closure is called twice, here and by the waker; the second call starts the next job. Thus the
+                    // reader is in one call at a time.
                     let isFirst = Locked(false)
                     let goOn: @Sendable () -> Void = {
                         if isFirst.exchange(true) { self.run(on: .reads) { self.fill() } }

@@ -57,9 +57,11 @@ package final class BlockingPool: Sendable {
             return true
         }
 
-        /// Returns the number of threads to add: a quarter more while no job is taken and processors are free, and one
-        /// when the first job has waited for many times the patience. While more threads run than there are processors,
-        /// an additional thread would only wait for them, and is added far less often.
+        /// Returns the number of threads to add.
+        ///
+        /// A quarter of the current number if no job was started and processors are free; otherwise one, if the first
+        /// job has waited for many times `patience`. While more threads run than there are processors, another one
+        /// would only compete with them, and is added after a much longer wait.
         mutating func growth(_ patience: Duration, runningCount: Int) -> Int {
             self.isWatched = false
             guard self.hasMoved || runningCount >= promptThreadCount else { return max(self.threadCount / 4, 1) }

@@ -73,7 +73,7 @@ private final class PerformTarget {
 
     func perform() {
         guard let source else { return }
-        // Not nil if the action of an outer call runs the run loop.
+        // Not nil if this call is nested: the action of an outer call is running the run loop.
         let outerThread = source.performingThread.withLock { thread in
             defer { thread = pthread_self() }
             return thread

@@ -20,7 +20,8 @@ final class PartialFile {
             self.digests = (digests + info.digests).map { "\($0.algorithm) \($0.value.hexadecimal)" }
         }
 
-        /// Returns true if the versions and the lengths are equal and the digests, or else the validators, match.
+        /// Returns true if the versions and the lengths are equal, and the content is the same: by a digest that both
+        /// have, or by equal validators if one of them has no digest.
         func isSame(as other: Self) -> Bool {
             guard self.version == other.version, self.byteCount == other.byteCount else { return false }
             let areEqual = self.validator == other.validator
@@ -145,7 +146,7 @@ final class PartialFile {
         return count - Self.blockByteCount + byteCount % Self.blockByteCount
     }
 
-    /// The runs of missing bytes; the last one extends to the end of the content.
+    /// The runs of missing bytes, in order; an `end` of nil is the end of the content.
     var missing: [(start: Int64, end: Int64?)] {
         let count = self.byteCount.map { ($0 + Self.blockByteCount - 1) / Self.blockByteCount }
         var (runs, number): ([(start: Int64, end: Int64?)], Int64) = ([], 0)

@@ -301,7 +301,7 @@ final class RemoteBody: TransferSink {
 struct RemoteBodyState {
     /// The number of unread bytes at which the transfer is paused; it resumes at half of this number.
     ///
-    /// The largest window, which begins and ends at whole blocks, fits, and so does the largest piece.
+    /// Large enough for the largest window, extended to whole blocks, and for the largest piece.
     static let capacity = Int(PreparedAnswers.maximumPieceByteCount) + 2 * ByteBlocks.blockByteCount
 
     /// The same limit for a longer response, which is streamed.

@@ -89,7 +89,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// - Throws: The error of a handler.
     func take() throws(BlobError) -> UploadExchange.Ending? {
         guard let events = self.exchange.take() else { return nil }
-        // The pump no longer needs to be woken or cancelled.
+        // Once the request has ended, the pump no longer needs to be woken or cancelled.
         if events.ending != nil { _ = self.begun.take() }
         if let sent = events.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
         if !events.answer.isEmpty {
