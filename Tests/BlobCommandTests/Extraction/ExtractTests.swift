@@ -159,7 +159,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: self.folder.path("two")) == ["a"])
         // Names are printed on one line.
         let kept = try self.extract(path)
-        #expect(kept.errorText.contains("c%0A exists") && kept.errorText.split(separator: "\n").count == 3)
+        #expect(kept.errorText.contains("c%0A already exists") && kept.errorText.split(separator: "\n").count == 3)
     }
 
     @Test func anArchiveThatIsCutOffGivesWholeFilesAlone() throws {
