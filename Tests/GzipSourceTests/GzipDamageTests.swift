@@ -87,7 +87,8 @@ import Testing
             return Int(state >> 33) % bound
         }
         for round in 0..<300 {
-            let bytes = sampleBytes(1 + next(20_000), seed: seed + UInt64(round))
+            // Nothing shows that a whole member was removed, so that most members are longer than what is removed.
+            let bytes = sampleBytes(1000 + next(20_000), seed: seed + UInt64(round))
             var file = gzipped(bytes.prefix(next(bytes.count)), level: CInt(next(10)))
             file += gzipped(bytes.dropFirst(outcome(decoding: file).bytes.count), level: CInt(next(10)))
             #expect(outcome(decoding: file, pieceByteCount: 1 + next(9000)).bytes == bytes, "seed \(seed)")
