@@ -234,8 +234,8 @@ public struct ArchiveContainer: BlobContainer {
     package func prepare(
         _ selectors: [BlobLocator.Selector], upTo byteCount: Int64 = .max, _ context: BlobContext
     ) {
-        guard self.archive.base.traits.contains(.preparable) else { return }
-        let table = try? self.archive.tables.searchedTable(self.catalogue, context)
+        guard !selectors.isEmpty, self.archive.base.traits.contains(.preparable) else { return }
+        let table = try? self.archive.tables.table(context)
         guard let ranges = try? self.catalogue.ranges(of: selectors, table, context) else { return }
         self.archive.base.prepare(
             ranges.map { $0.lowerBound..<$0.lowerBound + min(byteCount, Int64($0.count)) }, context)

@@ -78,7 +78,7 @@ import Testing
         expect(try self.fetch(metalink: hash), failsWith: "corrupted", 65)
     }
 
-    /// `cat --output --resume` goes on where `fetch` was, which has no name before it is whole.
+    /// `cat --output --resume` continues a download of `fetch`; the file has no name before it is complete.
     @Test func catResumesAFile() throws {
         let output = self.folder.path("out/a")
         for command in [["cat", "--resume", "--output", output], ["fetch", "-o", output]] {

@@ -97,7 +97,7 @@ import Testing
         return try receiver.answer()
     }
 
-    /// The second half is the one that is checked: the offset stays after each refusal.
+    /// Only the second half is checked; the offset does not change after a refusal.
     @Test(arguments: [
         "sha1", "sha256", "sha512", "md5", "crc32", "crc32c", "crc64nvme", "Content-Digest", "Repr-Digest",
     ])

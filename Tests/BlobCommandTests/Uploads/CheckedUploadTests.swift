@@ -4,7 +4,7 @@ import BlobTestSupport
 import Foundation
 import Testing
 
-/// `blob upload` through a proxy that changes bodies and frames them anew, as one that buffers requests can.
+/// `blob upload` through a proxy that changes bodies and frames them again, as a buffering proxy can.
 @Suite(.timeLimit(.minutes(5))) struct CheckedUploadTests {
     private static let kinds = ["--resumable tus", "--resumable tus --parallel 2", "--resumable draft", "-X PUT"]
     private static let faults = ["drop", "flip", "truncate"]
