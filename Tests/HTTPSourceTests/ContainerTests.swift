@@ -87,22 +87,6 @@ import Testing
         #expect(server.sentByteCount < 1_300_000)
     }
 
-    /// Announcing members builds no table of them, which would take another pass.
-    @Test func membersOfATarInAGzipCostOnePassEachTime() throws {
-        let folder = try TemporaryFolder()
-        for name in ["a", "b"] { try folder.write(makeContent(1 << 20), to: name) }
-        let tar = try FinishedProcess("tar", ["-C", folder.path(""), "-czf", "-", "a", "b"]).output
-        let server = try ObjectServer(Array(tar))
-        let archive = try BlobArchive(BlobLocator(server.url), registry: .standard)
-        for _ in 0..<4 {
-            try archive.forEachSource(of: [.index(0), .index(1)]) { _, source in
-                let bytes = try readAll(source.open())
-                #expect(bytes.count == 1 << 20)
-            }
-        }
-        #expect(server.sentByteCount <= 4 * tar.count + 65_536)
-    }
-
     /// A gzip is decoded once for its index, and then read where an offset is.
     @Test func aGzipSeeksByItsIndex() throws {
         let plain = makeContent(24 << 20)
