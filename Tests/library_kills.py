@@ -110,7 +110,7 @@ try:
         for url in changed[:2]:
             jobs.append(["library", "adjust", url, "--rotate", str(choice.choice([90, 180, 270]))])
         for url in changed[2:]:
-            jobs.append(["library", "album", choice.choice(["add", "add", "rm"]), "album", url])
+            jobs.append(["library", "album", choice.choice(["add", "add", "remove"]), "album", url])
         if assets:
             jobs.append(["library", "album", "add", "stream", *choice.sample(assets, 1)])
         if rounds % 4 == 0:

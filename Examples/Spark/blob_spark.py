@@ -6,7 +6,7 @@ Lines of any blob as rows of a data frame, also of one large .gz, by all cores:
     blob_spark.register(spark)
     lines = spark.read.format("blob").load("gzip+s3://bucket/events.json.gz")    # one column: value
 
-Each partition is a range that `blob index splits` prints, and is read by a process `blob cat --records lines`: the lines
+Each partition is a range that `blob job splits` prints, and is read by a process `blob cat --records lines`: the lines
 that begin in the range, so that no line is lost or read twice. A task whose process fails has failed, and Spark runs it
 again; nothing of half a range counts.
 
@@ -20,9 +20,9 @@ Many blobs into one place, from a manifest with a locator, a tab and its bytes a
 small):
 
     counts = blob_spark.copy(spark, "s3a://bucket/manifest.tsv", "s3://bucket/job/", "s3a://bucket/report")
-    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [--part-size BYTES] [--put='OPTIONS OF blob put']
+    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [--part-size BYTES] [--put='OPTIONS OF blob job put']
 
-Each task is a process `blob put`, whose keys are made of the locators, so that a task that Spark runs again stores the
+Each task is a process `blob job put`, whose keys are made of the locators, so that a task that Spark runs again stores the
 same objects. The report has one line of JSON a blob, also of one that failed, and Spark commits it once for each task.
 In an S3 store, blobs that are longer than a part are dealt by their parts, which are put together when all are there;
 the folder REPORT.parts then has a line a part.
@@ -52,15 +52,15 @@ import tempfile
 CHUNK = 4 << 20  # The bytes of a batch of rows; more for a longer line.
 ALLOWANCE = 64 << 10  # The bytes that take as long as the requests for one blob.
 TASK = 100  # The blobs of a task, at most about: what a kill repeats.
-PART = 16 << 20  # The bytes of a part, as `blob put` has them.
+PART = 16 << 20  # The bytes of a part, as `blob job put` has them.
 BEGINS = 8  # The processes that begin to store blobs in parts at once.
 
 
 def splits(locator, options, records=("--records", "lines")):
-    """Returns the ranges of a locator as `blob index splits` has them, as arguments of `blob cat`."""
+    """Returns the ranges of a locator as `blob job splits` has them, as arguments of `blob cat`."""
     size = ["--bytes", options["bytes"]] if "bytes" in options else []
     size = ["--count", options["count"]] if "count" in options else size
-    ranges = table([options.get("blob", "blob"), "index", "splits", *records, *size, *index(options), "--", locator])
+    ranges = table([options.get("blob", "blob"), "job", "splits", *records, *size, *index(options), "--", locator])
     ends = [["--length", str(one["length"])] for one in ranges]
     # The last range is read to the end of the blob, so that its checksum is compared, even if the data has changed
     # since.
@@ -286,11 +286,11 @@ def bins(sizes, count):
     return [one for one in dealt if one]
 
 
-def putting(target, options, *arguments):
-    """Returns the command that stores what its standard input lists, which is the manifest of the job: it may name
-    blobs on servers."""
+def storing(step, target, options, *arguments):
+    """Returns the command `blob job` for a list in its standard input, the manifest of the job, which may name blobs on
+    servers."""
     lists = ["--allow-network-in-lists", "--from-file", "-"]
-    command = [options.get("blob", "blob"), "put", target, "--json", *lists, *arguments]
+    command = [options.get("blob", "blob"), "job", step, target, "--json", *lists, *arguments]
     return command + shlex.split(options.get("put", ""))
 
 
@@ -302,10 +302,10 @@ def listed(entries):
     return names
 
 
-def put(bins, target, options, *step):
+def put(bins, target, options, step="put"):
     """Stores the blobs of bins, or does a step for their parts, and yields the line about each; raises unless each has
     its line."""
-    command = putting(target, options, *step)
+    command = storing(step, target, options)
     for entries in bins:
         with listed(entries) as names, started(command, names) as (output, end):
             rest = iter(entries)
@@ -346,7 +346,7 @@ def number(one):
 
 def divided(large, target, options):
     """Begins to store blobs in parts; yields the line of each part, and the locator of a blob that is not divided."""
-    command = putting(target, options, "--step", "begin", "--part-size", str(options.get("part_size", PART)))
+    command = storing("begin", target, options, "--part-size", str(options.get("part_size", PART)))
     with listed(large) as names, started(command, names) as (output, end):
         for line in output:
             yield line.decode().removesuffix("\n")
@@ -408,7 +408,7 @@ def copy(spark, manifest, target, report, options={}):
             path = context._jvm.org.apache.hadoop.fs.Path(report)
             if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
                 raise FileExistsError(f"{report} exists")
-            parts = tasks.mapPartitions(lambda bins: put(bins, target, options, "--step", "parts"))
+            parts = tasks.mapPartitions(lambda bins: put(bins, target, options, "parts"))
             parts.saveAsTextFile(report + ".parts")
             lines = finished(context, report + ".parts", firsts, target, options)
         else:
@@ -435,15 +435,15 @@ def finished(context, parts, firsts, target, options):
 
     count = max(context.defaultParallelism, -(-len(firsts) // TASK))
     ends = context.parallelize(shares(firsts, count), min(count, len(firsts)))
-    ends = ends.mapPartitions(lambda bins: put(bins, target, options, "--step", "finish")).map(explained)
+    ends = ends.mapPartitions(lambda bins: put(bins, target, options, "finish")).map(explained)
     return found.filter(lambda line: "part" not in json.loads(line)).union(ends)
 
 
 def drop(firsts, target, options):
-    """Drops parts of a job that has failed: what is left behind costs its owner money."""
+    """Removes the parts of a job that has failed, because stored parts cost money."""
     try:
         if firsts:
-            collections.deque(put([firsts], target, options, "--step", "abort"), 0)
+            collections.deque(put([firsts], target, options, "abort"), 0)
     except Exception as error:
         print(f"parts of {len(firsts)} blobs may be left in the store: {error}", file=sys.stderr)
 
@@ -464,7 +464,7 @@ def main():
     parser.add_argument("--blob", default="blob", help="the command")
     parser.add_argument("--tasks", help=f"how many (default: of {TASK} blobs, and at least 8 a core)")
     parser.add_argument("--part-size", type=int, default=PART, help="the bytes of a part in S3 stores, from 5242880")
-    parser.add_argument("--put", default="", help="options of blob put: --put='--max-time 600'")
+    parser.add_argument("--put", default="", help="options of blob job put: --put='--max-time 600'")
     options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     from pyspark.sql import SparkSession
 

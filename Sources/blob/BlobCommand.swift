@@ -18,8 +18,8 @@ struct BlobCommand: ParsableCommand {
         version: commandVersion,
         subcommands: [
             CatCommand.self, FetchCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self,
-            FormCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, PutCommand.self,
-            ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self, LocatorsCommand.self, CompleteCommand.self,
+            FormCommand.self, ExtractCommand.self, IndexCommand.self, UploadCommand.self, JobCommand.self,
+            ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self, CompleteCommand.self,
         ])
 }
 
@@ -70,7 +70,8 @@ enum Main {
             let arguments = (try? RawArguments.decoded()) ?? []
             if let mistake = BlobCommand.fileTakenForHelp(in: arguments) { throw mistake }
             // Help is not an error.
-            try printLine(BlobCommand.fullMessage(for: error))
+            let text = BlobCommand.fullMessage(for: error)
+            try printLine(text == commandVersion ? text : BlobCommand.help(for: arguments))
         }
     }
 
@@ -83,7 +84,11 @@ enum Main {
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)
         // The parser shows the help for the words that it knows, and ignores the rest.
-        if arguments.first == "help", let error = BlobCommand.unknownCommand(in: arguments.dropFirst()) { throw error }
+        if arguments.first == "help", arguments != ["help", LocatorHelp.topic],
+            let error = BlobCommand.unknownCommand(in: arguments.dropFirst())
+        {
+            throw error
+        }
         let command = try BlobCommand.parsed(alone: arguments) ?? BlobCommand.parseAsRoot(arguments)
         if let list = command as? any NameListCommand { return try list.separated() }
         if let completion = command as? CompleteCommand { try completion.printCandidates(BlobCommand._dumpHelp()) }

@@ -25,7 +25,7 @@ import Testing
 
     @Test func theFolderIsListedAndEmptied() throws {
         expect(try self.run("index", "ls"), prints: "")
-        expect(try self.run("index", "drop", "--all"), prints: "")
+        expect(try self.run("index", "remove", "--all"), prints: "")
         let path = try self.run("index", "build", self.gzip).text.dropLast()
         let byteCount = try readFile(String(path)).count
         let lines = try self.run("index", "ls").text.split(separator: "\n")
@@ -38,7 +38,7 @@ import Testing
         try Data("old".utf8).write(to: URL(fileURLWithPath: "\(self.folder.path("caches"))/blob-indexes/0.blobindex"))
         #expect(try self.run("index", "ls").text.contains("Z 3 -\n"))
         try Data("mine".utf8).write(to: URL(fileURLWithPath: "\(self.folder.path("caches"))/blob-indexes/notes"))
-        #expect(try self.run("index", "drop", "--all").text.split(separator: "\n").count == 2)
+        #expect(try self.run("index", "remove", "--all").text.split(separator: "\n").count == 2)
         expect(try self.run("index", "ls"), prints: "")
         let rest = try FileManager.default.contentsOfDirectory(atPath: "\(self.folder.path("caches"))/blob-indexes")
         #expect(rest == ["notes"])

@@ -54,14 +54,14 @@ import Testing
     @Test func dropRemovesTheFileOnce() throws {
         let path = self.folder.path("x.idx")
         try self.writeIndex(path)
-        expect(try Launch("index", "drop", self.file, "--output", path).run(), prints: "\(path)\n")
-        expect(try Launch("index", "drop", self.file, "--output", path).run(), prints: "")
+        expect(try Launch("index", "remove", self.file, "--output", path).run(), prints: "\(path)\n")
+        expect(try Launch("index", "remove", self.file, "--output", path).run(), prints: "")
         #expect(self.folder.names == ["a"])
     }
 
     @Test func whatIsNoIndexIsNotDropped() throws {
         expect(
-            try Launch("index", "drop", self.file, "--output", self.file).run(), failsWith: "inconsistent", 65,
+            try Launch("index", "remove", self.file, "--output", self.file).run(), failsWith: "inconsistent", 65,
             saying: self.file)
         expect(try Launch("cat", self.file).run(), prints: "hello")
     }
@@ -140,7 +140,7 @@ import Testing
         #expect(try Launch("info", "bzip2+\(path)", "--index", self.path).run().text.contains("\nbytes: 3000000\n"))
         let verified = try Launch("index", "verify", path, "--output", self.path).run().text
         #expect(verified.hasSuffix(" restart points are right.\n"))
-        expect(try Launch("index", "drop", path, "--output", self.path).run(), prints: "\(self.path)\n")
+        expect(try Launch("index", "remove", path, "--output", self.path).run(), prints: "\(self.path)\n")
     }
 
     @Test func aPlainPathIsLookedInto() throws {
@@ -154,7 +154,7 @@ import Testing
             #expect(sections.contains { $0.contains(" MEMB ") })
             try self.expectPart(of: "\(locator)#content")
             expect(try Launch("ls", locator, "--index", self.path).run(), prints: "content\n")
-            expect(try Launch("index", "drop", locator, "--output", self.path).run(), prints: "\(self.path)\n")
+            expect(try Launch("index", "remove", locator, "--output", self.path).run(), prints: "\(self.path)\n")
         }
     }
 

@@ -4,7 +4,7 @@ import BlobTestSupport
 import Foundation
 import Testing
 
-/// `blob index splits`, and `blob cat --records` over what it prints.
+/// `blob job splits`, and `blob cat --records` over what it prints.
 @Suite struct SplitsTests {
     private struct Split: Decodable {
         let locator: String
@@ -60,7 +60,7 @@ import Testing
         if name.hasSuffix(".gz") || name.hasSuffix("bz2") || name.hasSuffix("zst") || name.contains(".gz#") {
             _ = try self.run("index", "build", name.contains("#") ? self.folder.path("a.tar.gz") : locator)
         }
-        let outcome = try self.run("index", "splits", locator, "--count", "7", "--records", "lines")
+        let outcome = try self.run("job", "splits", locator, "--count", "7", "--records", "lines")
         if Self.unsplittable.contains(name) {
             return expect(outcome, failsWith: "unsupported", 65)
         }
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func withoutRecordsTheRangesAreBytes() throws {
-        let outcome = try self.run("index", "splits", self.folder.path("text"), "--bytes", "1M")
+        let outcome = try self.run("job", "splits", self.folder.path("text"), "--bytes", "1M")
         let splits = try outcome.text.split(separator: "\n").map {
             try JSONDecoder().decode(Split.self, from: Data($0.utf8))
         }
@@ -111,20 +111,20 @@ import Testing
 
     @Test func whatCannotBeIsRefused() throws {
         try self.make("gzip -k text; : > empty")
-        expect(try self.run("index", "splits", self.folder.path("text.gz")), failsWith: "unsupported", 65)
+        expect(try self.run("job", "splits", self.folder.path("text.gz")), failsWith: "unsupported", 65)
         // What cannot have an index is not told to get one without more ado.
         try self.make("printf short > one; zstd -q one")
-        for command in ["splits", "build"] {
-            let outcome = try self.run("index", command, self.folder.path("one.zst"))
+        for command in [["job", "splits"], ["index", "build"]] {
+            let outcome = try self.run(command[0], command[1], self.folder.path("one.zst"))
             expect(outcome, failsWith: "unsupported", 65, saying: "block or frame")
         }
-        expect(try self.run("index", "splits", self.folder.path("nope")), failsWith: "notFound", 66)
-        let empty = try self.run("index", "splits", self.folder.path("empty"), "--count", "9").text
+        expect(try self.run("job", "splits", self.folder.path("nope")), failsWith: "notFound", 66)
+        let empty = try self.run("job", "splits", self.folder.path("empty"), "--count", "9").text
         #expect(empty.contains("\"length\":0,") && empty.split(separator: "\n").count == 1)
         for arguments in [
             ["--count", "0"], ["--bytes", "0"], ["--count", "2", "--bytes", "1"], ["--records", "words"],
         ] {
-            let outcome = try Launch(["index", "splits", self.folder.path("text")] + arguments).run()
+            let outcome = try Launch(["job", "splits", self.folder.path("text")] + arguments).run()
             #expect(outcome.ending == .status(64))
         }
         let two = try self.run("cat", "--records", "lines", self.folder.path("text"), self.folder.path("text"))
@@ -136,9 +136,9 @@ import Testing
         try self.make("gzip -k text")
         let gzip = self.folder.path("text.gz")
         _ = try self.run("index", "build", gzip)
-        #expect(try self.run("index", "splits", gzip, "--count", "4").text.split(separator: "\n").count > 1)
+        #expect(try self.run("job", "splits", gzip, "--count", "4").text.split(separator: "\n").count > 1)
         try self.make("tr a-f A-F < text > other; gzip -c other > text.gz")
-        expect(try self.run("index", "splits", gzip, "--count", "4"), failsWith: "unsupported", 65)
+        expect(try self.run("job", "splits", gzip, "--count", "4"), failsWith: "unsupported", 65)
     }
 }
 #endif

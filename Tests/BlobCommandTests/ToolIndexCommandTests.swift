@@ -38,7 +38,7 @@ import Testing
             return outcome.output
         }
         #expect(parts[0] == parts[2] && parts[1] == parts[2])
-        #expect(try Launch("index", "drop", data, "--index", index).run().ending == .status(65))
+        #expect(try Launch("index", "remove", data, "--index", index).run().ending == .status(65))
     }
 
     @Test func anIndexOfOtherDataIsAnError() throws {

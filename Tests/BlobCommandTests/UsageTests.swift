@@ -27,7 +27,7 @@ import Testing
     @Test func theHelpNamesEveryCommand() throws {
         let text = try Launch("--help").run().text
         for command in [
-            "cat", "extract", "form", "index", "info", "library", "ls", "put", "receive", "schemes", "sum", "test",
+            "cat", "extract", "form", "index", "info", "job", "library", "ls", "receive", "schemes", "sum", "test",
             "upload",
         ] {
             #expect(text.contains("  \(command) "), "\(command)")
@@ -63,8 +63,8 @@ import Testing
         ["sum", "x", "--retry=-1"], ["cat", "x", "--limit-rate", "0"], ["cat", "x", "--limit-rate", "9X"],
         ["cat", "x", "--limit-rate", "9223372036854775807k"], ["cat", "x", "--max-ratio", "0"], ["info"],
         ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["test", "x", "--index", "i"],
-        ["schemes", "--json"], ["index", "build"], ["index", "show"], ["index", "drop"], ["index", "bogus", "x"],
-        ["index", "build", "x", "y"], ["index", "drop", "x", "--all"], ["index", "drop", "--all", "--output", "x"],
+        ["locators"], ["index", "build"], ["index", "show"], ["index", "remove"], ["index", "bogus", "x"],
+        ["index", "build", "x", "y"], ["index", "remove", "x", "--all"], ["index", "remove", "--all", "--output", "x"],
         ["index", "verify"], ["index", "build", "x", "--index", "none"], ["index", "show", "x", "--output", ""],
         ["cat", "x", "--index", ""], ["cat", "x", "--index"],
     ])

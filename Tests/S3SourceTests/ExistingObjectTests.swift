@@ -58,7 +58,7 @@ import Testing
             return .answer(StoringStore.head("200 OK", ["ETag: \"\(tag)\""], byteCount: 6))
         }
         let outcome = try await StoreCommand.run(
-            ["put", "s3://bucket/", path, "--json"], environment: store.environment)
+            ["job", "put", "s3://bucket/", path, "--json"], environment: store.environment)
         #expect(outcome.status == 0 && outcome.outputText.contains("\"state\":\"stored\""), "\(outcome.errors)")
         #expect(store.objects.values.first == bytes)
     }
@@ -68,7 +68,7 @@ import Testing
         let path = try folder.write(makeContent(17 << 20), to: "x")
         for state in ["stored", "exists"] {
             let outcome = try await StoreCommand.run(
-                ["put", "s3://bucket/", path, "--json", "--part-size", "5MiB"], environment: store.environment)
+                ["job", "put", "s3://bucket/", path, "--json", "--part-size", "5MiB"], environment: store.environment)
             #expect(outcome.status == 0 && outcome.outputText.contains("\"state\":\"\(state)\""), "\(outcome.errors)")
         }
         #expect(store.sentParts == [1, 2, 3, 4])

@@ -209,7 +209,7 @@ import Testing
         let list = try folder.write(entries.map { $0 + "\n" }.joined(), to: "list")
         // The steps that open no source need no permission to do it.
         let listed = (["begin", "parts"].contains(step) ? ["--allow-network-in-lists"] : []) + ["--from-file", list]
-        let arguments = ["put", "s3://bucket/", "--json", "--step", step, "--part-size", "5MiB"] + listed
+        let arguments = ["job", step, "s3://bucket/", "--json", "--part-size", "5MiB"] + listed
         let outcome = try await StoreCommand.run(arguments, environment: store.environment)
         #expect(outcome.status == status && outcome.errors.isEmpty, "\(outcome.errors)")
         let texts = outcome.outputText.split(separator: "\n").map(String.init)
@@ -254,8 +254,8 @@ import Testing
     }
 
     @Test func stepsNeedAStoreAndPartsThatItHas() async throws {
-        for arguments in [["http://127.0.0.1:1/", "--step", "begin"], ["s3://bucket/", "--part-size", "1MiB"]] {
-            let outcome = try await StoreCommand.run(["put", "x"] + arguments)
+        for arguments in [["begin", "http://127.0.0.1:1/"], ["put", "s3://bucket/", "--part-size", "1MiB"]] {
+            let outcome = try await StoreCommand.run(["job"] + arguments + ["x"])
             #expect(outcome.status == 64, "\(outcome.errors)")
         }
     }

@@ -157,7 +157,7 @@ def hurt(job, workers):
         while job.poll() is None:
             found = [
                 one for worker in workers if worker is not stopped for one, command in family(worker).items()
-                if (EXECUTOR in command if kind == "executor" else command[:2] == [options.blob, "put"])
+                if (EXECUTOR in command if kind == "executor" else command[:2] == [options.blob, "job"])
             ]
             if found:
                 try:
@@ -313,7 +313,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         server = f"http://127.0.0.1:{int(source.stdout.readline())}"
         target = options.store or server + "/objects/"
         main()
-        puts = [command for _, command in processes().values() if command[:2] == [options.blob, "put"]]
+        puts = [command for _, command in processes().values() if command[:2] == [options.blob, "job"]]
         left = [command for command in puts if command[2] == target]
         assert not left, "processes of killed workers are left"
     finally:

@@ -65,6 +65,9 @@ extension ParsableCommand {
                 continue
             }
             guard word != "help" else { return nil }
+            if path.count == 1, word == LocatorHelp.topic {
+                return BlobError(.invalidArgument, "Unknown command '\(word)': 'blob help \(word)' explains locators.")
+            }
             if path.count == 1, word == "check" {
                 return BlobError(
                     .invalidArgument,

@@ -50,7 +50,7 @@ struct LibraryAlbumAddCommand: ParsableCommand {
 
 struct LibraryAlbumRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rm", abstract: "Removes assets from an album, or the whole album, but not from the library.")
+        commandName: "remove", abstract: "Removes assets from an album, or the whole album, but not from the library.")
 
     @Argument(help: "The name of the album.") var name: String
 
@@ -106,7 +106,7 @@ struct LibraryQuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "quarantine", abstract: "Shows, restores or removes the files that were set aside.",
         discussion: "These are damaged originals, files that the catalogue does not refer to, and damaged catalogues.",
-        subcommands: [List.self, Restore.self, Empty.self])
+        subcommands: [List.self, Restore.self, Remove.self])
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -144,9 +144,9 @@ struct LibraryQuarantineCommand: ParsableCommand {
         }
     }
 
-    struct Empty: ParsableCommand {
+    struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "empty", abstract: "Deletes the files permanently, and prints their names.")
+            commandName: "remove", abstract: "Deletes the files permanently, and prints their names.")
 
         @Option(
             help: ArgumentHelp(

@@ -5,14 +5,14 @@ import BlobStreamsStandard
 
 struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "index", abstract: "Builds, lists, verifies and drops indexes for random access.",
+        commandName: "index", abstract: "Builds, lists, verifies and removes indexes for random access.",
         discussion: """
             An index holds restart points of compressed data and tables of members. It is a cache: stale or damaged \
             indexes are rebuilt, and all indexes may be deleted at any time.
             """,
         subcommands: [
             IndexBuildCommand.self, IndexShowCommand.self, IndexListCommand.self, IndexVerifyCommand.self,
-            IndexSplitsCommand.self, IndexDropCommand.self,
+            IndexRemoveCommand.self,
         ])
 }
 
@@ -64,9 +64,9 @@ struct IndexOptions: ParsableArguments {
     }
 }
 
-struct IndexDropCommand: ParsableCommand {
+struct IndexRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "drop", abstract: "Removes the index of a locator, and prints its path if it existed.",
+        commandName: "remove", abstract: "Removes the index of a locator, and prints its path if it existed.",
         discussion: """
             All layers over one origin share an index file, which is removed as a whole. --all removes every index in \
             the user's cache folder, and prints their paths.

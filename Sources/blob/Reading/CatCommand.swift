@@ -27,7 +27,7 @@ struct CatCommand: NameListCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Print complete records that begin in the range of --offset and --length; see 'blob index splits'.",
+            "Print complete records that begin in the range of --offset and --length; see 'blob job splits'.",
             valueName: "lines"))
     var records: Records?
 

@@ -92,7 +92,7 @@ import Testing
         expect(
             try self.library.run("library", "quarantine", "restore", "../x"), failsWith: "notFound", 66,
             saying: "quarantine")
-        expect(try self.library.run("library", "quarantine", "empty"), prints: "")
+        expect(try self.library.run("library", "quarantine", "remove"), prints: "")
     }
 
     @Test(arguments: ["lost", "empty", "garbage", "cut"])
@@ -116,7 +116,7 @@ import Testing
         #expect(
             try self.library.run("library", "quarantine", "ls").text.contains("catalog.sqlite")
                 == (damage != "lost"))
-        #expect(try self.library.run("library", "quarantine", "empty").ending == .status(0))
+        #expect(try self.library.run("library", "quarantine", "remove").ending == .status(0))
         expect(try self.library.run("library", "ls"), prints: "\(url)\n")
     }
 
@@ -200,7 +200,7 @@ import Testing
         let id = UUID().uuidString
         for command in [
             ["album", "create", "x"], ["album", "add", "x", id], ["remove", id],
-            ["backup", self.folder.path("backup")], ["quarantine", "ls"], ["quarantine", "empty"],
+            ["backup", self.folder.path("backup")], ["quarantine", "ls"], ["quarantine", "remove"],
         ] {
             let refused = ["library"] + command + ["--library", self.folder.path("photos")]
             #expect(try !Launch(refused).run().errorText.contains("because of"), "\(command)")

@@ -32,7 +32,7 @@ import Testing
             (["cat", "--from-file", "-"], ""), (["cat", "--verify-first", "--from-file", "-"], ""),
             (["sum", "--from-file", "-"], ""), (["sum", "-c", "-"], "\(Self.sum)  "),
             (["upload", "--from-file", "-", "\(self.url)/to/"], ""),
-            (["put", "--from-file", "-", "\(self.url)/to/"], ""),
+            (["job", "put", "--from-file", "-", "\(self.url)/to/"], ""),
         ]
     }
 
@@ -41,7 +41,7 @@ import Testing
             for scheme in ["http", "HTTP", "gzip+http", "tar+gzip+http", "archive+http"] {
                 let locator = "\(self.url.replacing("http:", with: "\(scheme):"))/x?token=s3cret#*"
                 let outcome = try self.run(arguments, ["", beginning + locator])
-                let status: CInt = arguments[0] == "put" ? 1 : 64
+                let status: CInt = arguments[0] == "job" ? 1 : 64
                 #expect(outcome.ending == .status(status), "\(arguments): \(outcome.errorText)")
                 for part in ["Line 2 of the list", "'\(scheme.lowercased())'", "--allow-network-in-lists"] {
                     #expect(outcome.errorText.contains(part), "\(arguments): \(outcome.errorText)")
@@ -66,8 +66,8 @@ import Testing
         let part = "{\"locator\":\"\(self.url)/x\",\"upload\":\"u\",\"part\":1,\"length\":1,\"bytes\":6000000,"
         let line = part + "\"part_size\":5242880,\"validator\":\"\\\"a\\\"\"}"
         for (arguments, entry) in [
-            (["put", "--json", "--from-file", "-", "\(self.url)/to/"], "\(self.url)/x"),
-            (["put", "--json", "--step", "parts", "--endpoint-url", self.url, "--from-file", "-", "s3://b/"], line),
+            (["job", "put", "--json", "--from-file", "-", "\(self.url)/to/"], "\(self.url)/x"),
+            (["job", "parts", "--json", "--endpoint-url", self.url, "--from-file", "-", "s3://b/"], line),
         ] {
             let outcome = try Launch(arguments).with {
                 $0.prelude = "export AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=b"

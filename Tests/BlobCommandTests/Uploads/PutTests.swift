@@ -6,7 +6,7 @@ import Foundation
 import HTTPTestSupport
 import Testing
 
-/// `blob put`, the contract of engines that repeat their tasks.
+/// `blob job put`, the contract of engines that repeat their tasks.
 @Suite struct PutTests {
     private struct Line: Decodable {
         struct Failure: Decodable {
@@ -34,7 +34,7 @@ import Testing
     }
 
     private func put(_ arguments: String..., input: String = "") throws -> (outcome: Outcome, lines: [Line]) {
-        let outcome = try Launch(["put"] + arguments).run(input: Array(input.utf8))
+        let outcome = try Launch(["job", "put"] + arguments).run(input: Array(input.utf8))
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let lines = try outcome.text.split(separator: "\n").map { try decoder.decode(Line.self, from: Data($0.utf8)) }
@@ -66,7 +66,7 @@ import Testing
 
     @Test func withoutJSONALineHasDigestAndPlace() throws {
         let (source, missing) = (self.sources[0], self.folder.path("missing"))
-        let outcome = try Launch("put", self.url, missing, source).run()
+        let outcome = try Launch("job", "put", self.url, missing, source).run()
         #expect(outcome.ending == .status(1))
         #expect(outcome.text == "\(self.digest("one"))  \(self.url)\(self.digest(source))  \(source)\n")
         #expect(outcome.errorText.hasPrefix("blob: notFound: "))
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func theLineIsPrintedBeforeTheNextSourceIsAskedFor() throws {
-        let process = try Launch("put", self.url, "--from-file", "-").start()
+        let process = try Launch("job", "put", self.url, "--from-file", "-").start()
         var expected = ""
         for (source, content) in zip(self.sources, ["one", "two"]) {
             process.write(Array("\(source)\n".utf8))
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func aClosedOutputEndsItBeforeTheNextSource() throws {
-        let process = try Launch("put", self.url, "--from-file", "-").start()
+        let process = try Launch("job", "put", self.url, "--from-file", "-").start()
         process.closeOutput()
         process.write(Array(self.sources.map { $0 + "\n" }.joined().utf8))
         process.closeInput()
@@ -119,7 +119,7 @@ import Testing
 
     @Test(arguments: [["http://127.0.0.1:1/x", "a"], ["http://127.0.0.1:1/"], ["s3://bucket", "a"]])
     func whatCannotBeStoredUnderKeysIsRefused(_ arguments: [String]) throws {
-        expect(try Launch(["put"] + arguments).run(), failsWith: "invalidArgument", 64)
+        expect(try Launch(["job", "put"] + arguments).run(), failsWith: "invalidArgument", 64)
     }
 
     @Test func aServerThatIsNotThereFailsEachSource() throws {

@@ -21,7 +21,7 @@ import Testing
         "ls --json -v $URL",
         "info $URL", "info --json -v $URL", "sum -v $URL#none", "sum -a md5 $URL#@7", "extract -v -C $FOLDER/x $URL",
         "extract -C $FOLDER/x $URL#a/*", "index build -v --output $FOLDER/i gzip+$URL", "index show gzip+$URL",
-        "index verify -v gzip+$URL", "index splits -v gzip+$URL", "index drop $URL", "form -F f=@$URL",
+        "index verify -v gzip+$URL", "job splits -v gzip+$URL", "index remove $URL", "form -F f=@$URL",
         "form -F f=<$URL",
         "check $URL", "upload -v $URL $OK/", "upload $URL $URL $OK/", "upload -F f=@$URL -v $OK", "put $OK/ $URL",
         "put --json -v $OK/ $URL",

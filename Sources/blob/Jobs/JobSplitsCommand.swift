@@ -9,7 +9,7 @@ enum Records: String, ExpressibleByArgument, CaseIterable {
     case lines
 }
 
-struct IndexSplitsCommand: ParsableCommand {
+struct JobSplitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "splits",
         abstract: "Prints ranges of the decoded bytes that cost about the same to read, for parallel reading.",

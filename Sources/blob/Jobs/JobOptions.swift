@@ -5,40 +5,12 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-struct PutCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "put",
-        abstract: "Stores each source under a key derived from its locator, and prints a line for each.",
-        discussion: """
-            For tasks that engines such as Spark and Dask may repeat. TARGET is a URL that ends with '/', of a web \
-            server that accepts PUT, or s3://bucket/prefix/. The key of an object is the hexadecimal SHA-256 of the \
-            locator as written, so that a repetition finds the object, or stores the same one again.
-
-            Sources are stored one after the other. The line of each source is printed before the next begins: its \
-            digest and its URL, or with --json an object with locator, url, bytes, state (stored, exists or failed), \
-            sha256 or etag, and error. In the locator of a server, '***' replaces secrets; the key in its URL \
-            identifies the source. An object exists if the server states the right digest; if the server does not \
-            replace objects (If-None-Match) and states no digest, if its bytes, which are read back, are the same; in \
-            an S3 store, if its tag is the MD5 of the source, or the tag of its parts of --part-size. Any other object \
-            is replaced.
-
-            Exit status: 0, all sources are stored; 1, some are not, and their lines contain the errors; any other, \
-            the command stopped early, and sources without a line were not processed. A closed standard output ends \
-            the command before the next source.
-
-            In an S3 store, separate tasks can store the parts of a large source. --step begin prints one line of JSON \
-            per part for each source that is longer than a part and has a strong validator, such as the ETag of a web \
-            server, and the locator of any other source. --step parts stores such lines in any order, on any machine. \
-            --step finish takes one line of each divided source, and completes its object, or drops its parts if it \
-            cannot be completed, for example because one is missing; the source is read only to compare it with an \
-            existing object. After a temporary error the status is not 1, and the step should be repeated. --step \
-            abort drops the parts.
-            """)
-
-    @Argument(help: "A URL that ends with '/'.")
+/// The options of the commands that store the sources of a job.
+struct JobOptions: ParsableArguments {
+    @Argument(help: "A URL that ends with '/': of a web server that accepts PUT, or s3://bucket/prefix/.")
     var target: String
 
-    @Argument(help: "The sources: one locator each; folders and patterns are not accepted.")
+    @Argument(help: "The sources, one locator each; folders and patterns are not accepted.")
     var locators: [String] = []
 
     @Option(
@@ -49,19 +21,17 @@ struct PutCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    @Option(help: "Perform one step for sources stored in parts: begin, parts, finish or abort. Lines are JSON.")
-    var step: PutStep?
-
-    @Option(help: "The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).")
+    @Option(
+        help: ArgumentHelp("The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).", valueName: "bytes"))
     var partSize: ByteCount?
 
-    @Option(help: "Retry each source at most this many times after transient errors.")
+    @Option(help: ArgumentHelp("Retry each source at most this many times after temporary errors.", valueName: "count"))
     var retry = 5
 
     @Option(help: Seconds.retryHelp)
     var retryMaxTime = Seconds.defaultRetryTime
 
-    @Option(help: "Send at most this many bytes per second; k, M and G are powers of 1024.")
+    @Option(help: ArgumentHelp("Send at most this many bytes per second.", valueName: "rate"))
     var limitRate: ByteRate?
 
     @Option(
@@ -82,9 +52,6 @@ struct PutCommand: ParsableCommand {
             throw ValidationError("TARGET must be a URL that ends with '/'.")
         }
         guard !self.locators.isEmpty || self.fromFile != nil else { throw ValidationError("Name at least one source.") }
-        guard self.step == nil || self.target.hasPrefix("s3://") else {
-            throw ValidationError("--step is for TARGETs in S3 stores.")
-        }
         guard self.partSize.map({ S3Uploader.partByteCounts.contains($0.value) }) ?? true else {
             throw ValidationError("--part-size takes a size from 5MiB to 5GiB.")
         }
@@ -93,11 +60,17 @@ struct PutCommand: ParsableCommand {
         try Seconds.validate(self.maxTime, "--max-time")
     }
 
-    func run() throws {
+    /// Stores the sources or their parts, and prints a line for each.
+    ///
+    /// - Parameter step: The step for sources that are stored in parts; nil stores whole sources.
+    func run(_ step: JobStep? = nil) throws {
+        guard step == nil || self.target.hasPrefix("s3://") else {
+            throw BlobError(.invalidArgument, "Parts can only be stored in S3 stores: TARGET must begin with s3://.")
+        }
         var options = self.source
         options.idleTimeout = options.idleTimeout ?? Self.defaultIdleTimeout
         // An index on this machine does not provide random access on others.
-        if self.step == .begin, options.index == .automatic { options.index = .none }
+        if step == .begin, options.index == .automatic { options.index = .none }
         let context = try options.makeContext()
         var retry = BlobRetry(maximumRetryCount: self.retry)
         retry.maximumWait = .seconds(self.retryMaxTime)
@@ -116,11 +89,11 @@ struct PutCommand: ParsableCommand {
             try context.check()
             var own = context
             if let maxTime { own.deadline = .now + .seconds(maxTime) }
-            if self.step == .begin {
+            if step == .begin {
                 try self.check(entry, line: number, sources)
                 return try self.printParts(of: entry, target, sources, own)
             }
-            let line = try self.line(of: entry, number, target, sources, own, in: context)
+            let line = try self.line(of: entry, number, step, target, sources, own, in: context)
             failed = failed || line.state == .failed
             try self.printLine(of: line)
         }
@@ -140,24 +113,24 @@ struct PutCommand: ParsableCommand {
     }
 
     private func line(
-        of entry: String, _ number: Int?, _ target: any JobTarget, _ sources: ArgumentSources, _ context: BlobContext,
-        in job: BlobContext
-    ) throws -> PutLine {
-        let part = self.step == nil ? nil : PutPart(line: entry)
+        of entry: String, _ number: Int?, _ step: JobStep?, _ target: any JobTarget, _ sources: ArgumentSources,
+        _ context: BlobContext, in job: BlobContext
+    ) throws -> JobLine {
+        let part = step == nil ? nil : JobPart(line: entry)
         let locator = part?.locator ?? entry
         let url = target.url(of: locator)
-        var line = PutLine(
-            locator: printableArgument(locator), url: printableURL(url), part: self.step == .parts ? part?.part : nil)
+        var line = JobLine(
+            locator: printableArgument(locator), url: printableURL(url), part: step == .parts ? part?.part : nil)
         do {
-            // The steps `finish` and `abort` open no source.
-            if self.step != .finish, self.step != .abort { try self.check(locator, line: number, sources) }
+            // `finish` and `abort` open no source.
+            if step != .finish, step != .abort { try self.check(locator, line: number, sources) }
             if let part, let store = target as? S3JobTarget {
                 let upload = part.divided(url)
                 let object = try waiting { () throws(BlobError) in
-                    try await self.put(part, of: upload, store, sources, context)
+                    try await self.put(part, of: upload, step, store, sources, context)
                 }
                 if let object { line.take(object) } else { line.state = .aborted }
-            } else if self.step == nil || self.step == .parts {
+            } else if step == nil || step == .parts {
                 let source = try sources.source(locator, context)
                 line.take(
                     try waiting { () throws(BlobError) in try await target.put(source, to: url, context) })
@@ -170,7 +143,7 @@ struct PutCommand: ParsableCommand {
             try job.check()
             let error = BlobError(wrapping: error)
             // The parts stay in the store, and an engine repeats a task that ends with this status.
-            if self.step == .finish, error.isWorthRepeating { throw error }
+            if step == .finish, error.isWorthRepeating { throw error }
             if !self.json { report(error) }
             line.error = ErrorText(error).fields
         }
@@ -179,10 +152,10 @@ struct PutCommand: ParsableCommand {
 
     /// Performs the step for a part; returns nil if the upload was aborted.
     private func put(
-        _ part: PutPart, of upload: SharedMultipartUpload, _ store: S3JobTarget, _ sources: ArgumentSources,
-        _ context: BlobContext
+        _ part: JobPart, of upload: SharedMultipartUpload, _ step: JobStep?, _ store: S3JobTarget,
+        _ sources: ArgumentSources, _ context: BlobContext
     ) async throws(BlobError) -> JobObject? {
-        switch self.step {
+        switch step {
         case .finish:
             return try await store.finish(upload, of: { try sources.source(part.locator, context) }, context)
         case .abort:
@@ -205,7 +178,7 @@ struct PutCommand: ParsableCommand {
         else { return try blob.printLine(locator) }
         do {
             for (number, range) in zip(1..., parts) {
-                try blob.printLine(jsonLine(PutPart(locator, upload, part: number, length: range.count)))
+                try blob.printLine(jsonLine(JobPart(locator, upload, part: number, length: range.count)))
             }
         } catch {
             try? waiting { () throws(BlobError) in try await store.abort(upload, context) }
@@ -213,7 +186,7 @@ struct PutCommand: ParsableCommand {
         }
     }
 
-    private func printLine(of line: PutLine) throws {
+    private func printLine(of line: JobLine) throws {
         guard !self.json else { return try blob.printLine(jsonLine(line)) }
         guard line.state != .failed else { return }
         try blob.printLine("\(line.sha256 ?? line.etag ?? "-")  \(line.url)  \(printable(line.locator))")
@@ -221,7 +194,7 @@ struct PutCommand: ParsableCommand {
 }
 
 /// The report about one source or one part of it.
-private struct PutLine: Encodable {
+private struct JobLine: Encodable {
     enum State: String, Encodable {
         case stored, exists, failed, aborted
     }
@@ -241,13 +214,13 @@ private struct PutLine: Encodable {
     }
 }
 
-/// A step of `blob put` that lets separate tasks store the parts of a source.
-enum PutStep: String, ExpressibleByArgument, CaseIterable {
+/// A step with which separate tasks store the parts of a source.
+enum JobStep {
     case begin, parts, finish, abort
 }
 
 /// A part of a source as a line of a list, with everything that another process needs to store it.
-struct PutPart: Codable {
+struct JobPart: Codable {
     let locator: String
     /// The identifier that the store assigned to the upload.
     let upload: String
@@ -272,7 +245,7 @@ struct PutPart: Codable {
 
     /// Creates a part from its line; nil for any other line, which is a locator.
     init?(line: String) {
-        guard line.hasPrefix("{"), let part = try? JSONDecoder().decode(PutPart.self, from: Data(line.utf8)) else {
+        guard line.hasPrefix("{"), let part = try? JSONDecoder().decode(JobPart.self, from: Data(line.utf8)) else {
             return nil
         }
         self = part
