@@ -22,7 +22,8 @@ struct JobOptions: ParsableArguments {
     var json = false
 
     @Option(
-        help: ArgumentHelp("The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).", valueName: "bytes"))
+        help: ArgumentHelp(
+            "The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).", valueName: "bytes"))
     var partSize: ByteCount?
 
     @Option(help: ArgumentHelp("Retry each source at most this many times after temporary errors.", valueName: "count"))

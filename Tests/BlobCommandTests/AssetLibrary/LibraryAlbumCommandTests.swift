@@ -29,7 +29,8 @@ import Testing
         expect(try self.library.run("cat", url), failsWith: "notFound", 66, saying: url)
         expect(try self.library.run("library", "album", "remove", "Family", item), prints: "")
         expect(try self.library.run("library", "album", "remove", "Family"), prints: "")
-        expect(try self.library.run("library", "album", "remove", "Family"), failsWith: "notFound", 66, saying: "Family")
+        expect(
+            try self.library.run("library", "album", "remove", "Family"), failsWith: "notFound", 66, saying: "Family")
         expect(try self.library.run("library", "album", "ls"), prints: "0  album  My%0AJourney\n")
     }
 }
