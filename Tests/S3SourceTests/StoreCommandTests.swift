@@ -44,7 +44,7 @@ import Testing
         }
         let other = try await StoreCommand.run(
             ["upload", "-F", "a=b", "--resumable", "s3", "s3://bucket/key"], environment: store.environment)
-        #expect(other.status == 64 && other.errors.contains("a form needs the same --boundary"))
+        #expect(other.status == 64 && other.errors.contains("a form requires --boundary"))
         #expect(store.requests.isEmpty)
     }
 

@@ -9,23 +9,22 @@ struct AnswerOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            """
-            Write responses to this file, which appears only when complete; with many uploads, the first 64 KiB of each.
-            """,
+            "Write responses to this file; it appears only when complete.",
+            discussion: "Of several uploads, the file contains at most the first 64 KiB of each response.",
             valueName: "file"))
     var output: String?
 
     @Option(
         name: [.customShort("w"), .customLong("write-out")],
         help: ArgumentHelp(
-            "Print this text after each request, including refused requests.",
+            "Print this text after each request, even if the server refused it.",
             discussion: """
                 May contain %{http_code}, %{size_upload}, %{speed_upload} (bytes per second), %{time_total} (seconds, \
                 including retries), %{url_effective}, \\n, \\r, \\t and %%.
                 """, valueName: "format"))
     var writeOut: WriteOutFormat?
 
-    @Option(help: "Show progress: auto, always, never.")
+    @Option(help: "Show progress: auto, always or never.")
     var progress = ProgressMode.auto
 
     /// True if responses are to be stored or formatted rather than just printed.
@@ -121,7 +120,7 @@ final class AnswerOutput: Sendable {
     ///   - place: The URL in its printable form.
     func reportCheck(_ check: String?, at place: String) {
         guard Verbosity.isVerbose else { return }
-        let outcome = check.map { "\($0) compared" } ?? "the server states no digest to compare"
+        let outcome = check.map { "\($0) compared" } ?? "the server did not report a digest to compare"
         ProgressLine.printNotice("blob: \(place): stored; \(outcome).\n")
     }
 

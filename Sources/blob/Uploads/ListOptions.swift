@@ -9,49 +9,43 @@ struct ListOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Print a list even for a single file; folders are always uploaded recursively, with their paths.",
-            discussion: "Paths begin with the name of the folder, unless the argument ends with '/'."))
+            "Upload folders recursively (the default); print a line even for a single file.",
+            discussion: "Uploaded paths begin with the name of the folder, unless the argument ends with '/'."))
     var recursive = false
 
     @Option(
         help: ArgumentHelp(
-            """
-            Also upload the sources listed in this file ('-': standard input), one per line, or each terminated by a \
-            NUL.
-            """,
+            "Also upload the sources listed in this file ('-': standard input), one per line or NUL-terminated.",
             valueName: "file"))
     var fromFile: String?
 
-    @Option(help: "The maximum number of concurrent uploads, from 1 to \(Self.maximumJobCount).")
+    @Option(help: "Run at most this many uploads concurrently, from 1 to \(Self.maximumJobCount).")
     var jobs = 6
 
     @Option(
         help: ArgumentHelp(
-            """
-            Skip files that the server already has: with the same digest, if it states one (the default), or with the \
-            same size.
-            """,
+            "Skip files that the server already has with the same digest (the default) or the same size.",
             discussion: """
-                Asks the server with HEAD; if it does not support HEAD, everything is sent. The digest comes from \
-                Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5.
+                Queries the server with HEAD; everything is sent if it does not support HEAD, or does not report a \
+                digest. The digest is taken from Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5 digest.
                 """,
             valueName: "digest|size"))
     var skipExisting: ExistingCheck?
 
     @Option(
         help: ArgumentHelp(
-            "Add a line to this file for each completed upload, and skip unchanged sources that it lists.",
+            "Record completed uploads in this file, and skip unchanged sources recorded in it.",
             discussion: """
-                Asks the server with HEAD whether it still has the object: the same length, and the same digest or \
-                ETag as after the upload, as far as it states them. A server that does not support HEAD (405 or 501), \
-                or that takes POST, is assumed to have it.
+                Queries the server with HEAD to check that it still has the object, with the same length and, if \
+                reported, the same digest or ETag as after the upload. If the server does not support HEAD (405 or \
+                501), or the uploads use POST, the object is assumed to exist.
                 """,
             valueName: "file"))
     var journal: String?
 
     func validate() throws {
         guard (1...Self.maximumJobCount).contains(self.jobs) else {
-            throw ValidationError("--jobs takes a number from 1 to \(Self.maximumJobCount).")
+            throw ValidationError("--jobs must be a number from 1 to \(Self.maximumJobCount).")
         }
     }
 

@@ -18,22 +18,22 @@ struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("resumable"),
         help: ArgumentHelp(
-            "The protocol for uploads that continue after an interruption: tus, draft, s3, or none (the default).",
+            "Make uploads resumable with this protocol: tus, draft, s3, or none (the default).",
             discussion: """
                 Sources are uploaded one after the other; folders are not accepted. The URL is the server's URL for \
                 creating uploads (tus 1.0, or the IETF draft "Resumable Uploads for HTTP", interop version 8 or 6); \
-                the upload's own URL is printed at the end. After an error, the command asks the server how many bytes \
-                it has, and sends the rest, until 8 (or --retry) errors in a row make no progress. The same command \
-                continues after a kill. If the source has changed, or the server has lost the upload, it starts from \
-                the beginning. For s3://bucket/key, use s3: parts that the store has are not sent again; without it, \
-                they are dropped after an error.
+                the URL of the upload itself is printed at the end. After an error, the command asks the server how \
+                many bytes it has received and sends the rest, until 8 (or --retry) errors in a row make no progress. \
+                If the command is killed, running it again resumes the upload. If the source has changed, or the \
+                server no longer has the upload, it starts from the beginning. For s3://bucket/key, use s3: parts that \
+                the store already has are not sent again. Without it, uploaded parts are deleted after an error.
                 """))
     var resumption = Resumption.none
 
     @Option(
         name: .customLong("state"),
         help: ArgumentHelp(
-            "The state file with which the same command continues an upload (default: in ~/.local/state/blob).",
+            "Keep the state for resuming an upload in this file (default: in ~/.local/state/blob).",
             valueName: "file"))
     var stateFile: String?
 
@@ -42,7 +42,7 @@ struct ResumableOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Upload this many parts of a source concurrently, from 1 to \(Self.maximumPartCount); requires tus and a \
-            server that joins parts.
+            server that concatenates parts.
             """, valueName: "parts"))
     var partCount = 1
 
@@ -54,7 +54,7 @@ struct ResumableOptions: ParsableArguments {
             throw ValidationError("--state requires --resumable.")
         }
         guard (1...Self.maximumPartCount).contains(self.partCount) else {
-            throw ValidationError("--parallel takes a number from 1 to \(Self.maximumPartCount).")
+            throw ValidationError("--parallel must be a number from 1 to \(Self.maximumPartCount).")
         }
         guard self.resumption == .tus || self.partCount == 1 else {
             throw ValidationError("--parallel requires --resumable tus.")

@@ -8,22 +8,24 @@ import MultipartFormData
 struct UploadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload",
-        abstract: "Sends sources to a web server: each as the body of a request, or all as a form.",
+        abstract: "Uploads files and other sources to a web server or an S3 store, or sends them as a form.",
         discussion: """
             For a single source, the response is printed to standard output. If the URL ends with '/', the name of the \
-            source is appended, as by curl -T. Several sources need such a URL, and different names: each completed \
-            source is a line with its SHA-256, preceded by 'already there: ' if it was skipped, and a failure does not \
-            stop the others. A source of unknown length is sent in chunks. With -F, the only body is a form, sent with \
-            POST. It is an error if the server reports success before its system has received the whole body, or \
-            before the connection is reset. Bytes that its program never reads cannot be detected unless the server \
-            states a digest of the stored object, which is then compared and reported with -v.
+            source is appended, as by curl -T. Several sources require such a URL and different names. For each \
+            completed source, a line with its SHA-256 digest is printed, preceded by 'already there: ' if it was \
+            skipped; a failure does not stop the other uploads. A source of unknown length is sent in chunks. With -F, \
+            a single form is sent with POST. The upload fails if the server reports success before its system has \
+            received the whole body, or if the connection is reset afterwards. Whether the server's program read every \
+            byte can only be verified if the server reports a digest of the stored object; it is then compared, and \
+            reported with -v.
 
-            s3://bucket/key stores one object, and s3://bucket/prefix/ stores several. Long objects are sent in parts, \
-            up to --jobs of them at a time, each with digests that the store verifies. Each completed object is a line \
-            with its entity tag.
+            s3://bucket/key stores one object, and s3://bucket/prefix/ stores several. Large objects are sent in \
+            parts, up to --jobs of them at a time, with digests that the store verifies. For each completed object, a \
+            line with its entity tag is printed.
             """)
 
-    @Argument(help: ArgumentHelp("The sources, then the URL; with -F, the URL alone.", valueName: "source ... url"))
+    @Argument(
+        help: ArgumentHelp("The sources, followed by the URL; with -F, only the URL.", valueName: "source ... url"))
     var arguments: [String] = []
 
     @OptionGroup var form: FormOptions
@@ -41,8 +43,8 @@ struct UploadCommand: ParsableCommand {
     @Option(
         parsing: .unconditional,
         help: """
-            Start at this byte of the body, from 0; -N selects the last N bytes, if the length is known. For a form, \
-            give the same --boundary as before.
+            Start at this byte of the body, counted from 0; -N selects the last N bytes, if the length is known. For a \
+            form, use the same --boundary as before.
             """)
     var offset: ByteOffset?
 
@@ -56,34 +58,36 @@ struct UploadCommand: ParsableCommand {
         if self.isStore { try self.validateStore() } else { try self.validateWeb() }
         guard self.form.parts.isEmpty else { return try self.validateForm() }
         guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
-            throw ValidationError("Name at least one source, then the URL.")
+            throw ValidationError("Specify at least one source, followed by the URL.")
         }
         guard self.list.skipExisting == nil || self.startOffset == 0 && self.request.contentEncoding == .identity else {
             throw ValidationError("--skip-existing cannot be used with --offset or --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
         guard isSingle || UploadFolder(self.url) != nil || self.resumable.isOn && !self.isStore else {
-            throw ValidationError("Several sources need a URL that ends with '/'.")
+            throw ValidationError("Several sources require a URL that ends with '/'.")
         }
-        guard isSingle || self.resumable.stateFile == nil else { throw ValidationError("--state is for one source.") }
+        guard isSingle || self.resumable.stateFile == nil else {
+            throw ValidationError("--state requires a single source.")
+        }
     }
 
     private func validateForm() throws {
-        guard self.arguments.count == 1 else { throw ValidationError("-F takes the URL as its only argument.") }
+        guard self.arguments.count == 1 else { throw ValidationError("With -F, the URL must be the only argument.") }
         guard self.request.contentEncoding == .identity else {
-            throw ValidationError("--content-encoding is for raw bodies, and cannot be used with -F.")
+            throw ValidationError("--content-encoding cannot be used with -F.")
         }
         guard !self.list.isAsked else {
             throw ValidationError("-F cannot be used with --recursive, --from-file, --skip-existing or --journal.")
         }
         guard !self.isStore || !self.resumable.isOn || self.form.boundary != nil else {
-            throw ValidationError("To continue, a form needs the same --boundary.")
+            throw ValidationError("A resumable upload of a form requires --boundary.")
         }
     }
 
     private func validateWeb() throws {
         guard self.resumable.resumption != .s3 else {
-            throw ValidationError("--resumable s3 is for a URL that begins with s3://.")
+            throw ValidationError("--resumable s3 requires a URL that begins with s3://.")
         }
         guard self.resumable.isOn else { return }
         guard self.startOffset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
@@ -117,7 +121,7 @@ struct UploadCommand: ParsableCommand {
         }
         try self.checkSeveral()
         guard !self.namesSeveral || self.resumable.stateFile == nil else {
-            throw BlobError(.invalidArgument, "--state is for one source.")
+            throw BlobError(.invalidArgument, "--state requires a single source.")
         }
         let items = try self.items(context)
         let output = try AnswerOutput(self.answers, count: items.items.count == 1 ? nil : items.items.count)
@@ -183,7 +187,7 @@ struct UploadCommand: ParsableCommand {
     /// - Throws: ``BlobError/Code/invalidArgument`` if several sources would have the same URL.
     private func checkSeveral() throws(BlobError) {
         guard !self.namesSeveral || UploadFolder(self.url) != nil else {
-            throw BlobError(.invalidArgument, "A folder or a pattern needs a URL that ends with '/'.")
+            throw BlobError(.invalidArgument, "A folder or a pattern requires a URL that ends with '/'.")
         }
     }
 

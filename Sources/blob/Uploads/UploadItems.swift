@@ -126,7 +126,7 @@ struct UploadFolder {
     ) throws(BlobError) -> String {
         guard let name = try source.info(context).name, !name.isEmpty else {
             throw BlobError(
-                .invalidArgument, "This source has no name to append after the '/' of the URL.",
+                .invalidArgument, "The source has no name that could be appended to the URL.",
                 locator: source.locator?.description)
         }
         let components = folders + [Self.bytes(of: name, source.locator)[...]]
@@ -149,7 +149,7 @@ struct UploadFolder {
         if let other = self.arguments.updateValue(argument, forKey: url) {
             throw BlobError(
                 .invalidArgument,
-                "Two sources would be uploaded as '\(relative)', the second in place of the first: "
+                "Two sources would be uploaded under the same name '\(relative)': "
                     + "\(printableArgument(other)) and \(printableArgument(argument)).")
         }
         return url

@@ -47,7 +47,7 @@ final class UploadJournal: Sendable {
         self.path = path
         self.file = try Descriptor(
             path, O_RDWR | O_APPEND | O_CREAT, permissions: 0o600, doing: "Could not open the journal \(path)")
-        guard self.file.lock() else { throw BlobError(.unavailable, "Another process uses the journal \(path).") }
+        guard self.file.lock() else { throw BlobError(.unavailable, "Another process is using the journal \(path).") }
         self.entries = Locked(try Self.entries(in: self.file, path))
     }
 

@@ -5,16 +5,16 @@ import BlobTransfer
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {
-    @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "The method: PUT or POST.")
+    @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "The method, PUT or POST.")
     var method: UploadMethod?
 
-    @Option(help: "Send at most this many bytes per second in all uploads together; k, M and G are powers of 1024.")
+    @Option(help: "Limit all uploads together to this many bytes per second; k, M and G are powers of 1024.")
     var limitRate: ByteRate?
 
     @Option(
         help: """
-            Retry at most this many times after transient errors; a POST only if the server received none of it, or \
-            refused it (default: 0; for s3://, 5; for --resumable, see there).
+            Retry at most this many times after temporary errors (default: 0, or 5 for s3://; see also --resumable). A \
+            POST is retried only if the server received none of it, or refused it.
             """)
     var retry: Int?
 
@@ -24,22 +24,22 @@ struct UploadOptions: ParsableArguments {
     @Flag(
         name: [.customShort("L"), .customLong("location")],
         help: """
-            Follow redirections with status 307 and 308 within the same origin, if the source can be read again; at \
-            most \(TimedUpload.maximumRedirectionCount).
+            Follow up to \(TimedUpload.maximumRedirectionCount) redirects (307 and 308) within the same origin, if the \
+            source can be read again.
             """)
     var followsRedirections = false
 
     @Option(
         help: ArgumentHelp(
-            "The maximum time for the whole command; --idle-timeout limits each stall.", valueName: "seconds"))
+            "Stop the whole command after this time; --idle-timeout limits each stall.", valueName: "seconds"))
     var maxTime: Double?
 
     @Option(
         help: ArgumentHelp(
-            "The encoding of raw bodies: gzip, or identity (unchanged, the default).",
+            "Encode raw bodies: gzip, or identity (unchanged, the default).",
             discussion: """
-                With gzip, the request has the header field Content-Encoding, the body is sent in chunks, and --offset \
-                counts encoded bytes. A server may decode the body, or store it as received, as blob receive does.
+                With gzip, the request has a Content-Encoding header field, the body is sent in chunks, and --offset \
+                counts encoded bytes. A server may decode the body, or store it as received, as 'blob receive' does.
                 """))
     var contentEncoding = ContentEncoding.identity
 

@@ -164,7 +164,7 @@ final class WebUploads: Sendable {
         case .untold:
             if !self.hasToldOfDigests.exchange(true) {
                 ProgressLine.printNotice(
-                    "blob: the server reports no digest of what it has, so all is sent; --skip-existing=size compares sizes\n"
+                    "blob: the server does not report digests, so everything is sent; --skip-existing=size compares sizes\n"
                 )
             }
             return nil

@@ -197,7 +197,7 @@ import Testing
     @Test(arguments: [
         (["x", "y"], "not 'y'"), (["http://localhost:1/", "y"], "not 'y'"),
         (["x", "u:secret@h"], "not '***@h'"),
-        (["x", "y", "http://localhost:1"], "Several sources need a URL that ends with '/'"),
+        (["x", "y", "http://localhost:1"], "Several sources require a URL that ends with '/'"),
     ])
     func aWrongURLIsTold(arguments: [String], text: String) throws {
         let outcome = try Launch(["upload"] + arguments).run()
