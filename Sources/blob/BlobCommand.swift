@@ -8,12 +8,12 @@ import BlobStreamsStandard
 struct BlobCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blob",
-        abstract: "Reads any bytes, from anywhere, as one stream.",
+        abstract: "Reads files, web objects, archive members and photos as one stream.",
         discussion: """
-            A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin. An error is one line on \
-            standard error; the exit status is its kind (64 usage, 65 data, 66 not found, 69 unavailable, 70 software, \
-            74 input or output, 75 try again, 76 refused by a server, 77 permission, 130 interrupted). 'blob help \
-            locators' describes locators.
+            A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin; see 'blob help locators'. An \
+            error is reported as one line on standard error, and the exit status is its kind (64 usage, 65 data, 66 \
+            not found, 69 unavailable, 70 software, 74 input or output, 75 try again, 76 refused by a server, 77 \
+            permission, 130 interrupted).
             """,
         version: commandVersion,
         subcommands: [
@@ -80,7 +80,7 @@ enum Main {
         let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self, TestCommand.self]
         assert(
             BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count,
-            "Each command that is a NameListCommand is named here.")
+            "The list must contain each command that is a NameListCommand.")
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)
         // The parser shows the help for the words that it knows, and ignores the rest.

@@ -5,31 +5,31 @@ import MultipartFormData
 
 struct FormCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "form", abstract: "Composes the body of a form (multipart/form-data) and prints it.")
+        commandName: "form", abstract: "Prints the body of a form (multipart/form-data).")
 
     @OptionGroup var form: FormOptions
 
-    @Flag(help: "Print Content-Type, and Content-Length if the length is known, to standard error first.")
+    @Flag(help: "First print Content-Type, and Content-Length if known, to standard error.")
     var headers = false
 
     @Option(
         parsing: .unconditional,
         help: """
-            Start at this byte of the body, from 0; -N selects the last N bytes, if the length is known. For the same \
-            bytes as in an earlier run, give the same --boundary.
+            Start at this byte of the body, counted from 0; -N selects the last N bytes, if the length is known. To \
+            get the same bytes as in an earlier run, use the same --boundary.
             """)
     var offset: ByteOffset?
 
-    @Option(name: .shortAndLong, help: "Write to this file, which appears only when complete.")
+    @Option(name: .shortAndLong, help: "Write to this file; it appears only when complete.")
     var output: String?
 
-    @Option(help: "Show progress: auto, always, never.")
+    @Option(help: "Show progress: auto, always or never.")
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
-        guard !self.form.parts.isEmpty else { throw ValidationError("Give at least one part: -F NAME=VALUE.") }
+        guard !self.form.parts.isEmpty else { throw ValidationError("Specify at least one part: -F NAME=VALUE.") }
     }
 
     func run() throws {
@@ -52,7 +52,7 @@ struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A part: 'NAME=VALUE', 'NAME=@LOCATOR' for a file, 'NAME=<LOCATOR' for a field with its content.",
+            "Add a part: 'NAME=VALUE', 'NAME=@LOCATOR' (a file) or 'NAME=<LOCATOR' (its content as a field).",
             discussion: """
                 May be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text that contains ';' or ',' in \
                 double quotes: 'a="one;two"', 'f=@"x,y";type=text/plain'. Several files under one name: 'f=@one,two', \
@@ -63,8 +63,8 @@ struct FormOptions: ParsableArguments {
 
     @Option(
         help: """
-            The boundary between the parts (default: random): 1 to 70 letters, digits and hyphens. Give one that \
-            begins with a hyphen as --boundary=TEXT.
+            Use this boundary between the parts (default: random): 1 to 70 letters, digits and hyphens. If it begins \
+            with a hyphen, write --boundary=TEXT.
             """)
     var boundary: String?
 
@@ -75,7 +75,7 @@ struct FormOptions: ParsableArguments {
         for text in RawArguments.separated(self.parts) {
             let argument = try FormArgument(text)
             if argument.name.isEmpty {
-                ProgressLine.printNotice("blob: warning: a part of the form has no name, and many receivers lose it\n")
+                ProgressLine.printNotice("blob: warning: a part of the form has no name; many servers discard it\n")
             }
             for item in argument.items { try self.append(item, name: argument.name, to: &form, sources, context) }
         }

@@ -30,8 +30,8 @@ struct ReceiveCommand: ParsableCommand {
         }
         throw BlobError(
             .unavailable,
-            "The program \(Self.program) is neither beside blob nor in a folder of PATH: 'swift build --product "
-                + "\(Self.program)' makes it.", isTransient: false)
+            "Could not find the program \(Self.program) next to blob or in PATH; 'swift build --product "
+                + "\(Self.program)' builds it.", isTransient: false)
     }
 }
 #endif

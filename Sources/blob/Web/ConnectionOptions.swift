@@ -12,36 +12,37 @@ struct ConnectionOptions: ParsableArguments {
     @Option(
         name: [.customLong("cacert"), .customLong("ca-file")],
         help: ArgumentHelp(
-            "Verify web servers only with the PEM certificates in this file (default: CURL_CA_BUNDLE, SSL_CERT_FILE).",
+            "Trust only the CA certificates in this PEM file (default: CURL_CA_BUNDLE, SSL_CERT_FILE).",
             valueName: "file"))
     var certificateFile: String?
 
-    @Option(help: ArgumentHelp("Use the PEM client certificate in this file for web servers.", valueName: "file"))
+    @Option(help: ArgumentHelp("Present the client certificate in this PEM file to web servers.", valueName: "file"))
     var cert: String?
 
     @Option(
         help: ArgumentHelp(
-            "The unencrypted PEM private key of --cert (default: in the same file).", valueName: "file"))
+            "Read the unencrypted private key of --cert from this PEM file (default: the same file).",
+            valueName: "file"))
     var key: String?
 
     @Flag(
         name: [.customShort("k"), .customLong("insecure")],
-        help: "Accept any certificate of a web server: an attacker on the path can read and change everything.")
+        help: "Accept any certificate of a web server; attackers may read and change all data.")
     var isInsecure = false
 
-    @Flag(name: .shortAndLong, help: "Read users and passwords for web servers from ~/.netrc.")
+    @Flag(name: .shortAndLong, help: "Read user names and passwords for web servers from ~/.netrc.")
     var netrc = false
 
-    @Option(help: ArgumentHelp("Read users and passwords for web servers from this file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Read user names and passwords for web servers from this file.", valueName: "file"))
     var netrcFile: String?
 
     @Option(
         name: [.customShort("x"), .customLong("proxy")],
         help: ArgumentHelp(
-            "Use this proxy for web servers; '' for no proxy (default: from the environment).", valueName: "url"))
+            "Use this proxy for web servers, or none if it is '' (default: from the environment).", valueName: "url"))
     var proxy: String?
 
-    @Option(help: ArgumentHelp("The maximum time for connecting, including TLS (default: 30).", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Give up connecting after this time, including TLS (default: 30).", valueName: "seconds"))
     var connectTimeout: Double?
 
     func validate() throws {
@@ -62,7 +63,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.proxy = self.proxy
         if let connectTimeout { settings.connectLimit = .seconds(connectTimeout) }
         if self.isInsecure, !Self.hasWarned.exchange(true) {
-            ProgressLine.printNotice("blob: warning: certificates of web servers are not verified (--insecure)\n")
+            ProgressLine.printNotice("blob: warning: the certificates of web servers are not verified (--insecure)\n")
         }
         return settings
     }

@@ -7,14 +7,14 @@ import BlobTransfer
 struct S3Options: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Use this store for s3 locators (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS).",
+            "Use the S3 store at this URL (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS).",
             valueName: "url"))
     var endpointUrl: String?
 
-    @Option(help: "The region of the buckets of s3 locators (default: AWS_REGION, or the region of the profile).")
+    @Option(help: "Use this region for S3 buckets (default: AWS_REGION, or the region of the profile).")
     var region: String?
 
-    @Flag(help: "Access s3 locators without credentials.")
+    @Flag(help: "Access S3 stores without credentials.")
     var noSignRequest = false
 
     /// Returns a registry whose stores use these options.

@@ -12,34 +12,34 @@ struct WebOptions: ParsableArguments {
     @Option(
         name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send a header field: 'Name: value', or 'Name;' without a value; or the fields in @FILE, one per line.",
+            "Send a header field: 'Name: value', 'Name;' for an empty value, or @FILE with one field per line.",
             discussion: """
-                The field is sent to the server of each source; in an upload, only to the server of the URL; never to \
-                the server of a --password-file.
+                The field is sent to the server of each source or, in an upload, only to the server of the URL. It is \
+                never sent to the server of a --password-file.
                 """,
             valueName: "field"))
     var headers: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Send the header fields in this file, 'Name: value', one per line, to the web server of a source.",
+            "Send the header fields in this file to the servers of sources; each line is 'Name: value'.",
             valueName: "file"))
     var headerFile: String?
 
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
-            "The user and password for the web server of a source; in an upload, only for the server of the URL.",
+            "Log in to the servers of sources or, in an upload, only to the server of the URL.",
             discussion: """
-                Never sent to the server of a --password-file. Other users of this machine may see it in the list of \
-                processes: --netrc-file hides it.
+                The password is never sent to the server of a --password-file. Other users of this machine may see it \
+                in the list of processes; use --netrc-file to avoid that.
                 """,
             valueName: "user:password"))
     var user: String?
 
     func validate() throws {
         guard self.user?.contains(":") ?? true else {
-            throw ValidationError("-u takes USER:PASSWORD; it does not ask for a password.")
+            throw ValidationError("-u requires USER:PASSWORD; there is no prompt for the password.")
         }
         for header in self.headers where !header.hasPrefix("@") { _ = try Self.field(header) }
     }
@@ -112,8 +112,8 @@ struct WebOptions: ParsableArguments {
             // Omits the text itself, which may be a secret.
             throw ValidationError(
                 text.contains(":")
-                    ? "-H: write 'Name;' for a field without a value."
-                    : "-H takes 'Name: value', 'Name;' without a value, or @FILE.")
+                    ? "-H: write 'Name;' for a field with an empty value."
+                    : "-H requires 'Name: value', 'Name;' for an empty value, or @FILE.")
         }
         return field
     }
@@ -125,7 +125,8 @@ struct WebOptions: ParsableArguments {
             // Omits the line itself, which may be a secret.
             guard let field = BlobHTTPField(line: String(line)) else {
                 throw BlobError(
-                    .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is not 'Name: value'.")
+                    .invalidArgument,
+                    "Line \(index + 1) of '\(printableArgument(file))' does not have the form 'Name: value'.")
             }
             return field
         }
