@@ -81,7 +81,7 @@ import Testing
         #expect(outcome.ending == .status(0), "\(outcome.errorText)", sourceLocation: sourceLocation)
         let lines = outcome.errorText.split(separator: "\n")
         #expect(lines.count >= 2, sourceLocation: sourceLocation)
-        let recovered = /blob: recovered: reading continues at byte \d+ of its source\./
+        let recovered = /blob: recovered: continuing at byte \d+ of the source\./
         let again = /blob: trying again, 1 of \d, from byte \d+/
         for line in lines {
             #expect(line.wholeMatch(of: recovered) != nil || line.wholeMatch(of: again) != nil, "\(line)")
@@ -122,7 +122,7 @@ import Testing
         #expect(
             outcome.errorText
                 == "blob: trying again, 1 of 2, from byte 0\nblob: trying again, 2 of 2, from byte 0\n"
-                + "blob: recovered: reading continues at byte 0 of its source.\n")
+                + "blob: recovered: continuing at byte 0 of the source.\n")
         #expect(try self.launch(["cat", "-q", self.file, "--retry", "2"], variables).run().errorText == "")
         let isEqual = outcome.output == self.content
         #expect(isEqual)

@@ -32,7 +32,7 @@ extension BlobRegistry {
         do {
             for provider in providers { try registry.register(provider, replacing: true) }
         } catch {
-            preconditionFailure("Any provider can be replaced: \(error)")
+            preconditionFailure("Could not replace a provider: \(error)")
         }
         return registry
     }
@@ -73,7 +73,7 @@ enum LibraryLocation {
         let path = path ?? ProcessInfo.processInfo.environment[self.variable] ?? ""
         guard !path.isEmpty else {
             throw BlobError(
-                .invalidArgument, "No asset library is named: use --library PATH, or the variable \(self.variable).")
+                .invalidArgument, "No asset library specified: use --library PATH, or set \(self.variable).")
         }
         return URL(fileURLWithPath: path, isDirectory: true)
     }

@@ -40,7 +40,7 @@ struct FolderFiles {
             case S_IFLNK: break
             default:
                 throw BlobError(
-                    .unsupported, "This is neither a file nor a folder.", operation: "open",
+                    .unsupported, "The path is neither a file nor a folder.", operation: "open",
                     locator: BlobLocator(filePath: folder + path).description)
             }
         } catch {
@@ -52,11 +52,11 @@ struct FolderFiles {
     /// Returns the type of a file, or of the target if it is a link to a file.
     private static func type(of path: [UInt8]) throws(BlobError) -> mode_t {
         guard let status = FileStatus(at: path.cString, followingLinks: false) else {
-            throw Self.failure(BlobError(systemError: errno, doing: "Could not examine"), path)
+            throw Self.failure(BlobError(systemError: errno, doing: "Could not examine the file"), path)
         }
         guard status.type == S_IFLNK else { return status.type }
         guard let target = FileStatus(at: path.cString) else {
-            throw Self.failure(BlobError(systemError: errno, doing: "Could not follow"), path)
+            throw Self.failure(BlobError(systemError: errno, doing: "Could not follow the link"), path)
         }
         return target.isFolder ? S_IFLNK : target.type
     }

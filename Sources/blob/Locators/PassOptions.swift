@@ -10,20 +10,20 @@ struct PassOptions: ParsableArguments {
     @Flag(help: "Stop at the first error (default: continue, and exit with the status of the first error).")
     var failFast = false
 
-    @Option(help: "Show progress: auto, always, never.")
+    @Option(help: "Show progress: auto, always or never.")
     var progress = ProgressMode.auto
 
     @Option(
         help: """
             Retry at most this many times in a row after temporary errors, such as a lost connection; without \
-            --resume, only before the first byte was read.
+            --resume, only until the first byte has been read.
             """)
     var retry: Int?
 
     @Flag(
         help: """
-            Resume at the byte reached on a retry (with --retry; 5 times in a row without it), if the content is the \
-            same according to its digest, its ETag, or its date and the last 4 KiB. Otherwise the error is 'changed'.
+            Resume at the byte reached on a retry (see --retry; default: 5), if the content is the same according to \
+            its digest, its ETag, or its date and last 4 KiB; otherwise, fail with the error 'changed'.
             """)
     var resume = false
 
@@ -95,7 +95,7 @@ struct PassOptions: ParsableArguments {
                     "blob: trying again, \(attempt) of \(count), from byte \(event.value)\(wait)\n")
             case .recovered:
                 attempts.withLock { $0 = 0 }
-                ProgressLine.printNotice("blob: recovered: reading continues at byte \(event.value) of its source.\n")
+                ProgressLine.printNotice("blob: recovered: continuing at byte \(event.value) of the source.\n")
             default: Verbosity.note(event)
             }
         }
@@ -111,10 +111,10 @@ struct ListedLocatorOptions: ParsableArguments {
     @Flag(
         name: .customLong("allow-network-in-lists"),
         help: ArgumentHelp(
-            "Also open locators in a list that reach web servers and stores.",
+            "Allow locators in lists to reach web servers and stores.",
             discussion: """
-                They are errors otherwise. The servers receive what other options send, such as header fields, as for \
-                a locator in an argument.
+                Without this option, such locators are errors. The servers receive what other options send, such as \
+                header fields, as for a locator in an argument.
                 """))
     var allowsNetwork = false
 
@@ -126,7 +126,7 @@ struct ListedLocatorOptions: ParsableArguments {
         else { return }
         throw BlobError(
             .invalidArgument,
-            "The scheme '\(locator.scheme)' reaches the network, which a list does only with --allow-network-in-lists.",
+            "The scheme '\(locator.scheme)' reaches the network: in a list, it requires --allow-network-in-lists.",
             operation: "resolve", locator: locator.description)
     }
 

@@ -24,7 +24,7 @@ struct PasswordFile {
             throw self.isWrong("is longer than \(Self.maximumByteCount) bytes")
         }
         guard !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
-            throw self.isWrong("is not text in UTF-8")
+            throw self.isWrong("is not UTF-8 text")
         }
         return password
     }
@@ -41,7 +41,8 @@ struct PasswordFile {
         return registry.replacing([
             BlobProvider(
                 .origin { _, _ in
-                    throw BlobError(.invalidArgument, "Standard input has the password, and cannot have data too.")
+                    throw BlobError(
+                        .invalidArgument, "Standard input contains the password, so it cannot also contain data.")
                 }, schemes: ["stdin"])
         ])
     }

@@ -7,33 +7,33 @@ public import BlobStreamsStandard
 struct SourceOptions: ParsableArguments {
     @Flag(
         name: [.customShort("z"), .long],
-        help: "Decode every filter that is detected in the content, such as gzip and xz, also of members.")
+        help: "Decode every filter detected in the content, such as gzip and xz; also in members.")
     var decode = false
 
-    @Option(help: "Fail if nothing arrives for this many seconds (default: 60 from web servers, otherwise never).")
+    @Option(help: "Fail if no data arrives for this many seconds (default: 60 from web servers, otherwise never).")
     var idleTimeout: Double?
 
     @Option(
         help: ArgumentHelp(
-            "The location of indexes for random access: auto (the user's cache folder), none, or a file.",
+            "Keep indexes for random access here: auto (the user's cache folder), none, or a file.",
             valueName: "auto|none|path"))
     var index = BlobIndexPolicy.automatic
 
     @Option(
         help: ArgumentHelp(
-            "The maximum size of an archive copied to a temporary file; more is an error (default: 1 GiB).",
+            "Fail if more than this many bytes have to be copied to a temporary file (default: 1 GiB).",
             valueName: "bytes"))
     var spoolLimit: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "Fail if compressed data expands to more than this many times its length, after the first MiB.",
+            "Fail if data expands to more than this many times its compressed size, after the first MiB.",
             valueName: "ratio"))
     var maxRatio: Int?
 
     @Option(
         help: ArgumentHelp(
-            "The maximum memory of a decoder (7z, xz, lzma, zstd, PPMd); more is an error (default: 128 MiB).",
+            "Fail if a decoder (7z, xz, lzma, zstd, PPMd) needs more than this much memory (default: 128 MiB).",
             valueName: "bytes"))
     var memoryLimit: ByteCount?
 
@@ -45,24 +45,24 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: """
-            The folder of the asset library; for reading, also a folder of photos, or the catalogue of digiKam or \
+            Use the asset library in this folder; for reading, also a folder of photos, or the catalogue of digiKam or \
             Shotwell (default: \(LibraryLocation.variable) in the environment).
             """)
     var library: String?
 
     @Option(
         help: """
-            The content of library pictures whose adjustment cannot be rendered: fail, original, render (the rendering \
-            of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
+            If the adjustment of a library picture cannot be rendered: fail, or read the original, or render (the \
+            rendering of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
             """)
     var unrenderable = UnrenderableChoice.fail
 
     @Option(
         help: """
-            Read archives of this format in this process if the program blob-archive-helper is missing, or in that \
-            program if the system does not confine it (may be repeated). Readers of these formats are known to fail \
-            badly on damaged archives. 'media' allows pictures and films of a library to be read where \
-            blob-media-helper is not confined.
+            Read archives of this format even without a confined helper process: in the program blob-archive-helper \
+            if the system does not confine it, or in this process if that program is missing (may be repeated). The \
+            readers of these formats are known to fail badly on damaged archives. 'media' allows pictures and films of \
+            a library to be read even if blob-media-helper is not confined.
             """)
     var allowFormat: [AllowedFormat] = []
 
@@ -93,7 +93,7 @@ struct SourceOptions: ParsableArguments {
     var idleLimit: Duration? { self.idleTimeout.map { .seconds($0) } }
 
     func validate() throws {
-        if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio takes a number from 1.") }
+        if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio must be at least 1.") }
         try Seconds.validate(self.idleTimeout, "--idle-timeout")
     }
 

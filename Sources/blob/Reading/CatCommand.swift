@@ -17,8 +17,8 @@ struct CatCommand: NameListCommand {
     @Option(
         parsing: .unconditional,
         help: """
-            Start at this byte, from 0, of all locators together; -N selects the last N bytes, if the length is known. \
-            In all sizes, k, M, G and T stand for powers of 1024, and kB, MB, GB and TB for powers of 1000.
+            Start at this byte, counted from 0, of all locators together; -N selects the last N bytes, if the length \
+            is known. In all sizes, k, M, G and T stand for powers of 1024, and kB, MB, GB and TB for powers of 1000.
             """)
     var offset: ByteOffset?
 
@@ -31,16 +31,16 @@ struct CatCommand: NameListCommand {
             valueName: "lines"))
     var records: Records?
 
-    @Option(help: "Print the ranges in this file ('-': standard input) of one locator; each line is 'OFFSET LENGTH'.")
+    @Option(help: "Print the ranges of a locator that this file ('-': standard input) lists as 'OFFSET LENGTH' lines.")
     var ranges: String?
 
-    @Option(name: .shortAndLong, help: "Write to this file, which appears only when complete ('-': standard output).")
+    @Option(name: .shortAndLong, help: "Write to this file ('-': standard output); it appears only when complete.")
     var output: String?
 
     @Flag(
         help: """
-            Read everything, with all checks, before printing the first byte; with --from-file, read each locator \
-            before printing its first byte.
+            Read and verify everything before printing the first byte; with --from-file, verify each locator before \
+            printing its first byte.
             """)
     var verifyFirst = false
 
@@ -56,13 +56,13 @@ struct CatCommand: NameListCommand {
 
     func validate() throws {
         guard self.ranges == nil || self.locators.count == 1 && self.pass.fromFile == nil else {
-            throw ValidationError("--ranges takes exactly one locator.")
+            throw ValidationError("--ranges requires exactly one locator.")
         }
         guard self.ranges == nil || self.offset == nil && self.length == nil else {
             throw ValidationError("--ranges cannot be used with --offset or --length.")
         }
         guard self.records == nil || self.locators.count == 1 && self.pass.fromFile == nil && self.ranges == nil else {
-            throw ValidationError("--records takes exactly one locator.")
+            throw ValidationError("--records requires exactly one locator.")
         }
         guard self.pass.fromFile == nil || self.offset == nil && self.length == nil else {
             throw ValidationError("--from-file cannot be used with --offset or --length.")
@@ -73,7 +73,7 @@ struct CatCommand: NameListCommand {
             self.resumedOutput == nil || self.locators.count == 1 && self.pass.fromFile == nil && !isPart && !isChecked
         else {
             throw ValidationError(
-                "--resume with --output takes one whole locator, without --max-bytes and --verify-first.")
+                "--resume with --output requires one whole locator, without --max-bytes and --verify-first.")
         }
     }
 
@@ -211,8 +211,9 @@ private struct Cat {
                 guard !numbers.isEmpty else { continue }
                 guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0
                 else {
-                    throw BlobError(.invalidArgument, "'\(line)' is not a range: OFFSET LENGTH, two numbers from 0.")
-                        .inLine(lines.number, of: list)
+                    throw BlobError(
+                        .invalidArgument, "Invalid range '\(line)': expected OFFSET LENGTH, two numbers from 0."
+                    ).inLine(lines.number, of: list)
                 }
                 let (end, overflows) = offset.addingReportingOverflow(length)
                 return offset..<(overflows ? .max : end)
@@ -257,14 +258,14 @@ private struct Cat {
         _ = try source.info(self.context)
         guard source.traits.contains(.repeatable) else {
             throw BlobError(
-                .unsupported, "This source can be read only once, so it cannot be verified first.",
+                .unsupported, "The source can be read only once, so it cannot be verified first.",
                 locator: source.locator?.description)
         }
         let info = try Copier(DroppedBytes(), limit: nil, progress: .never, self.context).copy(source)
         guard let validator = info.validator else {
             throw BlobError(
-                .unsupported, "Changes of this source after its verification cannot be detected.", operation: "open",
-                locator: source.locator?.description)
+                .unsupported, "The source has no validator, so a change after the verification could not be detected.",
+                operation: "open", locator: source.locator?.description)
         }
         return validator
     }

@@ -23,10 +23,10 @@ struct FetchCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("C"), .long],
-        help: "Write to this folder, under the names from locators or servers (default: the current folder).")
+        help: "Write to this folder, with names from locators or servers (default: the current folder).")
     var directory = "."
 
-    @Option(help: "The maximum number of concurrent downloads.")
+    @Option(help: "Run at most this many downloads concurrently.")
     var jobs = 4
 
     @Option(
@@ -51,10 +51,10 @@ struct FetchCommand: ParsableCommand {
             throw ValidationError("Missing expected argument '<locators> ...'")
         }
         guard self.output == nil || self.locators.count == 1 && self.pass.fromFile == nil else {
-            throw ValidationError("-o takes exactly one locator.")
+            throw ValidationError("-o requires exactly one locator.")
         }
-        guard self.jobs > 0 else { throw ValidationError("--jobs takes a number from 1.") }
-        guard 1...16 ~= self.connections else { throw ValidationError("--connections takes a number from 1 to 16.") }
+        guard self.jobs > 0 else { throw ValidationError("--jobs must be at least 1.") }
+        guard 1...16 ~= self.connections else { throw ValidationError("--connections must be a number from 1 to 16.") }
     }
 
     func run() throws {
@@ -94,7 +94,7 @@ struct FetchCommand: ParsableCommand {
                 return names.prefix(1).map { BlobStatedDigest($0.name, checksum.digest, origin: list) }
             }
             guard digests?.isEmpty != true else {
-                throw BlobError(.unsupported, "Not a digest of a known algorithm.").inLine(lines.number, of: list)
+                throw BlobError(.unsupported, "The digest is not of a known algorithm.").inLine(lines.number, of: list)
             }
             items.append(Fetch.Item(arguments: [argument], digests: digests ?? []))
         }
@@ -180,12 +180,12 @@ final class Fetch: Sendable {
         }
         guard owner == number else {
             throw BlobError(
-                .invalidArgument, "Two locators have the name \(printableArgument(path)).",
+                .invalidArgument, "Two locators would be downloaded to the same file \(printableArgument(path)).",
                 locator: source.locator?.description)
         }
         if let byteCount = item.byteCount, let found = try source.info(self.context).byteCount, found != byteCount {
             throw BlobError(
-                .sizeMismatch, "The file has \(found) bytes, and the list says \(byteCount).",
+                .sizeMismatch, "The file has \(found) bytes, but the list says \(byteCount).",
                 locator: source.locator?.description)
         }
         if let allowance { source = ThrottledSource(source, sharing: allowance) }
@@ -195,7 +195,7 @@ final class Fetch: Sendable {
         options.onProgress = { known, total in
             if isFirst.exchange(false), known > 0 {
                 ProgressLine.printNotice(
-                    "blob: \(printableArgument(path)): going on with \(known) bytes that are there\n")
+                    "blob: \(printableArgument(path)): resuming after \(known) bytes\n")
             }
             self.show(number, known, total)
         }
@@ -209,7 +209,7 @@ final class Fetch: Sendable {
             name != ".."
         else {
             throw BlobError(
-                .invalidArgument, "The file has no name: use -o.", locator: source.locator?.description)
+                .invalidArgument, "The source has no valid file name: use -o.", locator: source.locator?.description)
         }
         return self.directory == "." ? name : "\(self.directory)/\(name)"
     }

@@ -17,7 +17,7 @@ enum Metalink {
     static func files(in document: [UInt8], named list: String) throws(BlobError) -> [Fetch.Item] {
         let root = try MarkupElement.parse(document)
         guard root.name == name("metalink") else {
-            throw BlobError(.corrupted, "\(list) is not a Metalink of RFC 5854.")
+            throw BlobError(.corrupted, "\(list) is not a Metalink document (RFC 5854).")
         }
         return try root.children.filter { $0.name == name("file") }.map { file throws(BlobError) in
             let fileName = value("name", of: file) ?? ""
@@ -25,11 +25,12 @@ enum Metalink {
                 !fileName.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
             else {
                 throw BlobError(
-                    .unsupported, "\(list) has a file with the name '\(fileName)', which is not in the folder itself.")
+                    .unsupported,
+                    "\(list) contains the file name '\(fileName)', but only names without folders are supported.")
             }
             let urls = elements("url", of: file).sorted { priority($0) < priority($1) }.map(\.trimmedText)
             guard !urls.isEmpty else {
-                throw BlobError(.unsupported, "\(list) has no URL for '\(fileName)'.")
+                throw BlobError(.unsupported, "\(list) does not contain a URL for '\(fileName)'.")
             }
             let digests = try elements("hash", of: file).map { hash throws(BlobError) in
                 try digest(hash, origin: list)
@@ -45,7 +46,7 @@ enum Metalink {
         let type = value("type", of: hash)?.lowercased() ?? ""
         guard let algorithm = StatedAlgorithm(rawValue: type.filter { $0 != "-" }) else { return nil }
         guard let value = [UInt8](hexadecimal: hash.trimmedText.utf8), value.count == algorithm.byteCount else {
-            throw BlobError(.corrupted, "\(origin) has a hash that is not a \(algorithm.title) in hexadecimal digits.")
+            throw BlobError(.corrupted, "\(origin) contains an invalid hexadecimal \(algorithm.title) digest.")
         }
         return BlobStatedDigest(algorithm.rawValue, value, origin: origin)
     }

@@ -42,7 +42,8 @@ struct ConnectionOptions: ParsableArguments {
             "Use this proxy for web servers, or none if it is '' (default: from the environment).", valueName: "url"))
     var proxy: String?
 
-    @Option(help: ArgumentHelp("Give up connecting after this time, including TLS (default: 30).", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("Give up connecting after this time, including TLS (default: 30).", valueName: "seconds"))
     var connectTimeout: Double?
 
     func validate() throws {
