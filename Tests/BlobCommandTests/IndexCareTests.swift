@@ -67,14 +67,14 @@ import Testing
         expect(try self.run("index", "verify", self.gzip, "-o", path), failsWith: "notFound", 66)
         expect(try self.run("index", "build", self.gzip, "-o", path), prints: "\(path)\n")
         let outcome = try self.run("index", "verify", self.gzip, "-o", path)
-        #expect(outcome.ending == .status(0) && outcome.text.hasSuffix(" restart points are right.\n"))
+        #expect(outcome.ending == .status(0) && outcome.text.hasSuffix(" restart points are correct.\n"))
         // A window: the windows come behind the points, which are short.
         let whole = try readFile(path)
         let bytes = whole.flipping(at: whole.count / 2)
         try write(bytes, to: path)
         let damaged = try self.run("index", "verify", self.gzip, "-o", path)
         #expect(damaged.ending == .status(65), "\(damaged.errorText)")
-        #expect(damaged.text.hasPrefix("Restart point ") && damaged.errorText.contains(" is wrong (faults: 1, "))
+        #expect(damaged.text.hasPrefix("Restart point ") && damaged.errorText.contains(" is incorrect (faults: 1, "))
         #expect(try readFile(path) == bytes)
         // A copy of the content has the index; other content has not.
         try write(whole, to: path)

@@ -45,7 +45,7 @@ import Testing
     @Test func allLayersOfAnOriginHaveOnePlaceInTheFolderForCaches() throws {
         let paths = try ["\(self.file)", "gzip+\(self.file)", "tar+gzip+file://\(self.file)"].map { locator in
             let outcome = try Launch("index", "show", locator).with { $0.caches = self.folder.path }.run()
-            expect(outcome, failsWith: "notFound", 66, saying: "No index at \(self.folder.path)/blob-indexes/")
+            expect(outcome, failsWith: "notFound", 66, saying: "No index found at \(self.folder.path)/blob-indexes/")
             return try #require(outcome.errorText.firstMatch(of: /[^ ]*\.blobindex/)?.output)
         }
         #expect(Set(paths).count == 1)
@@ -139,7 +139,7 @@ import Testing
         try self.expectPart(of: "bzip2+\(path)")
         #expect(try Launch("info", "bzip2+\(path)", "--index", self.path).run().text.contains("\nbytes: 3000000\n"))
         let verified = try Launch("index", "verify", path, "--output", self.path).run().text
-        #expect(verified.hasSuffix(" restart points are right.\n"))
+        #expect(verified.hasSuffix(" restart points are correct.\n"))
         expect(try Launch("index", "remove", path, "--output", self.path).run(), prints: "\(self.path)\n")
     }
 

@@ -28,7 +28,7 @@ import Testing
         #expect(json.contains("\"is_foreign\":true"))
         expect(
             try Launch("index", "verify", data, "--index", index).run(),
-            prints: "\(pointCount) restart points are right.\n")
+            prints: "\(pointCount) restart points are correct.\n")
         let own = self.folder.path("own")
         expect(try Launch("index", "build", data, "--from", index, "--output", own).run(), prints: "\(own)\n")
         #expect(try Launch("index", "show", data, "--index", own).run().text.contains("gzip PNTS "))

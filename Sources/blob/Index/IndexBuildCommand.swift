@@ -13,11 +13,11 @@ struct IndexBuildCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Verify an index of bgzip, indexed_gzip, rapidgzip or gztool against the data.",
-            discussion: "Builds a new index, but only if every point of the given index is right.", valueName: "file"))
+            "Build the index from this index of bgzip, indexed_gzip, rapidgzip or gztool, after verifying it.",
+            discussion: "Fails if any point of the given index does not match the data.", valueName: "file"))
     var from: String?
 
-    @Option(help: "Show progress: auto, always, never.")
+    @Option(help: "Show progress: auto, always or never.")
     var progress = ProgressMode.auto
 
     func run() throws {
@@ -38,8 +38,8 @@ struct IndexBuildCommand: ParsableCommand {
         guard try self.build(indexable, context) else {
             throw BlobError(
                 .unsupported,
-                "An index would not help: bytes are found without one, or must be read in order, as in bzip2 "
-                    + "and zstd in one block or frame.",
+                "An index would not help: the data has random access without one, or can only be read in order, as "
+                    + "bzip2 and zstd data with a single block or frame.",
                 locator: locator.description)
         }
         line.clear()
@@ -49,7 +49,7 @@ struct IndexBuildCommand: ParsableCommand {
     private func build(_ indexable: any BlobIndexing, _ context: BlobContext) throws -> Bool {
         guard let from else { return try indexable.buildIndex(context) }
         guard let file = IndexFile(.file(from), for: nil), file.exists else {
-            throw BlobError(.notFound, "No index at \(from).")
+            throw BlobError(.notFound, "No index found at \(from).")
         }
         guard let other = try file.toolIndex() else {
             throw BlobError(
@@ -57,7 +57,7 @@ struct IndexBuildCommand: ParsableCommand {
                 "\(from) is not an index of bgzip, indexed_gzip or gztool, or belongs to another user.")
         }
         guard let importing = indexable as? any ToolIndexImporting else {
-            throw BlobError(.unsupported, "The index \(from) is for gzip data, and no layer of the source is gzip.")
+            throw BlobError(.unsupported, "The index \(from) is for gzip data, but no layer of the source is gzip.")
         }
         return try importing.importIndex(other, context)
     }

@@ -7,7 +7,7 @@ struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index", abstract: "Builds, lists, verifies and removes indexes for random access.",
         discussion: """
-            An index holds restart points of compressed data and tables of members. It is a cache: stale or damaged \
+            An index contains restart points of compressed data and tables of members. It is a cache: stale or damaged \
             indexes are rebuilt, and all indexes may be deleted at any time.
             """,
         subcommands: [
@@ -18,14 +18,14 @@ struct IndexCommand: ParsableCommand {
 
 /// The options for the location of an index.
 struct IndexPlaceOptions: ParsableArguments {
-    @Option(name: .shortAndLong, help: "The index file; the same as --index PATH.")
+    @Option(name: .shortAndLong, help: "Use this index file; the same as --index PATH.")
     var output: String?
 
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
-        guard self.policy != .none else { throw ValidationError("--index none leaves nothing to do.") }
-        guard self.output != "" else { throw ValidationError("--output takes the path of a file.") }
+        guard self.policy != .none else { throw ValidationError("This command cannot be used with --index none.") }
+        guard self.output != "" else { throw ValidationError("--output requires the path of a file.") }
     }
 
     var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.index }
@@ -40,7 +40,7 @@ struct IndexPlaceOptions: ParsableArguments {
     func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
         guard let file = IndexFile(self.policy, for: locator) else {
             throw BlobError(
-                .unsupported, "No cache folder: set HOME or XDG_CACHE_HOME, or give --output FILE.",
+                .unsupported, "No cache folder found: set HOME or XDG_CACHE_HOME, or use --output FILE.",
                 locator: locator.description)
         }
         return file
@@ -49,7 +49,7 @@ struct IndexPlaceOptions: ParsableArguments {
 
 /// The options of the commands for the index of one locator.
 struct IndexOptions: ParsableArguments {
-    @Argument(help: "The locator of the index; for a plain path, the format of the content is detected.")
+    @Argument(help: "The locator of the indexed data; for a plain path, the format of the content is detected.")
     var locator: String
 
     @OptionGroup var place: IndexPlaceOptions
@@ -72,7 +72,7 @@ struct IndexRemoveCommand: ParsableCommand {
             the user's cache folder, and prints their paths.
             """)
 
-    @Argument(help: "The locator of the index.")
+    @Argument(help: "The locator of the indexed data.")
     var locator: String?
 
     @Flag(help: "Remove all indexes in the user's cache folder.")
@@ -82,10 +82,10 @@ struct IndexRemoveCommand: ParsableCommand {
 
     func validate() throws {
         guard self.all == (self.locator == nil) else {
-            throw ValidationError("Name one locator, or give --all.")
+            throw ValidationError("Specify one locator, or --all.")
         }
         guard !self.all || self.place.policy == .automatic else {
-            throw ValidationError("--all removes all indexes, and cannot be used with --output or --index.")
+            throw ValidationError("--all cannot be used with --output or --index.")
         }
     }
 
@@ -104,8 +104,8 @@ struct IndexVerifyCommand: ParsableCommand {
         commandName: "verify", abstract: "Verifies every restart point of the index of a locator by decoding.",
         discussion: """
             Decodes everything twice: from the start, to verify the checksums in the index, and from each restart \
-            point with its window. Prints a line for each wrong point, or the number of points if all are right. The \
-            index is not changed.
+            point with its window. Prints a line for each incorrect point, or the number of points if all are correct. \
+            The index is not changed.
             """)
 
     @OptionGroup var options: IndexOptions
@@ -114,7 +114,7 @@ struct IndexVerifyCommand: ParsableCommand {
         let (locator, file, context) = try self.options.resolved()
         let indexable = try self.options.source.makeRegistry().indexable(for: locator, context: context)
         guard file.exists else {
-            throw BlobError(.notFound, "No index at \(file.path).", locator: locator.description)
+            throw BlobError(.notFound, "No index found at \(file.path).", locator: locator.description)
         }
         guard let verifying = indexable as? any IndexVerifying else {
             throw BlobError(
@@ -128,16 +128,16 @@ struct IndexVerifyCommand: ParsableCommand {
         guard let pointCount else {
             throw BlobError(
                 .inconsistent,
-                "The index \(file.path) has no restart points of the current content: it is stale, damaged, or of "
-                    + "another version.", locator: locator.description)
+                "The index \(file.path) does not contain restart points of the current content: it is stale, damaged, "
+                    + "or of another version.", locator: locator.description)
         }
         guard faultCount == 0 else {
             throw BlobError(
                 .corrupted,
-                "The index \(file.path) is wrong (faults: \(faultCount), restart points: \(pointCount)).",
+                "The index \(file.path) is incorrect (faults: \(faultCount), restart points: \(pointCount)).",
                 locator: locator.description)
         }
-        try printLine("\(pointCount) restart points are right.")
+        try printLine("\(pointCount) restart points are correct.")
     }
 }
 #endif

@@ -9,9 +9,9 @@ struct IndexShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
         discussion: """
-            Prints the path, then one line per section: layer, kind, byte count, and valid or stale, according to the \
-            current content. An index of another tool has one line: gzip, the name of the tool, the byte count, and \
-            foreign. If there is no index, the error is notFound.
+            Prints the path, then one line per section: layer, kind, byte count, and 'valid' or 'stale', depending on \
+            the current content. For an index of another tool, prints one line: 'gzip', the name of the tool, the byte \
+            count, and 'foreign'. If there is no index, the error is 'notFound'.
             """)
 
     @OptionGroup var options: IndexOptions
@@ -29,8 +29,8 @@ struct IndexShowCommand: ParsableCommand {
             throw BlobError(
                 .notFound,
                 file.exists
-                    ? "The file \(printable(file.path)) is not an index of this user and version, or is damaged."
-                    : "No index at \(printable(file.path)): 'blob index build' creates one.",
+                    ? "The file \(printable(file.path)) is damaged, or is not an index of this user and version."
+                    : "No index found at \(printable(file.path)): create one with 'blob index build'.",
                 locator: locator.description)
         }
         let path = printable(file.path)

@@ -8,21 +8,21 @@ struct JobCommand: ParsableCommand {
             For engines such as Spark and Dask. 'splits' prints ranges for tasks that read. 'put' stores whole \
             sources; 'begin', 'parts' and 'finish' store long ones in parts, on any number of machines.
 
-            TARGET is a URL that ends with '/', of a web server that accepts PUT, or s3://bucket/prefix/. The key of \
-            an object is the hexadecimal SHA-256 of the locator as written, so that a repeated task finds the object, \
-            or stores the same one again.
+            TARGET is s3://bucket/prefix/, or a URL that ends with '/' on a web server that accepts PUT. The key of an \
+            object is the hexadecimal SHA-256 digest of the locator as written, so that a repeated task finds the \
+            object, or stores the same one again.
 
-            Sources are stored one after the other. The line of each source is printed before the next begins: its \
-            digest and its URL, or with --json an object with locator, url, bytes, state (stored, exists, failed or \
-            aborted), sha256 or etag, and error. In the locator of a server, '***' replaces secrets; the key in its \
-            URL identifies the source. An object exists if the server states the right digest; if the server does not \
-            replace objects (If-None-Match) and states no digest, if its bytes, which are read back, are the same; in \
-            an S3 store, if its tag is the MD5 of the source, or the tag of its parts of --part-size. Any other object \
-            is replaced.
+            Sources are stored one after the other. A line for each source is printed before the next one begins: its \
+            digest and its URL or, with --json, an object with locator, url, bytes, state (stored, exists, failed or \
+            aborted), sha256 or etag, and error. In the locator of a server, '***' replaces secrets; the key in the \
+            URL identifies the source. An existing object is kept if the server reports the right digest for it. If \
+            the server does not replace objects (If-None-Match) and does not report a digest, the object is read back, \
+            and kept if its bytes are the same. In an S3 store, it is kept if its tag is the MD5 digest of the source, \
+            or the tag of its parts of --part-size. Any other object is replaced.
 
-            Exit status: 0, all sources are stored; 1, some are not, and their lines contain the errors; any other, \
-            the command stopped early, and sources without a line were not processed. A closed standard output ends \
-            the command before the next source.
+            The exit status is 0 if all sources are stored, and 1 if some are not: their lines contain the errors. Any \
+            other status means that the command stopped early, and that sources without a line were not processed. If \
+            standard output is closed, the command stops before the next source.
             """,
         subcommands: [
             JobSplitsCommand.self, JobPutCommand.self, JobBeginCommand.self, JobPartsCommand.self,

@@ -7,10 +7,10 @@ import BlobTransfer
 
 /// The options of the commands that store the sources of a job.
 struct JobOptions: ParsableArguments {
-    @Argument(help: "A URL that ends with '/': of a web server that accepts PUT, or s3://bucket/prefix/.")
+    @Argument(help: "The URL to store under; it must end with '/'.")
     var target: String
 
-    @Argument(help: "The sources, one locator each; folders and patterns are not accepted.")
+    @Argument(help: "The locators of the sources; folders and patterns are not accepted.")
     var locators: [String] = []
 
     @Option(
@@ -23,7 +23,7 @@ struct JobOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).", valueName: "bytes"))
+            "Store parts of this size in S3 stores, from 5MiB to 5GiB (default: 16MiB).", valueName: "bytes"))
     var partSize: ByteCount?
 
     @Option(help: ArgumentHelp("Retry each source at most this many times after temporary errors.", valueName: "count"))
@@ -37,7 +37,7 @@ struct JobOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The maximum time for one source, including retries (default: no limit).", valueName: "seconds"))
+            "Give up on a source after this time, including retries (default: no limit).", valueName: "seconds"))
     var maxTime: Double?
 
     @OptionGroup var listed: ListedLocatorOptions
@@ -52,9 +52,11 @@ struct JobOptions: ParsableArguments {
         guard UploadFolder(self.target) != nil else {
             throw ValidationError("TARGET must be a URL that ends with '/'.")
         }
-        guard !self.locators.isEmpty || self.fromFile != nil else { throw ValidationError("Name at least one source.") }
+        guard !self.locators.isEmpty || self.fromFile != nil else {
+            throw ValidationError("Specify at least one source.")
+        }
         guard self.partSize.map({ S3Uploader.partByteCounts.contains($0.value) }) ?? true else {
-            throw ValidationError("--part-size takes a size from 5MiB to 5GiB.")
+            throw ValidationError("--part-size must be from 5MiB to 5GiB.")
         }
         guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
         try Seconds.validate(self.retryMaxTime, "--retry-max-time")

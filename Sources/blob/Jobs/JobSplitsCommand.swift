@@ -12,12 +12,12 @@ enum Records: String, ExpressibleByArgument, CaseIterable {
 struct JobSplitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "splits",
-        abstract: "Prints ranges of the decoded bytes that cost about the same to read, for parallel reading.",
+        abstract: "Divides the decoded bytes into ranges of about the same cost, for parallel reading.",
         discussion: """
             Prints one JSON object per line: the locator, the offset and length of the decoded bytes, and the offset \
             of the first compressed byte to read. Filters are decoded as by 'blob cat -z'. Ranges begin at restart \
             points, blocks or members, so that nothing is decoded twice; if there are not enough of these, there are \
-            fewer ranges. Compressed data that does not list its blocks needs an index: 'blob index build'.
+            fewer ranges. Compressed data that does not list its blocks requires an index: see 'blob index build'.
 
             'blob cat LOCATOR --offset OFFSET --length LENGTH' prints a range. With --records lines in both commands, \
             it prints the complete lines that begin in the range, so that all ranges together contain each line once.
@@ -31,10 +31,10 @@ struct JobSplitsCommand: ParsableCommand {
 
     @OptionGroup var options: IndexOptions
 
-    @Option(help: "The number of ranges.")
+    @Option(help: "Print this many ranges.")
     var count: Int?
 
-    @Option(help: "The average length of a range in decoded bytes (default: 128M).")
+    @Option(help: "Print ranges of this average length in decoded bytes (default: 128M).")
     var bytes: ByteCount?
 
     @Option(help: ArgumentHelp("Split at records, for 'blob cat --records'.", valueName: "lines"))
@@ -45,9 +45,9 @@ struct JobSplitsCommand: ParsableCommand {
             throw ValidationError("--count cannot be used with --bytes.")
         }
         guard (1...Self.maximumCount).contains(Int64(self.count ?? 1)) else {
-            throw ValidationError("--count takes a number from 1 to \(Self.maximumCount).")
+            throw ValidationError("--count must be a number from 1 to \(Self.maximumCount).")
         }
-        guard self.bytes?.value != 0 else { throw ValidationError("--bytes takes a number from 1.") }
+        guard self.bytes?.value != 0 else { throw ValidationError("--bytes must be at least 1.") }
     }
 
     func run() throws {
@@ -87,8 +87,8 @@ struct JobSplitsCommand: ParsableCommand {
         guard let byteCount = info.byteCount, info.isRandomAccess else {
             throw BlobError(
                 .unsupported,
-                "No restart points at which reading can begin. 'blob index build' finds them for gzip, and for bzip2 "
-                    + "and zstd in more than one block or frame.",
+                "No restart points found at which reading could begin. 'blob index build' finds them in gzip data, and "
+                    + "in bzip2 and zstd data with more than one block or frame.",
                 locator: source.locator?.description)
         }
         let count = try self.count(of: byteCount)

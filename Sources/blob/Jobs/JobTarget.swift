@@ -170,7 +170,8 @@ struct S3JobTarget: JobTarget {
             do throws(BlobError) {
                 try await self.abort(upload, context)
             } catch {
-                ProgressLine.printError("blob: warning: parts of \(upload.object) may be left: \(error.message)\n")
+                ProgressLine.printError(
+                    "blob: warning: parts of \(upload.object) may remain in the store: \(error.message)\n")
             }
             throw error
         }
