@@ -131,7 +131,7 @@ import Testing
         #expect(strict.errorText.hasPrefix("blob: invalidArgument: Line 3 of the list"), "\(strict.errorText)")
         expect(
             try Launch("sum", "-c").run(input: Array("x\n".utf8)), failsWith: "invalidArgument", 64,
-            saying: "has no checksums", "Line 1")
+            saying: "contains no checksums", "Line 1")
         expect(
             try Launch("sum", "-c", "-a", "md5").run(input: Array(line.utf8)), failsWith: "invalidArgument", 64,
             saying: "md5")

@@ -70,7 +70,8 @@ struct ChecksumCheck {
                 }
             }
             guard missingCount == list.entries.count else { continue }
-            try self.failures.note(BlobError(.notFound, "\(list.title) names no file that exists: none was verified."))
+            try self.failures.note(
+                BlobError(.notFound, "\(list.title) contains only missing files: nothing was verified."))
         }
         if !self.options.status { self.printSummary() }
         try self.failures.end()
@@ -91,7 +92,7 @@ struct ChecksumCheck {
             try self.failures.note(
                 BlobError(
                     .checksumMismatch,
-                    "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), and not \(entry.digest.hexadecimal).",
+                    "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), not \(entry.digest.hexadecimal).",
                     operation: "read", locator: printableArgument(entry.argument)), isSilent: self.options.status)
         case .failure(let error):
             guard error.code != .cancelled else { throw error }
@@ -169,14 +170,15 @@ struct ChecksumList {
         }
         guard self.entries.isEmpty else { return }
         throw BlobError(
-            .invalidArgument, "\(self.title) has no checksums." + (self.faults.first.map { " \($0.message)" } ?? ""))
+            .invalidArgument,
+            "\(self.title) contains no checksums." + (self.faults.first.map { " \($0.message)" } ?? ""))
     }
 
     /// The list's name for the beginning of a sentence.
     var title: String { self.name == "-" ? "The list" : "The list \(printableArgument(self.name))" }
 
     private func entry(_ line: ChecksumLine?) throws(BlobError) -> Entry {
-        guard let line else { throw BlobError(.invalidArgument, "Not a checksum with a file name.") }
+        guard let line else { throw BlobError(.invalidArgument, "Expected a checksum and a file name.") }
         guard
             let algorithm = self.algorithms.first(where: {
                 (line.algorithm ?? $0.name) == $0.name && $0.byteCount == line.digest.count
@@ -184,7 +186,7 @@ struct ChecksumList {
         else {
             throw BlobError(
                 .invalidArgument,
-                "Not a digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
+                "Expected a digest of \(self.algorithms.map(\.name).joined(separator: ", ")), got "
                     + "\(line.digest.count) bytes\(line.algorithm.map { " of \(printable($0))" } ?? "").")
         }
         return Entry(argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)

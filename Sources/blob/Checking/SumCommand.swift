@@ -5,12 +5,12 @@ import BlobStreamsStandard
 
 struct SumCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sum", abstract: "Prints digests of locators, as sha256sum does, or checks them.",
+        commandName: "sum", abstract: "Prints or verifies digests of locators, like sha256sum.",
         discussion: """
             With several algorithms, each source is read once, and lines have the form 'SHA256 (NAME) = HEX'. \
-            'x.tgz#**' prints a line for each member. Names are printed unchanged, except that a line with a leading \
-            '\\' has '\\n', '\\r' and '\\\\' for characters of its name. With -c, a line that is not a checksum causes \
-            a warning, and a list without checksums is an error.
+            'x.tgz#**' prints a line for each member. Names are printed unchanged, except that in a line with a \
+            leading '\\', the name contains '\\n', '\\r' and '\\\\' for those characters. With -c, a line that is not \
+            a checksum causes a warning, and a list without checksums is an error.
             """)
 
     @Argument(help: "The locators to read (default: '-', standard input); with -c, the lists of checksums.")
@@ -19,28 +19,28 @@ struct SumCommand: NameListCommand {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "The algorithms, separated by commas (default: sha256): "
+            "Use these algorithms, separated by commas (default: sha256): "
                 + "\(DigestNames.allValueStrings.joined(separator: ", ")).", valueName: "names"))
     var algorithm: [DigestNames] = []
 
     @Flag(
         name: .shortAndLong,
-        help: "Read checksum lists of this command, sha256sum or similar tools, and compare (--quiet: only failures).")
+        help: "Verify checksum lists of this command, sha256sum or similar tools (--quiet: print only failures).")
     var check = false
 
     @Flag(help: "Print lines as 'SHA256 (NAME) = HEX', also for one algorithm.")
     var tag = false
 
-    @Flag(help: "End lines with a NUL, also in lists that are read, and print names without escapes.")
+    @Flag(help: "End lines with a NUL, also when reading lists, and print names without escapes.")
     var zero = false
 
-    @Flag(help: "With -c: print no results; the exit status reports them.")
+    @Flag(help: "With -c: do not print results, only set the exit status.")
     var status = false
 
-    @Flag(help: "With -c: ignore missing files; it is an error if all files of a list are missing.")
+    @Flag(help: "With -c: ignore missing files, but fail if all files of a list are missing.")
     var ignoreMissing = false
 
-    @Flag(help: "With -c: fail if a line is not a checksum.")
+    @Flag(help: "With -c: fail if any line is not a checksum.")
     var strict = false
 
     @OptionGroup var pass: PassOptions

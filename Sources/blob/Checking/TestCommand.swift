@@ -5,17 +5,17 @@ import BlobStreamsStandard
 
 struct TestCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "test", abstract: "Reads everything, and reports verified, failed and missing checksums.",
+        commandName: "test", abstract: "Tests files and archives by reading everything and verifying all checksums.",
         discussion: """
-            Removes the filters that the content or the name indicates, such as gzip and xz, and reads all members of \
-            the archive inside, each to its end, verifying every checksum. Each locator gets a line with OK and the \
-            checksums that covered it, or with FAILED; each member that fails gets a line of its own. Errors, with \
-            their byte offsets, go to standard error. After an error, the other members and locators are tested; the \
-            status is the status of the first error. 'no checksum' means that damage would not be detected, which is \
-            not an error: a plain file, a tar without a filter, xz or zstd written without a check.
+            Decodes the filters that the content or the name indicates, such as gzip and xz, and reads all members of \
+            the archive inside to their ends, verifying every checksum. For each locator, prints a line with OK and \
+            the checksums that covered it, or with FAILED; each member that fails has its own line. Errors, with their \
+            byte offsets, go to standard error. After an error, the other members and locators are still tested; the \
+            exit status is the status of the first error. 'no checksum' means that damage would not be detected, which \
+            is not an error: for a plain file, a tar without a filter, or xz and zstd data written without a check.
 
             An archive within an archive is read as bytes, unless a locator names it: 'outer.zip#inner.tgz'. With -z, \
-            members that are compressed with gzip and the like are also decoded. Indexes are neither used nor created.
+            members that are compressed, for example with gzip, are also decoded. Indexes are neither used nor created.
             """)
 
     @Argument(
@@ -37,7 +37,7 @@ struct TestCommand: NameListCommand {
 
     func validate() throws {
         guard [.automatic, .none].contains(self.source.index) else {
-            throw ValidationError("test cannot be used with --index: it reads everything.")
+            throw ValidationError("'blob test' cannot be used with --index: it always reads everything.")
         }
     }
 

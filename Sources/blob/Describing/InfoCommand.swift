@@ -7,9 +7,10 @@ import BlobStreamsStandard
 
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "info", abstract: "Prints facts about locators; reads only their beginnings.",
+        commandName: "info", abstract: "Prints the length, format and other facts of locators.",
         discussion: """
-            The format is detected from the content; 'blob cat' decodes it only with -z, or with a scheme such as gzip+.
+            Reads only the beginning of each source. The format is detected from the content; 'blob cat' decodes it \
+            only with -z, or with a scheme such as gzip+.
             """)
 
     @Argument(help: "The locators to describe.")

@@ -6,14 +6,13 @@ import BlobStreamsStandard
 
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the members of a container, one per line.",
+        commandName: "ls", abstract: "Lists the members of archives, one per line.",
         discussion: """
             Names are printed in the form accepted after a '#': control characters, '%', bytes that are not UTF-8, \
-            '!', '#' and a leading '@' are written as %XX. If the exit status is 0, every check of the listing has \
-            passed.
+            '!', '#' and a leading '@' are written as %XX. If the exit status is 0, the listing has passed every check.
             """)
 
-    @Argument(help: "The archives to list, also inside other layers; 'x.tgz#dir/*' lists the matching members.")
+    @Argument(help: "The archives to list, which may be compressed or nested; 'x.tgz#dir/*' lists matching members.")
     var locators: [String]
 
     @Flag(name: .short, help: "Print kind and permissions, length, time (UTC), index and name.")
@@ -25,13 +24,13 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per member.")
     var json = false
 
-    @Option(help: "Show the number of members found so far: auto, always, never.")
+    @Option(help: "Show the number of members found so far: auto, always or never.")
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
-        guard !self.locators.isEmpty else { throw ValidationError("Name at least one archive.") }
+        guard !self.locators.isEmpty else { throw ValidationError("Specify at least one archive.") }
         guard !self.long || !self.json else { throw ValidationError("-l cannot be used with --json.") }
         guard !self.human || self.long else { throw ValidationError("--human requires -l.") }
     }
