@@ -75,7 +75,7 @@ enum Seconds {
     static let defaultRetryTime = 3600.0
 
     /// The help of `--retry-max-time`.
-    static let retryHelp = ArgumentHelp(
+    static let retryHelp = ArgumentHelp.advanced(
         "Give up if the waits between attempts in a row would exceed this total, also if the server requests them.",
         valueName: "seconds")
 

@@ -2,6 +2,13 @@
 import ArgumentParser
 import BlobStreamsStandard
 
+extension ArgumentHelp {
+    /// The help of an option that only `--help all` and the manual page describe.
+    static func advanced(_ abstract: String, discussion: String = "", valueName: String? = nil) -> ArgumentHelp {
+        ArgumentHelp(abstract, discussion: discussion, valueName: valueName, visibility: .hidden)
+    }
+}
+
 extension BlobCommand {
     /// Returns the help that arguments request: the options that most people need, or with `--help all` every option.
     ///

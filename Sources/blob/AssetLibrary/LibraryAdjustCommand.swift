@@ -7,12 +7,12 @@ import Foundation
 
 struct LibraryAdjustCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "adjust", abstract: "Sets how the current version of a picture differs from its original.",
+        commandName: "adjust", abstract: "Crops, rotates or otherwise adjusts a picture; its original is kept.",
         discussion: """
             The options replace all earlier adjustments of the picture. They apply to the picture as displayed, in \
             this order: orientation, rotate, straighten, crop, exposure. The original never changes: \
             '&version=original' at the end of the URL selects it. The current version is rendered as JPEG when it is \
-            read. An adjustment that was imported with the picture, or added by --sidecar, may not be renderable: then \
+            read. If an adjustment that was imported with the picture, or added by --sidecar, cannot be rendered, \
             reading fails, unless the URL ends with '&unrenderable=original', or with '&unrenderable=render' for the \
             picture of --stored-render. The option --unrenderable sets this for all URLs of a command.
             """)
@@ -24,42 +24,49 @@ struct LibraryAdjustCommand: ParsableCommand {
         help: ArgumentHelp("Crop to a rectangle: left, top, width and height in pixels.", valueName: "x,y,w,h"))
     var crop: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Rotate clockwise by 90, 180 or 270.", valueName: "degrees"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Rotate clockwise by 90, 180 or 270 degrees.", valueName: "degrees"))
     var rotate: Int?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Rotate clockwise, -45 to 45; without --crop, keep the largest rectangle inside.", valueName: "degrees"))
+            "Rotate clockwise by -45 to 45 degrees; without --crop, keep the largest rectangle inside.",
+            valueName: "degrees"))
     var straighten: Double?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Change the exposure by this many stops (powers of two), -10 to 10.", valueName: "ev"))
+        help: ArgumentHelp("Change the exposure by this many stops (powers of two), from -10 to 10.", valueName: "ev"))
     var exposure: Double?
 
-    @Option(help: ArgumentHelp("Replace the orientation in the metadata: 1 to 8.", valueName: "n"))
+    @Option(help: ArgumentHelp("Replace the orientation in the metadata, from 1 to 8.", valueName: "n"))
     var orientation: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Store the adjustment of another program, an AAE or XMP file; adjustments made here take precedence.",
+            "Store another program's adjustment, an AAE or XMP file; adjustments made here take precedence.",
             valueName: "file"))
     var sidecar: String?
 
     @Option(
         help: ArgumentHelp(
-            "Store another asset as the rendering, by another program, of the current adjustment.",
+            "Store another asset as another program's rendering of the current adjustment.",
             valueName: "asset"))
     var storedRender: String?
 
     @Flag(help: "Remove the adjustments made here; imported adjustments apply again.")
     var reset = false
 
-    @Option(help: ArgumentHelp("Also write the current version to a file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Also write the current version to this file.", valueName: "file"))
     var render: String?
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var rendering: RenderingOptions
+
+    @OptionGroup var confinement: ConfinementOptions
+
+    @OptionGroup var options: LibraryOptions
 
     private var hasEdits: Bool {
         self.crop != nil || self.rotate != nil || self.straighten != nil || self.exposure != nil
@@ -75,18 +82,20 @@ struct LibraryAdjustCommand: ParsableCommand {
             throw ValidationError("--reset cannot be used with other adjustments.")
         }
         guard self.isChange || self.render != nil else {
-            throw ValidationError("Name an adjustment, --sidecar, --stored-render, --reset or --render.")
+            throw ValidationError("Specify an adjustment, --sidecar, --stored-render, --reset or --render.")
         }
         if let rotate, rotate % 90 != 0 {
-            throw ValidationError("--rotate takes a multiple of 90; --straighten takes any angle.")
+            throw ValidationError("--rotate must be a multiple of 90; use --straighten for other angles.")
         }
         if let straighten, !(-45...45).contains(straighten) {
-            throw ValidationError("--straighten takes -45 to 45 degrees.")
+            throw ValidationError("--straighten must be from -45 to 45 degrees.")
         }
-        if let exposure, !(-10...10).contains(exposure) { throw ValidationError("--exposure takes -10 to 10.") }
-        if let orientation, !(1...8).contains(orientation) { throw ValidationError("--orientation takes 1 to 8.") }
+        if let exposure, !(-10...10).contains(exposure) { throw ValidationError("--exposure must be from -10 to 10.") }
+        if let orientation, !(1...8).contains(orientation) {
+            throw ValidationError("--orientation must be from 1 to 8.")
+        }
         if self.crop != nil, self.rectangle == nil {
-            throw ValidationError("--crop takes four numbers of pixels: x,y,width,height.")
+            throw ValidationError("--crop requires four numbers of pixels: x,y,width,height.")
         }
     }
 
@@ -98,14 +107,15 @@ struct LibraryAdjustCommand: ParsableCommand {
     }
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: self.isChange ? .writing : .reading)
+        let context = self.options.makeContext(self.confinement)
+        let library = try self.options.place.openLibrary(for: self.isChange ? .writing : .reading)
         let identifiers = try assetIDs([self.asset] + [self.storedRender].compactMap { $0 })
         let id = identifiers[0]
         if self.reset || self.hasEdits { try library.setAdjustment(self.recipe(of: id, in: library), of: id) }
         if let sidecar { try library.setAdjustment(of: id, sidecar: sidecar) }
         if self.storedRender != nil { try library.setRender(identifiers[1], of: id) }
         if let render {
-            try library.source(for: id, unrenderable: self.source.unrenderable.policy)
+            try library.source(for: id, unrenderable: self.rendering.unrenderable.policy)
                 .write(to: URL(fileURLWithPath: render), context: context)
         }
     }

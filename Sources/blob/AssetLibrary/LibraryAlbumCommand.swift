@@ -16,14 +16,15 @@ struct LibraryAlbumCommand: ParsableCommand {
 struct LibraryAlbumCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates an empty album.")
 
-    @Argument(help: "The name; no other album may have it.") var name: String
+    @Argument(help: "The name of the new album; it must be unique.") var name: String
 
     @Flag(help: "Create a shared stream, whose items have their own URLs and refer to originals.") var shared = false
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: .writing)
+        let context = self.options.makeContext()
+        let library = try self.options.place.openLibrary(for: .writing)
         try context.check()
         try library.makeAlbum(named: self.name, isShared: self.shared)
     }
@@ -37,10 +38,11 @@ struct LibraryAlbumAddCommand: ParsableCommand {
 
     @Argument(help: "The URLs of the assets, or their identifiers.") var assets: [String]
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: .writing)
+        let context = self.options.makeContext()
+        let library = try self.options.place.openLibrary(for: .writing)
         for id in try assetIDs(self.assets) {
             try context.check()
             try printLine(library.addAsset(id, toAlbum: self.name).locator.text)
@@ -50,16 +52,19 @@ struct LibraryAlbumAddCommand: ParsableCommand {
 
 struct LibraryAlbumRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes assets from an album, or the whole album, but not from the library.")
+        commandName: "remove",
+        abstract: "Removes assets from an album, or the album itself; the library keeps the assets.")
 
     @Argument(help: "The name of the album.") var name: String
 
-    @Argument(help: "The assets' URLs or identifiers; without any, removes the album.") var assets: [String] = []
+    @Argument(help: "The URLs of the assets, or their identifiers (default: remove the album itself).")
+    var assets: [String] = []
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: .writing)
+        let context = self.options.makeContext()
+        let library = try self.options.place.openLibrary(for: .writing)
         let identifiers = try assetIDs(self.assets)
         if identifiers.isEmpty { try library.removeAlbum(named: self.name, context: context) }
         for id in identifiers { try library.removeAsset(id, fromAlbum: self.name, context: context) }
@@ -70,17 +75,17 @@ struct LibraryAlbumListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists the albums, or the URLs of the assets in an album, one per line.",
         discussion: """
-            Prints the number of assets, the kind and the name of each album. Kinds are album and shared; other \
-            programs' catalogues also have tag, event and folder.
+            Prints the number of assets, the kind and the name of each album. The kinds are 'album' and 'shared'; the \
+            catalogues of other programs also have 'tag', 'event' and 'folder'.
             """)
 
-    @Argument(help: "The name of an album.") var name: String?
+    @Argument(help: "The name of an album (default: list all albums).") var name: String?
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let context = try self.source.makeContext()
-        let catalogue = try self.source.openCatalogue()
+        let context = self.options.makeContext()
+        let catalogue = try self.options.place.openCatalogue()
         let collections = try catalogue.collections()
         guard let name else {
             for album in collections {
@@ -93,7 +98,7 @@ struct LibraryAlbumListCommand: ParsableCommand {
         guard named.count < 2 || named.contains(where: { $0.id == name }) else {
             throw BlobError(
                 .ambiguousMember,
-                "Several collections have this name: name one as \(named.map(\.id).joined(separator: ", ")).")
+                "Several collections have this name: use one of \(named.map(\.id).joined(separator: ", ")).")
         }
         try catalogue.forEachCataloguedAsset(in: named.count == 1 ? named[0].id : name) { asset in
             try context.check()
@@ -104,18 +109,19 @@ struct LibraryAlbumListCommand: ParsableCommand {
 
 struct LibraryQuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "quarantine", abstract: "Shows, restores or removes the files that were set aside.",
-        discussion: "These are damaged originals, files that the catalogue does not refer to, and damaged catalogues.",
+        commandName: "quarantine", abstract: "Lists, restores or deletes the files in the quarantine of the library.",
+        discussion: "They are damaged originals, files that the catalogue does not refer to, and damaged catalogues.",
         subcommands: [List.self, Restore.self, Remove.self])
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "ls", abstract: "Lists the files: byte count, date, and name.")
+            commandName: "ls", abstract: "Lists the byte count, the date and the name of each file.")
 
-        @OptionGroup var source: SourceOptions
+        @OptionGroup var options: LibraryOptions
 
         func run() throws {
-            let (library, context) = try self.source.openLibrary(for: .reading)
+            let context = self.options.makeContext()
+            let library = try self.options.place.openLibrary(for: .reading)
             for file in try library.quarantinedFiles() {
                 try context.check()
                 try printLine("\(file.byteCount)  \(file.date.formatted(.iso8601))  \(file.name)")
@@ -131,13 +137,14 @@ struct LibraryQuarantineCommand: ParsableCommand {
                 again from another copy replaces it.
                 """)
 
-        @Argument(help: "The names of the files, as ls prints them.")
+        @Argument(help: "The names of the files, as printed by 'ls'.")
         var names: [String]
 
-        @OptionGroup var source: SourceOptions
+        @OptionGroup var options: LibraryOptions
 
         func run() throws {
-            let (library, context) = try self.source.openLibrary(for: .writing)
+            let context = self.options.makeContext()
+            let library = try self.options.place.openLibrary(for: .writing)
             for name in self.names {
                 try printLine(library.restoreQuarantined(name, context: context).locator.text)
             }
@@ -150,19 +157,20 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Keep files that were set aside less than this many days ago (default: 0).", valueName: "days"))
+                "Keep files that were quarantined less than this many days ago (default: 0).", valueName: "days"))
         var keepDays = 0
 
-        @OptionGroup var source: SourceOptions
+        @OptionGroup var options: LibraryOptions
 
         func validate() throws {
             guard (0...100_000).contains(self.keepDays) else {
-                throw ValidationError("--keep-days takes a number of days from 0.")
+                throw ValidationError("--keep-days cannot be negative.")
             }
         }
 
         func run() throws {
-            let (library, context) = try self.source.openLibrary(for: .writing)
+            let context = self.options.makeContext()
+            let library = try self.options.place.openLibrary(for: .writing)
             let names = try library.emptyQuarantine(olderThan: .seconds(self.keepDays * 86_400), context: context)
             for name in names { try printLine(name) }
         }

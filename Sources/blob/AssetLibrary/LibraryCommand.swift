@@ -8,8 +8,8 @@ import Foundation
 
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "library", abstract: "Manages a library of assets: a folder of originals with a catalogue.",
-        discussion: "Other commands read assets by the URLs that import and ls print.",
+        commandName: "library", abstract: "Manages a photo library: a folder of originals with a catalogue.",
+        discussion: "Other commands read assets by the URLs that 'import' and 'ls' print.",
         subcommands: [
             LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryBackupCommand.self, LibraryCheckCommand.self,
             LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self,
@@ -27,41 +27,54 @@ func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
             let kind = status == nil ? "not an asset" : status?.isFolder == true ? "a folder" : "a file"
             throw BlobError(
                 .invalidLocator,
-                "'\(printable(argument))' is \(kind): assets are named as 'blob library ls' prints them, or by their "
-                    + "identifiers.", operation: "resolve")
+                "'\(printable(argument))' is \(kind): use a URL as printed by 'blob library ls', or an identifier.",
+                operation: "resolve")
         }
         identifiers.append(id)
     }
     return identifiers
 }
 
-extension SourceOptions {
-    /// Opens the library named by the options or the environment, and creates the context of the command.
-    func openLibrary(
-        for access: AssetLibrary.Access
-    ) throws(BlobError) -> (library: AssetLibrary, context: BlobContext) {
-        let context = try self.makeContext()
+extension LibraryPlaceOptions {
+    /// Opens the library named by the option or the environment.
+    func openLibrary(for access: AssetLibrary.Access) throws(BlobError) -> AssetLibrary {
         let folder = try LibraryLocation.folder(self.library)
         do throws(BlobError) {
-            return (try AssetLibrary(at: folder, for: access), context)
+            return try AssetLibrary(at: folder, for: access)
         } catch {
             guard error.code == .notFound, let found = try? AssetLibrary.catalogue(at: folder) else { throw error }
             throw BlobError(
                 .permissionDenied,
-                "'\(found.path)' is not an asset library, and is read-only: 'ls', 'album ls' and the URLs of its "
-                    + "assets work. Create a library with 'blob library create'.", operation: "open", cause: error)
+                "'\(found.path)' is not an asset library, so it can only be read, with 'ls', 'album ls' and the URLs "
+                    + "of its assets. Create a library with 'blob library create'.", operation: "open", cause: error)
         }
     }
 
-    /// Opens the catalogue of any kind that the options or the environment name, for reading.
+    /// Opens the catalogue of any kind that the option or the environment names, for reading.
     func openCatalogue() throws(BlobError) -> any AssetCatalogue {
         try AssetLibrary.catalogue(at: LibraryLocation.folder(self.library))
     }
 }
 
+/// The options of all commands for an asset library.
+struct LibraryOptions: ParsableArguments {
+    @OptionGroup var place: LibraryPlaceOptions
+    @OptionGroup var verbosity: VerbosityOptions
+
+    /// Returns the context of the command.
+    func makeContext(_ confinement: ConfinementOptions? = nil) -> BlobContext {
+        Verbosity.set(self.verbosity)
+        var context = Interrupts.makeContext()
+        context.eventSink = Verbosity.note
+        context.allowsUnconfinedMedia = confinement?.allowFormat.contains(.media) == true
+        context.mayBlock = true  // Commands may block the threads on which they read.
+        return context
+    }
+}
+
 struct LibraryBackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Writes a copy of the catalogue, also while other processes use the library.",
+        commandName: "backup", abstract: "Writes a copy of the catalogue, even while other processes use the library.",
         discussion: """
             Any tool can copy the originals and the journal, which are plain files. If the copy replaces a lost \
             catalogue, it is updated from the journal when the library is next opened for writing.
@@ -70,10 +83,11 @@ struct LibraryBackupCommand: ParsableCommand {
     @Argument(help: "The file to write; it must not exist.")
     var file: String
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: .reading)
+        let context = self.options.makeContext()
+        let library = try self.options.place.openLibrary(for: .reading)
         try library.backUp(to: self.file, context: context)
     }
 }
@@ -99,13 +113,14 @@ struct LibraryCheckCommand: ParsableCommand {
             """)
     var repair = false
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let context = try self.source.makeContext()
+        let context = self.options.makeContext()
         var isWrong = false
         let check = try LibraryCheck(
-            of: LibraryLocation.folder(self.source.library), isDeep: self.deep, repairs: self.repair, context: context
+            of: LibraryLocation.folder(self.options.place.library), isDeep: self.deep, repairs: self.repair,
+            context: context
         ) { finding in
             if !finding.isRepaired, finding.kind != .digests { isWrong = true }
             let end = finding.isRepaired ? " (repaired)" : ""
@@ -113,7 +128,7 @@ struct LibraryCheckCommand: ParsableCommand {
         }
         if try !check.run() {
             ProgressLine.printNotice(
-                "blob: files without rows were not looked for: the library is in use, or read-only\n")
+                "blob: files missing from the catalogue were not searched for: the library is in use or read-only\n")
         }
         if isWrong { throw ExitCode(BlobError.Code.corrupted.exitStatus) }
     }
@@ -122,15 +137,15 @@ struct LibraryCheckCommand: ParsableCommand {
 struct LibraryCreateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates a new, empty library.")
 
-    @Argument(help: "The folder; it need not exist (default: --library, or \(LibraryLocation.variable)).")
+    @Argument(help: "The folder, which is created if missing (default: --library, or \(LibraryLocation.variable)).")
     var folder: String?
 
-    @Option(help: "The folder of the library (default: \(LibraryLocation.variable) in the environment).")
+    @Option(help: "Use this folder (default: \(LibraryLocation.variable) in the environment).")
     var library: String?
 
     func validate() throws {
         guard self.folder == nil || self.library == nil else {
-            throw ValidationError("Name the folder once.")
+            throw ValidationError("Specify the folder only once.")
         }
     }
 
@@ -141,15 +156,16 @@ struct LibraryCreateCommand: ParsableCommand {
 
 struct LibraryRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes assets, and originals that no other asset uses.")
+        commandName: "remove", abstract: "Removes assets, and the originals that no other asset uses.")
 
     @Argument(help: "The URLs of the assets, or their identifiers.")
     var assets: [String]
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: .writing)
+        let context = self.options.makeContext()
+        let library = try self.options.place.openLibrary(for: .writing)
         for id in try assetIDs(self.assets) { try library.removeAsset(id, context: context) }
     }
 }
@@ -166,21 +182,23 @@ struct LibraryThumbnailCommand: ParsableCommand {
     @Argument(help: "The URL of the asset, or its identifier.")
     var asset: String
 
-    @Option(help: "The maximum width and height in pixels: 256 or 1024.")
+    @Option(help: "Limit the width and height to this many pixels: 256 or 1024.")
     var size = 256
 
-    @Option(name: .shortAndLong, help: "The file to write (default: standard output).")
+    @Option(name: .shortAndLong, help: "Write to this file (default: standard output).")
     var output: String?
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var confinement: ConfinementOptions
+
+    @OptionGroup var options: LibraryOptions
 
     func validate() throws {
-        guard Thumbnail.Size(rawValue: self.size) != nil else { throw ValidationError("--size takes 256 or 1024.") }
+        guard Thumbnail.Size(rawValue: self.size) != nil else { throw ValidationError("--size must be 256 or 1024.") }
     }
 
     func run() throws {
-        let context = try self.source.makeContext()
-        let catalogue = try self.source.openCatalogue()
+        let context = self.options.makeContext(self.confinement)
+        let catalogue = try self.options.place.openCatalogue()
         // Other programs' catalogues have their own identifiers, which may be paths.
         var id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
         if catalogue is AssetLibrary { id = try assetIDs([self.asset])[0].uuidString }

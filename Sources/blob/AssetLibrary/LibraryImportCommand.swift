@@ -10,28 +10,29 @@ struct LibraryImportCommand: ParsableCommand {
         commandName: "import", abstract: "Adds files to the library, and prints the URL of each asset.",
         discussion: """
             Content that the library already has is not added again: the URL of its asset is printed, after the \
-            original has been read and, if damaged or lost, replaced. A printed URL survives a loss of power. Any \
-            locator can be imported, not only files. From a folder, all files below it are imported except hidden \
-            ones, .xmp and .aae; .json files supply the date, place and name of photos of Google Takeout. Unchanged \
-            files of a folder are skipped on later imports; new or changed sidecars are applied.
+            original has been read and, if damaged or lost, replaced. After its URL is printed, an asset survives a \
+            loss of power. Any locator can be imported, not only files. From a folder, all files below it are imported \
+            except hidden ones, .xmp and .aae; .json files supply the date, place and name of photos from Google \
+            Takeout. Unchanged files of a folder are skipped on later imports; new or changed sidecars are applied.
             """)
 
     @Argument(help: "The files, folders or locators to import.")
     var files: [String]
 
-    @Flag(help: "Add content that the library already has as separate assets, which share the original.")
+    @Flag(help: "Add content that the library already has as separate assets that share the original.")
     var duplicates = false
 
-    @Flag(help: "Refer to the files instead of copying them; reading verifies that they are unchanged.")
+    @Flag(help: "Refer to files instead of copying them; reading verifies that they are unchanged.")
     var byReference = false
 
-    @Option(help: "Show progress: auto, always, never.")
+    @Option(help: "Show progress: auto, always or never.")
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let (library, context) = try self.source.openLibrary(for: .writing)
+        let context = try self.source.makeContext()
+        let library = try self.source.place.openLibrary(for: .writing)
         let sources = self.source.makeSources()
         let line = ProgressLine(self.progress)
         let failures = SourceFailures(isFailFast: false)
@@ -154,7 +155,7 @@ struct ImportedFolder {
         let name = String(decoding: path.lastComponent, as: UTF8.self)
         guard origin.byteCount > 0, !name.hasSuffix(".icloud") else {
             throw BlobError(
-                .unavailable, "The file has no bytes here: if it is in a cloud, it has to be downloaded first.",
+                .unavailable, "The file has no local content: if it is stored in the cloud, download it first.",
                 operation: "open", locator: BlobLocator(filePath: path).description)
         }
         origin.isReference = isReference

@@ -11,7 +11,7 @@ struct LibraryListCommand: ParsableCommand {
             For an adjusted picture, -l shows the pixel size and type of the rendered version, and '-' as its byte \
             count, which is unknown before rendering. Its state is 'adjusted', or 'unrenderable' if reading it fails; \
             other states are 'present' and 'missing'. Dates are in ISO 8601 format, without a time zone if the picture \
-            has none. In JSON, 'original_byte_count' and 'original_sha256' describe its original.
+            has none. In JSON, 'original_byte_count' and 'original_sha256' describe the original.
             """)
 
     @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, state and name.")
@@ -23,21 +23,21 @@ struct LibraryListCommand: ParsableCommand {
     /// Parsed only to give a better error message than the parser's.
     @Argument(help: .hidden) var names: [String] = []
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var options: LibraryOptions
 
     func validate() throws {
         if let name = self.names.first {
             throw ValidationError(
-                "This lists all assets, and takes no names: --library \(printable(name)) would name the library, and "
-                    + "'blob library album ls \(printable(name))' lists an album.")
+                "'ls' lists all assets and does not accept names: use --library \(printable(name)) for a library, or "
+                    + "'blob library album ls \(printable(name))' for an album.")
         }
         guard !self.long || !self.json else { throw ValidationError("-l cannot be used with --json.") }
     }
 
     func run() throws {
         Verbosity.isJSON = self.json
-        let context = try self.source.makeContext()
-        let catalogue = try self.source.openCatalogue()
+        let context = self.options.makeContext()
+        let catalogue = try self.options.place.openCatalogue()
         let output = LineOutput()
         let print = { (asset: CataloguedAsset, own: Asset?) in
             try context.check()

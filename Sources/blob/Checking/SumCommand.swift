@@ -43,7 +43,7 @@ struct SumCommand: NameListCommand {
     @Flag(help: "With -c: fail if any line is not a checksum.")
     var strict = false
 
-    @OptionGroup var pass: PassOptions
+    @OptionGroup(title: "Reading") var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 

@@ -31,12 +31,12 @@ struct TestCommand: NameListCommand {
     @Option(help: "Stop after this many decoded bytes in all locators together.")
     var maxBytes: ByteCount?
 
-    @OptionGroup var pass: PassOptions
+    @OptionGroup(title: "Reading") var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
-        guard [.automatic, .none].contains(self.source.index) else {
+        guard [.automatic, .none].contains(self.source.archives.index) else {
             throw ValidationError("'blob test' cannot be used with --index: it always reads everything.")
         }
     }

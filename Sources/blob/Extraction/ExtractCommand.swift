@@ -13,7 +13,7 @@ struct ExtractCommand: ParsableCommand {
             an existing one. Skipped, and reported at the end: members whose names or hard-link targets are absolute \
             or contain '..', symbolic links that may lead out of the folder, devices and FIFOs; the status is then \
             \(skippedStatus) if nothing else failed. Permissions are set without set-id bits and according to the \
-            umask; times are kept, owners are not. An error in one member is reported, and the others are still \
+            umask; times are preserved, owners are not. An error in one member is reported, and the others are still \
             extracted; the status is the status of the first error. Most tars have no checksums: an error at the end \
             of the archive puts all members in doubt. With -v, the name of each member is printed before it is \
             extracted.
@@ -35,7 +35,7 @@ struct ExtractCommand: ParsableCommand {
     /// A ratio above the maximum of deflate (1032); better methods exceed it only with data made for that purpose.
     private static let defaultMaximumRatio = 2000
 
-    @Argument(help: "The archive, also inside other layers: outer.tar.gz#inner.zip.")
+    @Argument(help: "The archive; it may be compressed or nested: outer.tar.gz#inner.zip.")
     var locator: String
 
     @Argument(help: ArgumentHelp("Patterns for the names of members (default: all members).", valueName: "glob"))
@@ -43,15 +43,15 @@ struct ExtractCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("C"), .long],
-        help: ArgumentHelp("The folder; created if its parent folder exists.", valueName: "path"))
+        help: ArgumentHelp("Extract to this folder; it is created if its parent folder exists.", valueName: "path"))
     var directory = "."
 
-    @Flag(help: "Replace existing files and links, but not folders; of several members with one name, keep the last.")
+    @Flag(help: "Replace existing files and links, but not folders; if member names repeat, keep the last member.")
     var overwrite = false
 
     @Option(
         help: """
-            Treat absolute symbolic links: skip, or relative, which makes them relative as if the folder were the root.
+            Skip absolute symbolic links (skip), or make them relative, as if the folder were the root (relative).
             """)
     var absoluteLinks = AbsoluteLinks.skip
 
@@ -61,7 +61,7 @@ struct ExtractCommand: ParsableCommand {
     @Option(help: "Stop after this many bytes in all members together (default: \(defaultMaximumByteCount)).")
     var maxBytes: ByteCount?
 
-    @Option(help: "Stop after this many members, or folders created for them.")
+    @Option(help: "Stop after this many members, or this many folders created for them.")
     var maxMembers = BlobArchive.defaultMaximumCount
 
     @Option(
@@ -69,14 +69,14 @@ struct ExtractCommand: ParsableCommand {
             "Extract at most this many bytes per second in all members together, such as 500k.", valueName: "rate"))
     var limitRate: ByteRate?
 
-    @Option(help: "Show progress: auto, always, never.")
+    @Option(help: "Show progress: auto, always or never.")
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
-        guard !self.source.decode else {
-            throw ValidationError("extract cannot be used with -z: members are written as they are.")
+        guard !self.source.reading.decode else {
+            throw ValidationError("'blob extract' cannot be used with -z: members are extracted unchanged.")
         }
         guard self.maxMembers >= 0 else { throw ValidationError("--max-members cannot be negative.") }
     }
@@ -147,7 +147,8 @@ struct ExtractCommand: ParsableCommand {
             return (try registry.locator(for: self.locator), self.globs)
         }
         guard self.globs.isEmpty else {
-            throw BlobError(.invalidArgument, "A pattern after '#' cannot be combined with others: give all as GLOBs.")
+            throw BlobError(
+                .invalidArgument, "A pattern after '#' cannot be combined with GLOBs: pass all patterns as GLOBs.")
         }
         return (selection.container, [selection.pattern.text])
     }

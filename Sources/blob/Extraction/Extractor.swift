@@ -89,7 +89,7 @@ final class Extractor {
         for fault in self.skipped { report(fault) }
         let what = self.skippedCount == 1 ? "1 member was" : "\(self.skippedCount) members were"
         let hasOthers = self.skippedCount > self.skipped.count
-        let others = hasOthers ? ", of which the first \(self.skipped.count) are above" : ""
+        let others = hasOthers ? "; the first \(self.skipped.count) are listed above" : ""
         ProgressLine.printError("blob: \(what) skipped for safety\(others).\n")
     }
 
@@ -124,7 +124,8 @@ final class Extractor {
         case .directory: try self.folder.makeFolder(member)
         case .symbolicLink: try self.folder.makeSymbolicLink(member)
         case .hardLink where member.byteCount ?? 0 == 0: try self.folder.makeHardLink(member)
-        case .special: throw self.folder.safetyFault(of: member) ?? BlobError(.unsupported, "This is a special file.")
+        case .special:
+            throw self.folder.safetyFault(of: member) ?? BlobError(.unsupported, "The member is a special file.")
         case .file, .hardLink:
             let file = try self.folder.makeFile(member)
             defer { file.discard() }

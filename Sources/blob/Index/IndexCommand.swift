@@ -28,7 +28,7 @@ struct IndexPlaceOptions: ParsableArguments {
         guard self.output != "" else { throw ValidationError("--output requires the path of a file.") }
     }
 
-    var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.index }
+    var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.archives.index }
 
     func makeContext() throws(BlobError) -> BlobContext {
         var context = try self.source.makeContext()

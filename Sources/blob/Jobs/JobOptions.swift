@@ -71,9 +71,9 @@ struct JobOptions: ParsableArguments {
             throw BlobError(.invalidArgument, "Parts can only be stored in S3 stores: TARGET must begin with s3://.")
         }
         var options = self.source
-        options.idleTimeout = options.idleTimeout ?? Self.defaultIdleTimeout
+        options.reading.idleTimeout = options.reading.idleTimeout ?? Self.defaultIdleTimeout
         // An index on this machine does not provide random access on others.
-        if step == .begin, options.index == .automatic { options.index = .none }
+        if step == .begin, options.archives.index == .automatic { options.archives.index = .none }
         let context = try options.makeContext()
         var retry = BlobRetry(maximumRetryCount: self.retry)
         retry.maximumWait = .seconds(self.retryMaxTime)

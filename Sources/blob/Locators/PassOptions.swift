@@ -7,10 +7,10 @@ struct PassOptions: ParsableArguments {
     @Option(help: "Also read the locators in this file, one per line ('-': standard input).")
     var fromFile: String?
 
-    @Flag(help: "Stop at the first error (default: continue, and exit with the status of the first error).")
+    @Flag(help: .advanced("Stop at the first error (default: continue, and exit with the status of the first error)."))
     var failFast = false
 
-    @Option(help: "Show progress: auto, always or never.")
+    @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
     @Option(
@@ -110,7 +110,7 @@ struct PassOptions: ParsableArguments {
 struct ListedLocatorOptions: ParsableArguments {
     @Flag(
         name: .customLong("allow-network-in-lists"),
-        help: ArgumentHelp(
+        help: .advanced(
             "Allow locators in lists to reach web servers and stores.",
             discussion: """
                 Without this option, such locators are errors. The servers receive what other options send, such as \

@@ -3,40 +3,23 @@ public import ArgumentParser
 import BlobPlatform
 public import BlobStreamsStandard
 
-/// The options of all commands that read locators.
-struct SourceOptions: ParsableArguments {
+/// The options for reading any source.
+struct ReadingOptions: ParsableArguments {
     @Flag(
         name: [.customShort("z"), .long],
         help: "Decode every filter detected in the content, such as gzip and xz; also in members.")
     var decode = false
 
-    @Option(help: "Fail if no data arrives for this many seconds (default: 60 from web servers, otherwise never).")
+    @Option(
+        help: .advanced(
+            "Fail if no data arrives for this many seconds (default: 60 from web servers, otherwise never)."))
     var idleTimeout: Double?
 
-    @Option(
-        help: ArgumentHelp(
-            "Keep indexes for random access here: auto (the user's cache folder), none, or a file.",
-            valueName: "auto|none|path"))
-    var index = BlobIndexPolicy.automatic
+    func validate() throws { try Seconds.validate(self.idleTimeout, "--idle-timeout") }
+}
 
-    @Option(
-        help: ArgumentHelp(
-            "Fail if more than this many bytes have to be copied to a temporary file (default: 1 GiB).",
-            valueName: "bytes"))
-    var spoolLimit: ByteCount?
-
-    @Option(
-        help: ArgumentHelp(
-            "Fail if data expands to more than this many times its compressed size, after the first MiB.",
-            valueName: "ratio"))
-    var maxRatio: Int?
-
-    @Option(
-        help: ArgumentHelp(
-            "Fail if a decoder (7z, xz, lzma, zstd, PPMd) needs more than this much memory (default: 128 MiB).",
-            valueName: "bytes"))
-    var memoryLimit: ByteCount?
-
+/// The options for archives, compressed data and their indexes.
+struct ArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Decrypt zip and 7z archives with the password in the first line of this file ('-': standard input).",
@@ -44,58 +27,99 @@ struct SourceOptions: ParsableArguments {
     var passwordFile: String?
 
     @Option(
+        help: .advanced(
+            "Keep indexes for random access here: auto (the user's cache folder), none, or a file.",
+            valueName: "auto|none|path"))
+    var index = BlobIndexPolicy.automatic
+
+    @Option(
+        help: .advanced(
+            "Fail if more than this many bytes have to be copied to a temporary file (default: 1 GiB).",
+            valueName: "bytes"))
+    var spoolLimit: ByteCount?
+
+    @Option(
+        help: .advanced(
+            "Fail if data expands to more than this many times its compressed size, after the first MiB.",
+            valueName: "ratio"))
+    var maxRatio: Int?
+
+    @Option(
+        help: .advanced(
+            "Fail if a decoder (7z, xz, lzma, zstd, PPMd) needs more than this much memory (default: 128 MiB).",
+            valueName: "bytes"))
+    var memoryLimit: ByteCount?
+
+    func validate() throws {
+        if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio must be at least 1.") }
+    }
+}
+
+/// The option for formats that a confined helper process decodes.
+struct ConfinementOptions: ParsableArguments {
+    @Option(
+        help: .advanced(
+            """
+            Read archives of this format even without a confined helper process: in the program blob-archive-helper \
+            if the system does not confine it, or in this process if that program is missing (may be repeated). The \
+            readers of these formats are known to fail badly on damaged archives. 'media' allows pictures and films of \
+            a library to be read even if blob-media-helper is not confined.
+            """))
+    var allowFormat: [AllowedFormat] = []
+}
+
+/// The option for the location of an asset library.
+struct LibraryPlaceOptions: ParsableArguments {
+    @Option(
         help: """
             Use the asset library in this folder; for reading, also a folder of photos, or the catalogue of digiKam or \
             Shotwell (default: \(LibraryLocation.variable) in the environment).
             """)
     var library: String?
+}
 
+/// The option for pictures whose adjustment cannot be rendered.
+struct RenderingOptions: ParsableArguments {
     @Option(
         help: """
             If the adjustment of a library picture cannot be rendered: fail, or read the original, or render (the \
             rendering of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
             """)
     var unrenderable = UnrenderableChoice.fail
+}
 
-    @Option(
-        help: """
-            Read archives of this format even without a confined helper process: in the program blob-archive-helper \
-            if the system does not confine it, or in this process if that program is missing (may be repeated). The \
-            readers of these formats are known to fail badly on damaged archives. 'media' allows pictures and films of \
-            a library to be read even if blob-media-helper is not confined.
-            """)
-    var allowFormat: [AllowedFormat] = []
-
-    // Not nested: in a debug build, the argument parser checks the options of a group again for each enclosing group.
-    @OptionGroup var web: WebOptions
-    @OptionGroup var connection: ConnectionOptions
-    @OptionGroup var store: S3Options
-
+/// The options of all commands that read locators.
+struct SourceOptions: ParsableArguments {
+    @OptionGroup(title: "Reading") var reading: ReadingOptions
+    @OptionGroup(title: "Archives and indexes") var archives: ArchiveOptions
+    @OptionGroup(title: "Archives and indexes") var confinement: ConfinementOptions
+    @OptionGroup(title: "Library", visibility: .hidden) var place: LibraryPlaceOptions
+    @OptionGroup(title: "Library", visibility: .hidden) var rendering: RenderingOptions
+    @OptionGroup(title: "Web servers") var web: WebOptions
+    @OptionGroup(title: "Web servers", visibility: .hidden) var connection: ConnectionOptions
+    @OptionGroup(title: "S3", visibility: .hidden) var store: S3Options
     @OptionGroup var verbosity: VerbosityOptions
 
     /// Returns the registry of everything that locators can name.
     ///
     /// Creates a new registry: call it once rather than for each name.
     func makeRegistry() -> BlobRegistry {
-        PasswordFile.registryForData(self.registry(self.web), besides: self.passwordFile)
+        PasswordFile.registryForData(self.registry(self.web), besides: self.archives.passwordFile)
     }
 
     /// Returns the sources of arguments, from ``makeRegistry()``.
-    func makeSources() -> ArgumentSources { ArgumentSources(registry: self.makeRegistry(), decodes: self.decode) }
+    func makeSources() -> ArgumentSources {
+        ArgumentSources(registry: self.makeRegistry(), decodes: self.reading.decode)
+    }
 
     private func registry(_ web: WebOptions) -> BlobRegistry {
         let registry = BlobRegistry.forCommand(
-            library: self.library, unrenderable: self.unrenderable,
-            allowing: Set(self.allowFormat.compactMap(\.archive)))
+            library: self.place.library, unrenderable: self.rendering.unrenderable,
+            allowing: Set(self.confinement.allowFormat.compactMap(\.archive)))
         return web.applied(to: registry, self.connection, self.store)
     }
 
-    var idleLimit: Duration? { self.idleTimeout.map { .seconds($0) } }
-
-    func validate() throws {
-        if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio must be at least 1.") }
-        try Seconds.validate(self.idleTimeout, "--idle-timeout")
-    }
+    var idleLimit: Duration? { self.reading.idleTimeout.map { .seconds($0) } }
 
     /// Returns the context of the command.
     ///
@@ -104,13 +128,13 @@ struct SourceOptions: ParsableArguments {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
         context.eventSink = Verbosity.note
-        context.ratioLimit = self.maxRatio
-        context.index = self.index
-        if let spoolLimit { context.spoolLimit = spoolLimit.value }
-        if let memoryLimit { context.memoryLimit = memoryLimit.value }
-        context.allowsUnconfinedMedia = self.allowFormat.contains(.media)
+        context.ratioLimit = self.archives.maxRatio
+        context.index = self.archives.index
+        if let spoolLimit = self.archives.spoolLimit { context.spoolLimit = spoolLimit.value }
+        if let memoryLimit = self.archives.memoryLimit { context.memoryLimit = memoryLimit.value }
+        context.allowsUnconfinedMedia = self.confinement.allowFormat.contains(.media)
         context.mayBlock = true  // Commands may block the threads on which they read.
-        if let passwordFile {
+        if let passwordFile = self.archives.passwordFile {
             let password = try PasswordFile(passwordFile, self.registry(self.web.forPasswordFile)).password(context)
             context.password = { _ in password }
         }

@@ -26,31 +26,34 @@ struct CatCommand: NameListCommand {
     var length: ByteCount?
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Print complete records that begin in the range of --offset and --length; see 'blob job splits'.",
             valueName: "lines"))
     var records: Records?
 
-    @Option(help: "Print the ranges of a locator that this file ('-': standard input) lists as 'OFFSET LENGTH' lines.")
+    @Option(
+        help: .advanced(
+            "Print the ranges of a locator that this file ('-': standard input) lists as 'OFFSET LENGTH' lines."))
     var ranges: String?
 
     @Option(name: .shortAndLong, help: "Write to this file ('-': standard output); it appears only when complete.")
     var output: String?
 
     @Flag(
-        help: """
+        help: .advanced(
+            """
             Read and verify everything before printing the first byte; with --from-file, verify each locator before \
             printing its first byte.
-            """)
+            """))
     var verifyFirst = false
 
-    @Option(help: "Fail if there are more than this many bytes.")
+    @Option(help: .advanced("Fail if there are more than this many bytes."))
     var maxBytes: ByteCount?
 
-    @Option(help: "Print at most this many bytes per second.")
+    @Option(help: .advanced("Print at most this many bytes per second."))
     var limitRate: ByteRate?
 
-    @OptionGroup var pass: PassOptions
+    @OptionGroup(title: "Reading") var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 

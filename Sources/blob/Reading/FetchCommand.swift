@@ -42,7 +42,7 @@ struct FetchCommand: ParsableCommand {
     @Flag(help: "Start from the beginning if the content has changed since the download began.")
     var restartIfChanged = false
 
-    @OptionGroup var pass: PassOptions
+    @OptionGroup(title: "Reading") var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 

@@ -21,7 +21,7 @@ struct WebOptions: ParsableArguments {
     var headers: [String] = []
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Send the header fields in this file to the servers of sources; each line is 'Name: value'.",
             valueName: "file"))
     var headerFile: String?

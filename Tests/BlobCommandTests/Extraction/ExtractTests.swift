@@ -328,7 +328,7 @@ import Testing
         #expect(outcome.ending == .status(1))
         let lines = outcome.errorText.split(separator: "\n")
         #expect(lines.count == 21)
-        #expect(lines.last == "blob: 100 members were skipped for safety, of which the first 20 are above.")
+        #expect(lines.last == "blob: 100 members were skipped for safety; the first 20 are listed above.")
         // The folder was made for nothing.
         #expect(self.folder.names == ["a.tgz"])
     }
