@@ -5,7 +5,14 @@ import MultipartFormData
 
 struct FormCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "form", abstract: "Prints the body of a form (multipart/form-data).")
+        commandName: "form", abstract: "Prints the body of a form (multipart/form-data).",
+        discussion: """
+            Of parts from any sources; -F is as in curl.
+
+            EXAMPLES:
+              blob form -F 'title=A day' -F photo=@photo.jpg > body
+              blob form --headers -F 'log=<backup.tgz#var/log/syslog'
+            """)
 
     @OptionGroup var form: FormOptions
 
@@ -14,16 +21,17 @@ struct FormCommand: ParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: """
+        help: .advanced(
+            """
             Start at this byte of the body, counted from 0; -N selects the last N bytes, if the length is known. To \
             get the same bytes as in an earlier run, use the same --boundary.
-            """)
+            """))
     var offset: ByteOffset?
 
     @Option(name: .shortAndLong, help: "Write to this file; it appears only when complete.")
     var output: String?
 
-    @Option(help: "Show progress: auto, always or never.")
+    @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
@@ -62,10 +70,11 @@ struct FormOptions: ParsableArguments {
     var parts: [String] = []
 
     @Option(
-        help: """
+        help: .advanced(
+            """
             Use this boundary between the parts (default: random): 1 to 70 letters, digits and hyphens. If it begins \
             with a hyphen, write --boundary=TEXT.
-            """)
+            """))
     var boundary: String?
 
     /// Returns the body of all parts; warns about parts without a name, which receivers may lose.

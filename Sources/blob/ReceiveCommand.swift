@@ -8,8 +8,10 @@ struct ReceiveCommand: ParsableCommand {
     static let program = "blob-receive"
 
     static let configuration = CommandConfiguration(
-        commandName: "receive", abstract: "Receives uploads for experiments and tests; runs the program blob-receive.",
-        discussion: "All arguments are passed to blob-receive: see 'blob receive --help'.")
+        commandName: "receive", abstract: "Receives uploads, for experiments and tests.",
+        discussion: """
+            All arguments are passed to blob-receive: see 'blob receive --help'.
+            """)
 
     @Argument(parsing: .captureForPassthrough)
     var arguments: [String] = []

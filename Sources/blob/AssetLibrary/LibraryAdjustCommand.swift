@@ -7,14 +7,20 @@ import Foundation
 
 struct LibraryAdjustCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "adjust", abstract: "Crops, rotates or otherwise adjusts a picture; its original is kept.",
+        commandName: "adjust", abstract: "Crops, rotates or brightens a picture.",
         discussion: """
+            The original never changes. The options replace all earlier adjustments of the picture.
+
             The options replace all earlier adjustments of the picture. They apply to the picture as displayed, in \
             this order: orientation, rotate, straighten, crop, exposure. The original never changes: \
             '&version=original' at the end of the URL selects it. The current version is rendered as JPEG when it is \
             read. If an adjustment that was imported with the picture, or added by --sidecar, cannot be rendered, \
             reading fails, unless the URL ends with '&unrenderable=original', or with '&unrenderable=render' for the \
             picture of --stored-render. The option --unrenderable sets this for all URLs of a command.
+
+            EXAMPLES:
+              blob library adjust UUID --rotate 90 --exposure 0.5
+              blob library adjust UUID --crop 0,0,800,600 --render cropped.jpg
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")

@@ -14,7 +14,13 @@ struct LibraryAlbumCommand: ParsableCommand {
 }
 
 struct LibraryAlbumCreateCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates an empty album.")
+    static let configuration = CommandConfiguration(
+        commandName: "create", abstract: "Creates an empty album.",
+        discussion: """
+            EXAMPLES:
+              blob library album create Holiday
+              blob library album create --shared Family
+            """)
 
     @Argument(help: "The name of the new album; it must be unique.") var name: String
 
@@ -32,7 +38,12 @@ struct LibraryAlbumCreateCommand: ParsableCommand {
 
 struct LibraryAlbumAddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Adds assets to an album, and prints their URLs in the album.")
+        commandName: "add", abstract: "Adds assets to an album, and prints their URLs in it.",
+        discussion: """
+            EXAMPLES:
+              blob library album add Holiday UUID
+              blob library ls | xargs blob library album add Everything
+            """)
 
     @Argument(help: "The name of the album.") var name: String
 
@@ -53,7 +64,14 @@ struct LibraryAlbumAddCommand: ParsableCommand {
 struct LibraryAlbumRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Removes assets from an album, or the album itself; the library keeps the assets.")
+        abstract: "Removes assets from an album, or the album.",
+        discussion: """
+            The assets stay in the library.
+
+            EXAMPLES:
+              blob library album remove Holiday UUID
+              blob library album remove Holiday
+            """)
 
     @Argument(help: "The name of the album.") var name: String
 
@@ -73,10 +91,14 @@ struct LibraryAlbumRemoveCommand: ParsableCommand {
 
 struct LibraryAlbumListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the albums, or the URLs of the assets in an album, one per line.",
+        commandName: "ls", abstract: "Lists the albums, or the assets of an album.",
         discussion: """
             Prints the number of assets, the kind and the name of each album. The kinds are 'album' and 'shared'; the \
             catalogues of other programs also have 'tag', 'event' and 'folder'.
+
+            EXAMPLES:
+              blob library album ls
+              blob library album ls Holiday | blob upload --from-file - https://example.com/
             """)
 
     @Argument(help: "The name of an album (default: list all albums).") var name: String?
@@ -115,7 +137,12 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "ls", abstract: "Lists the byte count, the date and the name of each file.")
+            commandName: "ls", abstract: "Lists the byte count, the date and the name of each file.",
+            discussion: """
+                EXAMPLES:
+                  blob library quarantine ls
+                  blob library quarantine ls --library ~/photos
+                """)
 
         @OptionGroup var options: LibraryOptions
 
@@ -135,6 +162,10 @@ struct LibraryQuarantineCommand: ParsableCommand {
             discussion: """
                 A damaged original returns to its place, and its undamaged parts can be read; importing the picture \
                 again from another copy replaces it.
+
+                EXAMPLES:
+                  blob library quarantine restore NAME
+                  blob library quarantine restore --library ~/photos NAME
                 """)
 
         @Argument(help: "The names of the files, as printed by 'ls'.")
@@ -153,7 +184,12 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "remove", abstract: "Deletes the files permanently, and prints their names.")
+            commandName: "remove", abstract: "Deletes the files permanently, and prints their names.",
+            discussion: """
+                EXAMPLES:
+                  blob library quarantine remove
+                  blob library quarantine remove --keep-days 30
+                """)
 
         @Option(
             help: ArgumentHelp(

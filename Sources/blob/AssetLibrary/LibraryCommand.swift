@@ -8,8 +8,10 @@ import Foundation
 
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "library", abstract: "Manages a photo library: a folder of originals with a catalogue.",
-        discussion: "Other commands read assets by the URLs that 'import' and 'ls' print.",
+        commandName: "library", abstract: "Manages a photo library.",
+        discussion: """
+            Other commands read assets by the URLs that 'import' and 'ls' print.
+            """,
         subcommands: [
             LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryBackupCommand.self, LibraryCheckCommand.self,
             LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self,
@@ -74,10 +76,14 @@ struct LibraryOptions: ParsableArguments {
 
 struct LibraryBackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Writes a copy of the catalogue, even while other processes use the library.",
+        commandName: "backup", abstract: "Writes a copy of the catalogue.",
         discussion: """
             Any tool can copy the originals and the journal, which are plain files. If the copy replaces a lost \
             catalogue, it is updated from the journal when the library is next opened for writing.
+
+            EXAMPLES:
+              blob library backup catalogue.backup
+              blob library backup --library ~/photos catalogue.backup
             """)
 
     @Argument(help: "The file to write; it must not exist.")
@@ -94,11 +100,15 @@ struct LibraryBackupCommand: ParsableCommand {
 
 struct LibraryCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Compares the catalogue, the journal and the files of the library.",
+        commandName: "check", abstract: "Compares the catalogue, the journal and the files.",
         discussion: """
             Prints one line per finding: its kind (catalogue, journal, missing, size, content, digests, orphan, \
             leftover), the asset or the file, and a description. The exit status is 65 if a problem was found and not \
             repaired.
+
+            EXAMPLES:
+              blob library check --deep
+              blob library check --repair --library ~/photos
             """)
 
     @Flag(help: "Read all originals, and compare the digests of their blocks.")
@@ -135,7 +145,13 @@ struct LibraryCheckCommand: ParsableCommand {
 }
 
 struct LibraryCreateCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates a new, empty library.")
+    static let configuration = CommandConfiguration(
+        commandName: "create", abstract: "Creates a new, empty library.",
+        discussion: """
+            EXAMPLES:
+              blob library create ~/photos
+              BLOB_LIBRARY=~/photos blob library create
+            """)
 
     @Argument(help: "The folder, which is created if missing (default: --library, or \(LibraryLocation.variable)).")
     var folder: String?
@@ -156,7 +172,12 @@ struct LibraryCreateCommand: ParsableCommand {
 
 struct LibraryRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes assets, and the originals that no other asset uses.")
+        commandName: "remove", abstract: "Removes assets, and originals no longer in use.",
+        discussion: """
+            EXAMPLES:
+              blob library remove assets-library://asset/asset.JPG?id=UUID
+              blob library remove --library ~/photos UUID
+            """)
 
     @Argument(help: "The URLs of the assets, or their identifiers.")
     var assets: [String]
@@ -173,10 +194,14 @@ struct LibraryRemoveCommand: ParsableCommand {
 struct LibraryThumbnailCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "thumbnail",
-        abstract: "Writes a thumbnail of an original, and keeps it in the user's cache folder.",
+        abstract: "Writes a thumbnail of an original.",
         discussion: """
             The thumbnail is an upright JPEG in sRGB of the imported picture, without adjustments. The program \
             blob-media-helper decodes the original with libvips.
+
+            EXAMPLES:
+              blob library thumbnail UUID -o small.jpg
+              blob library thumbnail --size 1024 UUID > large.jpg
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")

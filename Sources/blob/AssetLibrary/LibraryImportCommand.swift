@@ -7,13 +7,19 @@ import Foundation
 
 struct LibraryImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Adds files to the library, and prints the URL of each asset.",
+        commandName: "import", abstract: "Adds files to the library, and prints their URLs.",
         discussion: """
+            Content that the library already has is not added again.
+
             Content that the library already has is not added again: the URL of its asset is printed, after the \
             original has been read and, if damaged or lost, replaced. After its URL is printed, an asset survives a \
             loss of power. Any locator can be imported, not only files. From a folder, all files below it are imported \
             except hidden ones, .xmp and .aae; .json files supply the date, place and name of photos from Google \
             Takeout. Unchanged files of a folder are skipped on later imports; new or changed sidecars are applied.
+
+            EXAMPLES:
+              blob library import --library ~/photos DCIM/
+              blob library import holiday.zip#beach.jpg
             """)
 
     @Argument(help: "The files, folders or locators to import.")
@@ -25,7 +31,7 @@ struct LibraryImportCommand: ParsableCommand {
     @Flag(help: "Refer to files instead of copying them; reading verifies that they are unchanged.")
     var byReference = false
 
-    @Option(help: "Show progress: auto, always or never.")
+    @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions

@@ -6,12 +6,16 @@ import Foundation
 
 struct LibraryListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the URLs of all assets, one per line, in the order of their import.",
+        commandName: "ls", abstract: "Lists the URLs of all assets, in the order of import.",
         discussion: """
             For an adjusted picture, -l shows the pixel size and type of the rendered version, and '-' as its byte \
             count, which is unknown before rendering. Its state is 'adjusted', or 'unrenderable' if reading it fails; \
             other states are 'present' and 'missing'. Dates are in ISO 8601 format, without a time zone if the picture \
             has none. In JSON, 'original_byte_count' and 'original_sha256' describe the original.
+
+            EXAMPLES:
+              blob library ls -l
+              blob library ls --json | jq .name
             """)
 
     @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, state and name.")

@@ -5,12 +5,16 @@ import BlobStreamsStandard
 
 struct SumCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sum", abstract: "Prints or verifies digests of locators, like sha256sum.",
+        commandName: "sum", abstract: "Prints or verifies digests, like sha256sum.",
         discussion: """
             With several algorithms, each source is read once, and lines have the form 'SHA256 (NAME) = HEX'. \
             'x.tgz#**' prints a line for each member. Names are printed unchanged, except that in a line with a \
             leading '\\', the name contains '\\n', '\\r' and '\\\\' for those characters. With -c, a line that is not \
             a checksum causes a warning, and a list without checksums is an error.
+
+            EXAMPLES:
+              blob sum 'backup.tgz#**' > SHA256SUMS
+              blob sum --check SHA256SUMS
             """)
 
     @Argument(help: "The locators to read (default: '-', standard input); with -c, the lists of checksums.")
@@ -28,19 +32,19 @@ struct SumCommand: NameListCommand {
         help: "Verify checksum lists of this command, sha256sum or similar tools (--quiet: print only failures).")
     var check = false
 
-    @Flag(help: "Print lines as 'SHA256 (NAME) = HEX', also for one algorithm.")
+    @Flag(help: .advanced("Print lines as 'SHA256 (NAME) = HEX', also for one algorithm."))
     var tag = false
 
-    @Flag(help: "End lines with a NUL, also when reading lists, and print names without escapes.")
+    @Flag(help: .advanced("End lines with a NUL, also when reading lists, and print names without escapes."))
     var zero = false
 
-    @Flag(help: "With -c: do not print results, only set the exit status.")
+    @Flag(help: .advanced("With -c: do not print results, only set the exit status."))
     var status = false
 
-    @Flag(help: "With -c: ignore missing files, but fail if all files of a list are missing.")
+    @Flag(help: .advanced("With -c: ignore missing files, but fail if all files of a list are missing."))
     var ignoreMissing = false
 
-    @Flag(help: "With -c: fail if any line is not a checksum.")
+    @Flag(help: .advanced("With -c: fail if any line is not a checksum."))
     var strict = false
 
     @OptionGroup(title: "Reading") var pass: PassOptions

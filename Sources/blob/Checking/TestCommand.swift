@@ -5,8 +5,10 @@ import BlobStreamsStandard
 
 struct TestCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "test", abstract: "Tests files and archives by reading everything and verifying all checksums.",
+        commandName: "test", abstract: "Tests files and archives by reading everything.",
         discussion: """
+            Verifies every checksum on the way, and prints OK or FAILED for each locator.
+
             Decodes the filters that the content or the name indicates, such as gzip and xz, and reads all members of \
             the archive inside to their ends, verifying every checksum. For each locator, prints a line with OK and \
             the checksums that covered it, or with FAILED; each member that fails has its own line. Errors, with their \
@@ -16,6 +18,10 @@ struct TestCommand: NameListCommand {
 
             An archive within an archive is read as bytes, unless a locator names it: 'outer.zip#inner.tgz'. With -z, \
             members that are compressed, for example with gzip, are also decoded. Indexes are neither used nor created.
+
+            EXAMPLES:
+              blob test backup.tgz photos.zip
+              blob test --members https://example.com/site.tar.xz
             """)
 
     @Argument(
@@ -28,7 +34,7 @@ struct TestCommand: NameListCommand {
     @Flag(help: "Print one JSON object per member, and one per locator.")
     var json = false
 
-    @Option(help: "Stop after this many decoded bytes in all locators together.")
+    @Option(help: .advanced("Stop after this many decoded bytes in all locators together."))
     var maxBytes: ByteCount?
 
     @OptionGroup(title: "Reading") var pass: PassOptions

@@ -7,10 +7,14 @@ import BlobStreamsStandard
 
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "info", abstract: "Prints the length, format and other facts of locators.",
+        commandName: "info", abstract: "Prints the length, format and other facts.",
         discussion: """
             Reads only the beginning of each source. The format is detected from the content; 'blob cat' decodes it \
             only with -z, or with a scheme such as gzip+.
+
+            EXAMPLES:
+              blob info photo.heic
+              blob info --json https://example.com/log.gz
             """)
 
     @Argument(help: "The locators to describe.")

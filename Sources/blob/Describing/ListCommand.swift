@@ -6,10 +6,14 @@ import BlobStreamsStandard
 
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the members of archives, one per line.",
+        commandName: "ls", abstract: "Lists the members of archives.",
         discussion: """
             Names are printed in the form accepted after a '#': control characters, '%', bytes that are not UTF-8, \
             '!', '#' and a leading '@' are written as %XX. If the exit status is 0, the listing has passed every check.
+
+            EXAMPLES:
+              blob ls -l --human backup.tgz
+              blob ls 'https://example.com/site.zip#docs/*'
             """)
 
     @Argument(help: "The archives to list, which may be compressed or nested; 'x.tgz#dir/*' lists matching members.")
@@ -24,7 +28,7 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per member.")
     var json = false
 
-    @Option(help: "Show the number of members found so far: auto, always or never.")
+    @Option(help: .advanced("Show the number of members found so far: auto, always or never."))
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions

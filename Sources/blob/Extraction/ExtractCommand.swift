@@ -6,8 +6,10 @@ import BlobStreamsStandard
 
 struct ExtractCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "extract", abstract: "Extracts the members of an archive to a folder.",
+        commandName: "extract", abstract: "Extracts archives, in any format, to a folder.",
         discussion: """
+            Nothing is written outside the folder, and each member appears only when complete and verified.
+
             Members are read completely, with all checks, and appear under their names only when complete; they are \
             not synchronised to the disk. Nothing is written outside the folder or through a symbolic link, including \
             an existing one. Skipped, and reported at the end: members whose names or hard-link targets are absolute \
@@ -22,6 +24,10 @@ struct ExtractCommand: ParsableCommand {
             folders; a folder selects everything in it. Characters written as %XX, as 'blob ls' prints them, are not \
             wildcards. 'x.tgz#dir/*' is the same as x.tgz 'dir/*'; the name of a member that is not an archive also \
             works after '#'.
+
+            EXAMPLES:
+              blob extract backup.tgz -C restored
+              blob extract https://example.com/site.zip '**/*.html'
             """)
 
     /// More bytes than a typical program extracts to a folder: 64 GiB.
@@ -50,26 +56,28 @@ struct ExtractCommand: ParsableCommand {
     var overwrite = false
 
     @Option(
-        help: """
+        help: .advanced(
+            """
             Skip absolute symbolic links (skip), or make them relative, as if the folder were the root (relative).
-            """)
+            """))
     var absoluteLinks = AbsoluteLinks.skip
 
-    @Flag(help: "Stop at the first error.")
+    @Flag(help: .advanced("Stop at the first error."))
     var failFast = false
 
-    @Option(help: "Stop after this many bytes in all members together (default: \(defaultMaximumByteCount)).")
+    @Option(
+        help: .advanced("Stop after this many bytes in all members together (default: \(defaultMaximumByteCount))."))
     var maxBytes: ByteCount?
 
-    @Option(help: "Stop after this many members, or this many folders created for them.")
+    @Option(help: .advanced("Stop after this many members, or this many folders created for them."))
     var maxMembers = BlobArchive.defaultMaximumCount
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Extract at most this many bytes per second in all members together, such as 500k.", valueName: "rate"))
     var limitRate: ByteRate?
 
-    @Option(help: "Show progress: auto, always or never.")
+    @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions

@@ -7,7 +7,14 @@ import BlobStreamsStandard
 struct IndexBuildCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "build",
-        abstract: "Builds the index of a locator unless a valid one exists, and prints its path.")
+        abstract: "Builds the index of a locator, and prints its path.",
+        discussion: """
+            A valid index is kept.
+
+            EXAMPLES:
+              blob index build log.gz
+              blob index build log.gz --output log.idx --from log.gzi
+            """)
 
     @OptionGroup var options: IndexOptions
 
@@ -17,7 +24,7 @@ struct IndexBuildCommand: ParsableCommand {
             discussion: "Fails if any point of the given index does not match the data.", valueName: "file"))
     var from: String?
 
-    @Option(help: "Show progress: auto, always or never.")
+    @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
     func run() throws {

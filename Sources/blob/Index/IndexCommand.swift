@@ -5,7 +5,7 @@ import BlobStreamsStandard
 
 struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "index", abstract: "Builds, lists, verifies and removes indexes for random access.",
+        commandName: "index", abstract: "Manages indexes for random access.",
         discussion: """
             An index contains restart points of compressed data and tables of members. It is a cache: stale or damaged \
             indexes are rebuilt, and all indexes may be deleted at any time.
@@ -66,10 +66,14 @@ struct IndexOptions: ParsableArguments {
 
 struct IndexRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes the index of a locator, and prints its path if it existed.",
+        commandName: "remove", abstract: "Removes the index of a locator, and prints its path.",
         discussion: """
             All layers over one origin share an index file, which is removed as a whole. --all removes every index in \
             the user's cache folder, and prints their paths.
+
+            EXAMPLES:
+              blob index remove log.gz
+              blob index remove --all
             """)
 
     @Argument(help: "The locator of the indexed data.")
@@ -101,11 +105,15 @@ struct IndexRemoveCommand: ParsableCommand {
 
 struct IndexVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify", abstract: "Verifies every restart point of the index of a locator by decoding.",
+        commandName: "verify", abstract: "Verifies every restart point of an index by decoding.",
         discussion: """
             Decodes everything twice: from the start, to verify the checksums in the index, and from each restart \
             point with its window. Prints a line for each incorrect point, or the number of points if all are correct. \
             The index is not changed.
+
+            EXAMPLES:
+              blob index verify log.gz
+              blob index verify log.gz --output log.idx
             """)
 
     @OptionGroup var options: IndexOptions

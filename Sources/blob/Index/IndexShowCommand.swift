@@ -7,11 +7,15 @@ import BlobStreamsStandard
 
 struct IndexShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
+        commandName: "show", abstract: "Prints the path and the sections of an index.",
         discussion: """
             Prints the path, then one line per section: layer, kind, byte count, and 'valid' or 'stale', depending on \
             the current content. For an index of another tool, prints one line: 'gzip', the name of the tool, the byte \
             count, and 'foreign'. If there is no index, the error is 'notFound'.
+
+            EXAMPLES:
+              blob index show log.gz
+              blob index show --json log.gz
             """)
 
     @OptionGroup var options: IndexOptions
@@ -94,6 +98,10 @@ struct IndexListCommand: ParsableCommand {
         discussion: """
             Prints one line per index, the most recently used first: the time of the last use, the byte count, and the \
             locator, or '-' if the file is damaged or of another version.
+
+            EXAMPLES:
+              blob index ls
+              blob index ls --json | jq .bytes
             """)
 
     @Flag(help: "Print one JSON object per index.")

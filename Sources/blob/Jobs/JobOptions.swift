@@ -32,11 +32,11 @@ struct JobOptions: ParsableArguments {
     @Option(help: Seconds.retryHelp)
     var retryMaxTime = Seconds.defaultRetryTime
 
-    @Option(help: ArgumentHelp("Send at most this many bytes per second.", valueName: "rate"))
+    @Option(help: .advanced("Send at most this many bytes per second.", valueName: "rate"))
     var limitRate: ByteRate?
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Give up on a source after this time, including retries (default: no limit).", valueName: "seconds"))
     var maxTime: Double?
 

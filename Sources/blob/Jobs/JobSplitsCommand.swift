@@ -12,8 +12,10 @@ enum Records: String, ExpressibleByArgument, CaseIterable {
 struct JobSplitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "splits",
-        abstract: "Divides the decoded bytes into ranges of about the same cost, for parallel reading.",
+        abstract: "Prints ranges that cost about the same to read.",
         discussion: """
+            For parallel reading: each range is one line of JSON.
+
             Prints one JSON object per line: the locator, the offset and length of the decoded bytes, and the offset \
             of the first compressed byte to read. Filters are decoded as by 'blob cat -z'. Ranges begin at restart \
             points, blocks or members, so that nothing is decoded twice; if there are not enough of these, there are \
@@ -21,6 +23,10 @@ struct JobSplitsCommand: ParsableCommand {
 
             'blob cat LOCATOR --offset OFFSET --length LENGTH' prints a range. With --records lines in both commands, \
             it prints the complete lines that begin in the range, so that all ranges together contain each line once.
+
+            EXAMPLES:
+              blob job splits log.gz --count 8 --records lines
+              blob cat -z log.gz --offset 0 --length 134217728 --records lines
             """)
 
     /// The split size of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.

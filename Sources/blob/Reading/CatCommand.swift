@@ -5,10 +5,14 @@ import BlobTransfer
 
 struct CatCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cat", abstract: "Prints the bytes of locators, one after the other.",
+        commandName: "cat", abstract: "Prints the bytes of files, URLs and archive members.",
         discussion: """
-            If a locator cannot be read at all, the error is reported, and the other locators are printed; an error \
-            after the first byte of a locator stops the command.
+            Sources are printed one after the other. If one cannot be read at all, the error is reported, and the others are \
+            printed; an error after the first byte of a source ends the command.
+
+            EXAMPLES:
+              blob cat 'backup.tgz#etc/hosts'
+              blob cat -z https://example.com/log.gz --offset -1M
             """)
 
     @Argument(help: "The locators to print (default: '-', standard input).")

@@ -7,12 +7,18 @@ import BlobTransfer
 
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fetch", abstract: "Downloads locators to files, and resumes after an interruption.",
+        commandName: "fetch", abstract: "Downloads files, and resumes after an interruption.",
         discussion: """
+            After a crash or a kill, the same command resumes the download.
+
             The bytes are kept in FILE.blob-part until the file is complete and verified. After a crash or a kill, the \
             same command resumes the download if the content is the same according to its digest, its ETag, or its \
             date and the last 4 KiB. Lines of --from-file may begin with a digest, as 'sha256sum' and 'blob sum' print \
             them. A list named FILE.meta4 is a Metalink (RFC 5854), whose files have digests and several URLs.
+
+            EXAMPLES:
+              blob fetch https://example.com/disk.iso
+              blob fetch -C downloads --from-file SHA256SUMS --allow-network-in-lists
             """)
 
     @Argument(help: "The locators to download.")
@@ -26,20 +32,21 @@ struct FetchCommand: ParsableCommand {
         help: "Write to this folder, with names from locators or servers (default: the current folder).")
     var directory = "."
 
-    @Option(help: "Run at most this many downloads concurrently.")
+    @Option(help: .advanced("Run at most this many downloads concurrently."))
     var jobs = 4
 
     @Option(
-        help: """
+        help: .advanced(
+            """
             Read each file over this many concurrent connections, from 1 to 16, if its server supports ranges and \
             strong ETags.
-            """)
+            """))
     var connections = 4
 
     @Option(help: "Read at most this many bytes per second in all downloads together.")
     var limitRate: ByteRate?
 
-    @Flag(help: "Start from the beginning if the content has changed since the download began.")
+    @Flag(help: .advanced("Start from the beginning if the content has changed since the download began."))
     var restartIfChanged = false
 
     @OptionGroup(title: "Reading") var pass: PassOptions

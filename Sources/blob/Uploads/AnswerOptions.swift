@@ -8,7 +8,7 @@ import BlobTransfer
 struct AnswerOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp(
+        help: .advanced(
             "Write responses to this file; it appears only when complete.",
             discussion: "Of several uploads, the file contains at most the first 64 KiB of each response.",
             valueName: "file"))
@@ -16,7 +16,7 @@ struct AnswerOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("w"), .customLong("write-out")],
-        help: ArgumentHelp(
+        help: .advanced(
             "Print this text after each request, even if the server refused it.",
             discussion: """
                 May contain %{http_code}, %{size_upload}, %{speed_upload} (bytes per second), %{time_total} (seconds, \
@@ -24,7 +24,7 @@ struct AnswerOptions: ParsableArguments {
                 """, valueName: "format"))
     var writeOut: WriteOutFormat?
 
-    @Option(help: "Show progress: auto, always or never.")
+    @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
     /// True if responses are to be stored or formatted rather than just printed.

@@ -8,7 +8,7 @@ struct ListOptions: ParsableArguments {
 
     @Flag(
         name: .shortAndLong,
-        help: ArgumentHelp(
+        help: .advanced(
             "Upload folders recursively (the default); print a line even for a single file.",
             discussion: "Uploaded paths begin with the name of the folder, unless the argument ends with '/'."))
     var recursive = false
@@ -23,7 +23,7 @@ struct ListOptions: ParsableArguments {
     var jobs = 6
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Skip files that the server already has with the same digest (the default) or the same size.",
             discussion: """
                 Queries the server with HEAD; everything is sent if it does not support HEAD, or does not report a \
@@ -33,7 +33,7 @@ struct ListOptions: ParsableArguments {
     var skipExisting: ExistingCheck?
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Record completed uploads in this file, and skip unchanged sources recorded in it.",
             discussion: """
                 Queries the server with HEAD to check that it still has the object, with the same length and, if \

@@ -32,14 +32,14 @@ struct ResumableOptions: ParsableArguments {
 
     @Option(
         name: .customLong("state"),
-        help: ArgumentHelp(
+        help: .advanced(
             "Keep the state for resuming an upload in this file (default: in ~/.local/state/blob).",
             valueName: "file"))
     var stateFile: String?
 
     @Option(
         name: .customLong("parallel"),
-        help: ArgumentHelp(
+        help: .advanced(
             """
             Upload this many parts of a source concurrently, from 1 to \(Self.maximumPartCount); requires tus and a \
             server that concatenates parts.

@@ -8,8 +8,10 @@ import MultipartFormData
 struct UploadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload",
-        abstract: "Uploads files and other sources to a web server or an S3 store, or sends them as a form.",
+        abstract: "Uploads to a web server or an S3 store.",
         discussion: """
+            Sends files, folders and other sources with PUT; with -F, as one form with POST.
+
             For a single source, the response is printed to standard output. If the URL ends with '/', the name of the \
             source is appended, as by curl -T. Several sources require such a URL and different names. For each \
             completed source, a line with its SHA-256 digest is printed, preceded by 'already there: ' if it was \
@@ -22,30 +24,35 @@ struct UploadCommand: ParsableCommand {
             s3://bucket/key stores one object, and s3://bucket/prefix/ stores several. Large objects are sent in \
             parts, up to --jobs of them at a time, with digests that the store verifies. For each completed object, a \
             line with its entity tag is printed.
+
+            EXAMPLES:
+              blob upload photos/ https://example.com/dav/
+              blob upload 'backup.tgz#db.sql' s3://bucket/db.sql
             """)
 
     @Argument(
         help: ArgumentHelp("The sources, followed by the URL; with -F, only the URL.", valueName: "source ... url"))
     var arguments: [String] = []
 
-    @OptionGroup var form: FormOptions
+    @OptionGroup(title: "Forms") var form: FormOptions
 
-    @OptionGroup var request: UploadOptions
+    @OptionGroup(title: "Requests") var request: UploadOptions
 
-    @OptionGroup var list: ListOptions
+    @OptionGroup(title: "Lists") var list: ListOptions
 
-    @OptionGroup var listed: ListedLocatorOptions
+    @OptionGroup(title: "Lists") var listed: ListedLocatorOptions
 
-    @OptionGroup var resumable: ResumableOptions
+    @OptionGroup(title: "Resumable uploads") var resumable: ResumableOptions
 
-    @OptionGroup var answers: AnswerOptions
+    @OptionGroup(title: "Responses") var answers: AnswerOptions
 
     @Option(
         parsing: .unconditional,
-        help: """
+        help: .advanced(
+            """
             Start at this byte of the body, counted from 0; -N selects the last N bytes, if the length is known. For a \
             form, use the same --boundary as before.
-            """)
+            """))
     var offset: ByteOffset?
 
     @OptionGroup var source: SourceOptions

@@ -5,7 +5,9 @@ import BlobTransfer
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {
-    @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "The method, PUT or POST.")
+    @Option(
+        name: [.customShort("X", allowingJoined: true), .customLong("request")],
+        help: .advanced("The method, PUT or POST."))
     var method: UploadMethod?
 
     @Option(help: "Limit all uploads together to this many bytes per second; k, M and G are powers of 1024.")
@@ -23,19 +25,20 @@ struct UploadOptions: ParsableArguments {
 
     @Flag(
         name: [.customShort("L"), .customLong("location")],
-        help: """
+        help: .advanced(
+            """
             Follow up to \(TimedUpload.maximumRedirectionCount) redirects (307 and 308) within the same origin, if the \
             source can be read again.
-            """)
+            """))
     var followsRedirections = false
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Stop the whole command after this time; --idle-timeout limits each stall.", valueName: "seconds"))
     var maxTime: Double?
 
     @Option(
-        help: ArgumentHelp(
+        help: .advanced(
             "Encode raw bodies: gzip, or identity (unchanged, the default).",
             discussion: """
                 With gzip, the request has a Content-Encoding header field, the body is sent in chunks, and --offset \
