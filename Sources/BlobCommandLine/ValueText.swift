@@ -20,7 +20,7 @@ package func byteCountText(_ byteCount: Int64) -> String {
 package func factText(_ value: any Sendable) -> String {
     switch value {
     case let date as Date where date.isInCalendar: date.ISO8601Format()
-    case let date as Date: "\(date.timeIntervalSince1970) seconds from 1970, outside of the calendar"
+    case let date as Date: "\(date.timeIntervalSince1970) seconds from 1970, outside the calendar"
     case let isTrue as Bool: isTrue ? "yes" : "no"
     default: "\(value)"
     }

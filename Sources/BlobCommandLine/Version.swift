@@ -5,7 +5,7 @@ package let commandVersion = "0.1.0"
 
 /// Ends a program in a build without a trait of this package, with a message on standard error and status 69.
 package func endWithoutTrait(_ trait: String, _ program: String) -> Never {
-    let text = "\(program): unavailable: This build is without the trait \(trait) of the package BlobStreams.\n"
+    let text = "\(program): unavailable: This build does not include the trait \(trait) of the package BlobStreams.\n"
     _ = Array(text.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
     exit(69)
 }

@@ -127,7 +127,7 @@ import Testing
         expect(try Launch("cat", self.file, "--offset", "-1G").run(), prints: self.content)
         expect(
             try Launch("cat", "--offset", "-10").run(input: self.content), failsWith: "unsupported", 65,
-            saying: "length is not known")
+            saying: "length is unknown")
     }
 
     @Test func anOffsetPastTheEndIsRefused() throws {

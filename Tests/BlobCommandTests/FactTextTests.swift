@@ -11,7 +11,7 @@ import Testing
         ]
         let texts = [
             "-7", "a b", "yes", "no", "1970-01-02T00:00:01Z", "4001-01-01T00:00:00Z",
-            "-1e+300 seconds from 1970, outside of the calendar", "1e+300 seconds from 1970, outside of the calendar",
+            "-1e+300 seconds from 1970, outside the calendar", "1e+300 seconds from 1970, outside the calendar",
         ]
         #expect(facts.map(factText) == texts)
     }

@@ -28,7 +28,7 @@ import Testing
         let missing = calls == .filter ? "no filter of system calls" : "no limit of memory, no limit of files"
         for command in [["ls", self.archive], ["cat", "\(self.archive)#one"]] {
             let refused = try self.run(calls, command[0], command[1])
-            expect(refused, failsWith: "unsupported", 65, saying: "--allow-format warc does.")
+            expect(refused, failsWith: "unsupported", 65, saying: "Use --allow-format warc to allow this.")
             #expect(refused.errorText.contains(missing))
             let allowed = try self.run(calls, command[0], command[1], "--allow-format", "warc")
             #expect(allowed.ending == .status(0))

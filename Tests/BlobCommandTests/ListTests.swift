@@ -66,7 +66,7 @@ import Testing
         #expect(json.map { $0.contains("\"modification_seconds\":253402300800") } == [false, true, false])
         #expect(json[0].contains("\"modification_time\":\"9999-12-31T23:59:59Z\""))
         let info = try Launch("info", "\(path)#after").run().text
-        #expect(info.contains("modification time: 253402300800.0 seconds from 1970, outside of the calendar\n"))
+        #expect(info.contains("modification time: 253402300800.0 seconds from 1970, outside the calendar\n"))
     }
 
     @Test func namesArePrintedInTheFormThatIsAcceptedBack() throws {

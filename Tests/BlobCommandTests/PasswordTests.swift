@@ -36,7 +36,7 @@ import Testing
             let test = try Launch("test", member, "--password-file", self.password).run()
             #expect(test.ending == .status(0) && test.text.hasPrefix("\(member): OK, "), "\(test.text)")
             let without = try Launch("cat", member).run()
-            expect(without, failsWith: "encrypted", 65, saying: "no password is given. --password-file FILE gives one.")
+            expect(without, failsWith: "encrypted", 65, saying: "Use --password-file FILE.")
             #expect(!without.errorText.contains("BlobContext"))
         }
     }

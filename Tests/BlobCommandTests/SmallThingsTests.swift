@@ -52,7 +52,7 @@ import Testing
         try self.gzip(self.content)
         let gzip = "gzip+\(self.folder.path("x.gz"))"
         let built = try Launch("index", "build", "-v", "-o", index, gzip).run()
-        #expect(built.errorText.hasPrefix("blob: the index \(index) was made.\n"), "\(built.errorText)")
+        #expect(built.errorText.hasPrefix("blob: the index \(index) was created.\n"), "\(built.errorText)")
         let used = try Launch("cat", "-v", "--index", index, "--offset", "9", gzip).run()
         #expect(used.errorText == "blob: the index \(index) is used.\n")
         #expect(used.output == Array(self.content.dropFirst(9)))

@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["help", "ct"], "Did you mean 'cat'?"), (["help", "zzzz"], "The commands: cat"),
+        (["help", "ct"], "Did you mean 'cat'?"), (["help", "zzzz"], "Commands: cat"),
         (["help", "index", "bild"], "Did you mean 'build'?"),
         (["index", "bild", "x"], "Unknown command 'bild' of 'blob index'"),
         (["ct", "x"], "Did you mean 'cat'?"),

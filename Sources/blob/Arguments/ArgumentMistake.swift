@@ -17,7 +17,7 @@ extension ParsableCommand {
         where argument.hasPrefix("-") && message.contains("'\(argument)'") && Self.isFile(argument) {
             return BlobError(
                 .invalidArgument,
-                "'\(argument)' is read as options: give the file as './\(argument)', or after '--'.")
+                "'\(argument)' looks like options; use './\(argument)' or put '--' before it.")
         }
         return BlobError(.invalidArgument, message)
     }
@@ -71,8 +71,8 @@ extension ParsableCommand {
             if path.count == 1, word == "check" {
                 return BlobError(
                     .invalidArgument,
-                    "'check' is no longer a command: 'blob test' verifies files and archives, and plugins are verified "
-                        + "in Swift, by violations(of:expecting:) of BlobStreamsTesting.")
+                    "The command 'check' was removed: use 'blob test' for files and archives. Plugins are verified in "
+                        + "Swift, with violations(of:expecting:) of BlobStreamsTesting.")
             }
             let names = commands.filter { $0.configuration.shouldDisplay }.compactMap { $0.configuration.commandName }
             let suggestion = Suggestion.nearest(to: word, among: names).map { " Did you mean '\($0)'?" } ?? ""
@@ -80,7 +80,7 @@ extension ParsableCommand {
             return BlobError(
                 .invalidArgument,
                 "Unknown command '\(printableArgument(word))'\(parent).\(suggestion) "
-                    + "The commands: \(names.joined(separator: ", ")).")
+                    + "Commands: \(names.joined(separator: ", ")).")
         }
         return nil
     }

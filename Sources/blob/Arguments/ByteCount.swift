@@ -54,7 +54,7 @@ struct ByteOffset: ExpressibleByArgument {
         guard value < 0 else { return value }
         guard let byteCount = try source.info(context).byteCount else {
             throw BlobError(
-                .unsupported, "The length is not known, so --offset cannot count from the end.", operation: "open",
+                .unsupported, "The length is unknown, so --offset cannot count from the end.", operation: "open",
                 locator: source.locator?.description)
         }
         return max(0, byteCount + value)
@@ -68,7 +68,7 @@ enum Seconds {
 
     static func validate(_ value: Double?, _ option: String) throws(ValidationError) {
         guard let value, !(value > 0 && value <= self.maximum) else { return }
-        throw ValidationError("\(option) takes a number above 0, at most \(Int(self.maximum)).")
+        throw ValidationError("\(option) must be greater than 0 and at most \(Int(self.maximum)).")
     }
 
     /// The default of `--retry-max-time`.
@@ -76,7 +76,7 @@ enum Seconds {
 
     /// The help of `--retry-max-time`.
     static let retryHelp = ArgumentHelp.advanced(
-        "Give up if the waits between attempts in a row would exceed this total, also if the server requests them.",
+        "Give up if consecutive waits would exceed this total, even if the server requests them.",
         valueName: "seconds")
 
     /// Returns the text about a wait of at least a second, for a notice; empty for a shorter wait.

@@ -49,7 +49,7 @@ enum RawArguments {
                 throw BlobError(
                     .invalidArgument,
                     "The option '\(PercentEncoding.encode(argument, leaving: ByteSet(0x20...0x7E)))' "
-                        + "is not UTF-8: give its value as an argument of its own.")
+                        + "is not UTF-8: pass its value as a separate argument.")
             }
             if isOption, !isPart, text.hasPrefix("-F"), text.utf8.count > 2 {
                 // The argument parser would split `-Fname=value` at its '='.

@@ -6,7 +6,7 @@ import BlobPlatform
 struct CompleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "complete", abstract: "Prints the completions of the last word, one per line.",
-        discussion: "The words are the arguments after the name of the command.", shouldDisplay: false)
+        discussion: "The words are the arguments after 'blob'.", shouldDisplay: false)
 
     @Argument(parsing: .captureForPassthrough)
     var words: [String] = []

@@ -79,7 +79,7 @@ struct ErrorText {
 func report(_ error: BlobError) {
     var error = error
     if error.code == .notRegistered, error.message.contains("'assets-library'") {
-        error = error.adding("This build is without the trait Photos.")
+        error = error.adding("This build does not include the trait Photos.")
     }
     error = error.suggestingSchemes(of: .standard)
     let text = ErrorText(error.remedy?.advice.map(error.adding) ?? error)
@@ -91,14 +91,18 @@ func report(_ error: BlobError) {
 extension BlobError.Remedy {
     /// The options of the command for the settings of the libraries, which do not know the options.
     private static let options: [Self: String] = [
-        .password: "--password-file FILE gives one.", .spoolLimit: "--spool-limit BYTES sets it.",
-        .ratioLimit: "--max-ratio RATIO sets it.", .memoryLimit: "--memory-limit BYTES sets it.",
-        .idleLimit: "--idle-timeout SECONDS sets it.", .overwriting: "--overwrite replaces it.",
-        .unsignedRequests: "--no-sign-request reads public objects without them.",
+        .password: "Use --password-file FILE.", .spoolLimit: "Use --spool-limit BYTES to change the limit.",
+        .ratioLimit: "Use --max-ratio RATIO to change the limit.",
+        .memoryLimit: "Use --memory-limit BYTES to change the limit.",
+        .idleLimit: "Use --idle-timeout SECONDS to change the limit.",
+        .overwriting: "Use --overwrite to replace it.",
+        .unsignedRequests: "Use --no-sign-request to read public objects without credentials.",
     ]
 
     /// A sentence that names the helpful option; nil if no option helps.
-    fileprivate var advice: String? { self.format.map { "--allow-format \($0) does." } ?? Self.options[self] }
+    fileprivate var advice: String? {
+        self.format.map { "Use --allow-format \($0) to allow this." } ?? Self.options[self]
+    }
 }
 
 extension BlobError {

@@ -5,14 +5,14 @@ import BlobStreamsStandard
 
 /// The options of all commands for messages other than results.
 struct VerbosityOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Print errors only: no progress, notices and warnings.")
+    @Flag(name: .shortAndLong, help: "Print only errors: no progress, notices or warnings.")
     var quiet = false
 
     @Flag(
         name: .shortAndLong,
         help: """
-            Print more: the layers and causes of errors, which indexes are used, created and refused, which digests of \
-            servers were compared, and how helper processes are confined.
+            Print more: layers and causes of errors, indexes that are used, created or refused, digests of servers \
+            that are compared, and the confinement of helper processes.
             """)
     var verbose = false
 
@@ -49,8 +49,8 @@ enum Verbosity {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
             if event.check != nil { _ = self.hasProof.exchange(true) }
-            let lack = "are not verified: the server states no digest that can be compared"
-            let outcome = event.check.map { "have the right \($0)" } ?? lack
+            let lack = "are not verified: the server did not report a usable digest"
+            let outcome = event.check.map { "have the correct \($0)" } ?? lack
             return ProgressLine.printNotice("blob: \(event.value) bytes of \(layer) \(outcome).\n")
         }
         guard event.kind == .helperStarted, self.state.withLock({ $0.confinements.insert(event.value).inserted })
@@ -67,7 +67,7 @@ enum Verbosity {
             let digest = try source.info(context).digests.first
         else { return }
         ProgressLine.printNotice(
-            "blob: the part is not verified: the \(digest.algorithm) (\(digest.origin)) is of all bytes.\n")
+            "blob: the part is not verified: the \(digest.algorithm) (\(digest.origin)) covers all bytes.\n")
     }
 
     static var isQuiet: Bool { self.state.withLock { $0.isQuiet } }
@@ -84,7 +84,7 @@ enum Verbosity {
 extension IndexNotice {
     fileprivate var text: String {
         switch self {
-        case .built(let path): "the index \(printable(path)) was made."
+        case .built(let path): "the index \(printable(path)) was created."
         case .used(let path): "the index \(printable(path)) is used."
         case .refused(let path, let reason): "the index \(printable(path)) is not used: \(reason)."
         }

@@ -57,7 +57,8 @@ final class Copier {
                 guard isWhole, let length else { return reader.info }
                 throw BlobError(
                     .invalidArgument,
-                    "The range \(byteOffset) \(length) is past the end of \(reader.byteOffset) bytes.",
+                    "The range (offset \(byteOffset), length \(length)) extends past the end, at byte "
+                        + "\(reader.byteOffset).",
                     operation: "read", locator: source.locator?.description, byteOffset: reader.byteOffset)
             }
             let allowed = self.limit.map { min(Int64(count), $0 - self.written) } ?? Int64(count)

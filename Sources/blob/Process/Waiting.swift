@@ -18,7 +18,7 @@ func waiting<Value: Sendable>(
         ended.signal()
     }
     _ = ended.wait(for: nil)
-    guard let value = try outcome.withLock({ $0 })?.get() else { preconditionFailure("The task has ended.") }
+    guard let value = try outcome.withLock({ $0 })?.get() else { preconditionFailure("The task must have ended.") }
     return value
 }
 #endif

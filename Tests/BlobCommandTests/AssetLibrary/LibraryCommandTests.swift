@@ -88,7 +88,7 @@ import Testing
             let helper = try UnconfinedHelper.make(of: "blob-media-helper", in: self.folder, refusing: .filter)
             expect(
                 try launch("BLOB_MEDIA_HELPER=\(helper)"), failsWith: "unavailable", 69,
-                saying: "--allow-format media does.")
+                saying: "Use --allow-format media to allow this.")
         }
         let outcome = try launch("")
         if outcome.ending == .status(0) {
