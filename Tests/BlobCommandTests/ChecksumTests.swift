@@ -109,7 +109,7 @@ import Testing
         let missing = list.split(separator: UInt8(ascii: "\n"))[1]
         expect(
             try Launch("sum", "-c", "--ignore-missing").run(input: Array(missing)), failsWith: "notFound", 66,
-            saying: "none was verified")
+            saying: "nothing was verified")
     }
 
     @Test(arguments: ["--status", "--ignore-missing", "--strict"]) func optionsOfAComparisonGoWithIt(option: String)

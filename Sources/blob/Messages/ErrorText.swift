@@ -32,7 +32,7 @@ struct ErrorText {
         if let locator = self.error.locator {
             lines.append("\(self.error.operation ?? "use") of \(locator), byte \(self.error.byteOffset ?? 0)")
         }
-        lines += self.causes.map { "because of \($0)" }
+        lines += self.causes.map { "caused by \($0)" }
         return lines.map(printable)
     }
 

@@ -57,8 +57,7 @@ final class Copier {
                 guard isWhole, let length else { return reader.info }
                 throw BlobError(
                     .invalidArgument,
-                    "The range (offset \(byteOffset), length \(length)) extends past the end, at byte "
-                        + "\(reader.byteOffset).",
+                    "The range '\(byteOffset) \(length)' exceeds the length of \(reader.byteOffset) bytes.",
                     operation: "read", locator: source.locator?.description, byteOffset: reader.byteOffset)
             }
             let allowed = self.limit.map { min(Int64(count), $0 - self.written) } ?? Int64(count)

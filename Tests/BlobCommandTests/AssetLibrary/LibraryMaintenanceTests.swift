@@ -203,9 +203,9 @@ import Testing
             ["backup", self.folder.path("backup")], ["quarantine", "ls"], ["quarantine", "remove"],
         ] {
             let refused = ["library"] + command + ["--library", self.folder.path("photos")]
-            #expect(try !Launch(refused).run().errorText.contains("because of"), "\(command)")
+            #expect(try !Launch(refused).run().errorText.contains("caused by"), "\(command)")
             let outcome = try Launch(refused + ["-v"]).run()
-            #expect(outcome.errorText.contains("\nblob:   because of "), "\(command): \(outcome.errorText)")
+            #expect(outcome.errorText.contains("\nblob:   caused by "), "\(command): \(outcome.errorText)")
         }
     }
 }
