@@ -11,8 +11,8 @@ struct BlobCommand: ParsableCommand {
         abstract: "Reads files, web objects, archive members and photos as one stream.",
         discussion: """
             A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin; see 'blob help locators'. An \
-            error is reported as one line on standard error, and the exit status is its kind (64 usage, 65 data, 66 \
-            not found, 69 unavailable, 70 software, 74 input or output, 75 try again, 76 refused by a server, 77 \
+            error is one line on standard error, and the exit status indicates its kind (64 usage, 65 data, 66 not \
+            found, 69 unavailable, 70 software, 74 input or output, 75 try again, 76 refused by a server, 77 \
             permission, 130 interrupted).
             """,
         version: commandVersion,

@@ -82,8 +82,8 @@ struct LibraryPlaceOptions: ParsableArguments {
 struct RenderingOptions: ParsableArguments {
     @Option(
         help: """
-            If the adjustment of a library picture cannot be rendered: fail, or read the original, or render (the \
-            rendering of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
+            Select what to read if the adjustment of a library picture cannot be rendered: fail, original, or render \
+            (the rendering of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
             """)
     var unrenderable = UnrenderableChoice.fail
 }

@@ -26,8 +26,8 @@ struct ListOptions: ParsableArguments {
         help: .advanced(
             "Skip files that the server already has with the same digest (the default) or the same size.",
             discussion: """
-                Queries the server with HEAD; everything is sent if it does not support HEAD, or does not report a \
-                digest. The digest is taken from Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5 digest.
+                Queries the server with HEAD; if it does not support HEAD, everything is sent. The digest is taken \
+                from Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5 digest.
                 """,
             valueName: "digest|size"))
     var skipExisting: ExistingCheck?

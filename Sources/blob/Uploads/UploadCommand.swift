@@ -112,9 +112,13 @@ struct UploadCommand: ParsableCommand {
     private func validateStore() throws {
         guard self.request.method == nil, self.request.contentEncoding == .identity, self.startOffset == 0,
             !self.request.followsRedirections, !self.answers.isAsked, self.source.web.user == nil
-        else { throw ValidationError("s3:// cannot be used with -X, --content-encoding, --offset, -L, -o, -w or -u.") }
+        else {
+            throw ValidationError(
+                "An s3:// URL cannot be used with -X, --content-encoding, --offset, -L, -o, -w or -u.")
+        }
         guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wire == nil else {
-            throw ValidationError("s3:// cannot be used with --skip-existing, --journal, or --resumable tus or draft.")
+            throw ValidationError(
+                "An s3:// URL cannot be used with --skip-existing, --journal, or --resumable tus or draft.")
         }
     }
 
