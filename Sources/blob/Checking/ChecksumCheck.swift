@@ -92,7 +92,8 @@ struct ChecksumCheck {
             try self.failures.note(
                 BlobError(
                     .checksumMismatch,
-                    "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), not \(entry.digest.hexadecimal).",
+                    "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), but the list says "
+                        + "\(entry.digest.hexadecimal).",
                     operation: "read", locator: printableArgument(entry.argument)), isSilent: self.options.status)
         case .failure(let error):
             guard error.code != .cancelled else { throw error }

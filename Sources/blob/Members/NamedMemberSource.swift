@@ -62,7 +62,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         let error = BlobError(wrapping: error)
         guard error.code == .notFound else { throw error }
         guard !self.name.contains(UInt8(ascii: "#")) else {
-            throw error.adding("After the first '#', write '!/' before a member of a member.")
+            throw error.adding("For a member of a nested archive, write '!/' instead of a second '#'.")
         }
         guard self.underlying.traits.contains(.repeatable) else { throw error }
         let container = try self.openContainer(context)
