@@ -58,7 +58,7 @@ struct ExtractCommand: ParsableCommand {
     @Option(
         help: .advanced(
             """
-            Skip absolute symbolic links (skip), or make them relative, as if the folder were the root (relative).
+            Skip absolute symbolic links, or make them relative, as if the folder were the root: skip, relative.
             """))
     var absoluteLinks = AbsoluteLinks.skip
 
