@@ -21,7 +21,7 @@ extension BlobRegistry {
             do {
                 try registry.register(provider)
             } catch {
-                preconditionFailure("Two plugins of this package have one scheme: \(error)")
+                preconditionFailure("Two plugins of this package use the same scheme: \(error)")
             }
         }
         return registry

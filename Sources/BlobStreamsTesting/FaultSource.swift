@@ -19,7 +19,7 @@ public struct FaultSource: BlobInputStreamDataSource {
         /// The read at this offset takes this long and ignores cancellation: breaks C12.
         case uncancellableStall(at: Int64, for: Duration)
         /// The read that would pass this offset throws, as do all later reads.
-        case fail(at: Int64, BlobError = BlobError(.io, "This is a fault that a test injected."))
+        case fail(at: Int64, BlobError = BlobError(.io, "A fault was injected by a test."))
         /// The end comes at this offset, without an error: breaks C8.
         case truncate(at: Int64)
         /// The bytes from this offset on are inverted, without an error: breaks C8 and C11.
@@ -133,7 +133,7 @@ public struct DripSource: ForwardingSource {
     ///   - base: The source of the bytes. It is read on the calling thread, so its reads should be short.
     ///   - pieceByteCount: The number of bytes in a piece, from 1.
     public init(_ base: any BlobInputStreamDataSource, pieceByteCount: Int = 1000) {
-        precondition(pieceByteCount > 0, "A piece has at least one byte.")
+        precondition(pieceByteCount > 0, "A piece must have at least one byte.")
         self.base = base
         self.pieceByteCount = pieceByteCount
     }

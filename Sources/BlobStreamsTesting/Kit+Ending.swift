@@ -7,7 +7,7 @@ extension Kit {
 
     /// C12: a call that blocks returns within a second of a cancellation, and throws `cancelled`.
     func checkCancellation() {
-        self.expectPrompt(12, .cancelled, "whose context was cancelled before") {
+        self.expectPrompt(12, .cancelled, "whose context was already cancelled") {
             let context = BlobContext()
             context.cancellation.cancel()
             return (context, {})
@@ -21,7 +21,7 @@ extension Kit {
     /// C13: a call that blocks returns at the deadline, and throws `timedOut`.
     func checkDeadline() {
         self.expectPrompt(13, .timedOut, "whose deadline has passed") { (BlobContext(deadline: .now), {}) }
-        self.expectPrompt(13, .timedOut, "whose deadline came") {
+        self.expectPrompt(13, .timedOut, "whose deadline passed during a read") {
             (BlobContext(deadline: .now + .milliseconds(200)), {})
         }
     }
@@ -36,7 +36,7 @@ extension Kit {
         let fault = Self.everyTime {
             let (context, interrupt) = makeTerms()
             guard let end = self.endOfReading(context, interrupt) else {
-                return "A call of a reader \(what) does not return."
+                return "A call to a reader \(what) does not return."
             }
             if case .failure(let error) = end {
                 self.findings.expect(code, of: error, contract, "A reader \(what) throws")
@@ -83,7 +83,7 @@ extension Kit {
         // A timer or an observer that another thread is just calling may retain it for a moment.
         let end = ContinuousClock.now + Self.limit
         while released != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
-        if released != nil { self.findings.add(14, "What a closed reader read stays in memory.") }
+        if released != nil { self.findings.add(14, "The stream of a closed reader stays in memory.") }
         // Other threads open and close descriptors too: only a leak adds this many every time.
         let readerCount = 32
         for _ in 0..<4 {

@@ -10,7 +10,10 @@ extension Kit {
 
     /// C15: an error of the base keeps its code, and whether it is transient.
     func checkErrors(_ makeLayer: MakeLayer) {
-        for fault in [BlobError(.unavailable, "The kit injected this."), BlobError(.io, "The kit injected this.")] {
+        for fault in [
+            BlobError(.unavailable, "An error was injected by the kit."),
+            BlobError(.io, "An error was injected by the kit."),
+        ] {
             for isAtStart in [true, false] {
                 do {
                     let layer = try makeLayer { base in
@@ -20,7 +23,8 @@ extension Kit {
                     // A layer may end before the byte at which its base fails.
                     let byteCount = try Expectation(sampling: layer).byteCount
                     if byteCount == self.expected.byteCount { continue }
-                    self.findings.add(8, "The error '\(fault.code)' of the base is an end at byte \(byteCount).")
+                    self.findings.add(
+                        8, "The error '\(fault.code)' of the base is turned into an end at byte \(byteCount).")
                 } catch {
                     let error = BlobError(wrapping: error)
                     if error.code == fault.code, error.isTransient == fault.isTransient { continue }
@@ -42,7 +46,7 @@ extension Kit {
             guard let call else { continue }
             let place = "opened at byte \(byteOffset) \(isMatching ? "with" : "without") a validator"
             return self.findings.add(
-                16, "A call of '\(call)', \(place), waits for the facts of the base, although 'neverBlocks' is true.")
+                16, "A call to '\(call)', \(place), waits for the info of the base, although 'neverBlocks' is true.")
         }
     }
 
@@ -68,7 +72,8 @@ extension Kit {
                 reader.close()
             } catch {
                 if gate.opening.isCancelled { return }
-                self.findings.add(16, "Over a base whose facts come late, it throws", BlobError(wrapping: error))
+                self.findings.add(
+                    16, "Over a base whose info arrives late, the layer throws", BlobError(wrapping: error))
             }
         }
         let isInTime = isDone.wait(for: limit)

@@ -11,10 +11,12 @@ extension Kit {
                 let wanted = min(256, self.expected.byteCount - byteOffset)
                 if bytes.count == wanted, self.expected.agrees(with: bytes, at: byteOffset) { continue }
                 self.findings.add(
-                    contract, "Opened at byte \(byteOffset), \(bytes.count) bytes came, not the right ones.")
+                    contract,
+                    "Opened at byte \(byteOffset), the source returned \(bytes.count) bytes, not the expected ones."
+                )
             } catch {
                 return self.findings.add(
-                    contract, "Opened at byte \(byteOffset) of \(self.expected.byteCount), it throws",
+                    contract, "Opened at byte \(byteOffset) of \(self.expected.byteCount), the source throws",
                     BlobError(wrapping: error))
             }
         }
@@ -25,10 +27,10 @@ extension Kit {
         for byteOffset in [-1, self.expected.byteCount + 1, self.expected.byteCount + 70_000, .max, .min] {
             do {
                 let step = try self.open(at: byteOffset).step()
-                self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, a read gives \(step).")
+                self.findings.add(5, "Opened at byte \(byteOffset), outside the blob, the source returns \(step).")
             } catch {
                 self.findings.expect(
-                    .invalidArgument, of: error, 5, "Opened at byte \(byteOffset), outside of the blob, it throws")
+                    .invalidArgument, of: error, 5, "Opened at byte \(byteOffset), outside the blob, the source throws")
             }
         }
     }
@@ -46,9 +48,9 @@ extension Kit {
         for other in others {
             do {
                 let step = try self.open(matching: other).step()
-                self.findings.add(7, "Opened for content that it does not have, a read gives \(step).")
+                self.findings.add(7, "Opened for other content, the source returns \(step).")
             } catch {
-                self.findings.expect(.changed, of: error, 7, "Opened for other content, it throws")
+                self.findings.expect(.changed, of: error, 7, "Opened for other content, the source throws")
             }
         }
     }
@@ -62,7 +64,7 @@ extension Kit {
             _ = try first.step()  // Needed because an event-driven opening may only have begun.
             do {
                 let step = try open(0).step()
-                self.findings.add(10, "It is not repeatable, and a second opening gives \(step).")
+                self.findings.add(10, "The source is not repeatable, but a second opening returns \(step).")
             } catch {
                 self.findings.expect(.unsupported, of: error, 10, "A second opening throws")
             }
@@ -73,7 +75,7 @@ extension Kit {
             for pass in passes {
                 guard case .bytes(let bytes) = try pass.step(), !pass.holds(bytes) else { continue }
                 let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
-                return self.findings.add(10, "Wrong bytes at \(byteOffset), read in turn with another reader.")
+                return self.findings.add(10, "Wrong bytes at \(byteOffset) when two readers are read in turn.")
             }
         }
     }
@@ -90,10 +92,12 @@ extension Kit {
                     guard case .bytes(let bytes) = try pass.step() else { return }
                     if pass.holds(bytes) { continue }
                     let byteOffset = reader.byteOffset - Int64(bytes.count)
-                    return self.findings.add(10, "Wrong bytes at \(byteOffset), with other readers at the same time.")
+                    return self.findings.add(
+                        10, "Wrong bytes at \(byteOffset) when several readers are read at the same time.")
                 }
             } catch {
-                self.findings.add(10, "A reader fails beside others", BlobError(wrapping: error))
+                self.findings.add(
+                    10, "A reader fails when others are read at the same time", BlobError(wrapping: error))
             }
         }
     }

@@ -35,9 +35,10 @@ extension Kit {
                 case .bytes(let bytes):
                     if pass.holds(bytes) { continue }
                     let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
-                    self.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), with room for \(capacity).")
+                    self.findings.add(
+                        8, "Wrong bytes in the read at byte \(byteOffset), with room for \(capacity) bytes.")
                     if let validator = pass.reader.info.validator, validator.isStrong, validator == identity {
-                        self.findings.add(11, "Two openings have one strong validator and different bytes.")
+                        self.findings.add(11, "Two openings have the same strong validator but different bytes.")
                     }
                     return
                 }
@@ -84,7 +85,9 @@ extension Kit {
         lent.initializeMemory(as: UInt8.self, repeating: poison)
         for _ in 0..<4 where lent.allSatisfy({ $0 == poison }) { _ = try first.step() }
         first.reader.close()
-        if !lent.allSatisfy({ $0 == poison }) { self.findings.add(4, "A buffer was written to after its read.") }
+        if !lent.allSatisfy({ $0 == poison }) {
+            self.findings.add(4, "A buffer was written to after its read had returned.")
+        }
     }
 
     /// C8: the declared byte count is the actual one.
@@ -93,10 +96,10 @@ extension Kit {
         let info = try source.info(BlobContext())
         let pass = try self.open()
         _ = try pass.step()
-        for (place, byteCount) in [("info", info.byteCount), ("a reader", pass.reader.info.byteCount)] {
+        for (place, byteCount) in [("the info", info.byteCount), ("a reader", pass.reader.info.byteCount)] {
             guard let byteCount, byteCount != self.expected.byteCount else { continue }
             self.findings.add(
-                8, "The byte count of \(place) is \(byteCount), and there are \(self.expected.byteCount).")
+                8, "The byte count of \(place) is \(byteCount), but the source has \(self.expected.byteCount) bytes.")
         }
     }
 }

@@ -47,7 +47,7 @@ extension Kit {
                 continue
             }
             let place = byteOffset > 0 || isMatching ? ", opened at an offset or with a validator," : ""
-            return self.findings.add(16, "A call of '\(call)'\(place) blocks, although 'neverBlocks' is true.")
+            return self.findings.add(16, "A call to '\(call)'\(place) blocks, although 'neverBlocks' is true.")
         }
     }
 

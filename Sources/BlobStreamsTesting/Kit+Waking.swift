@@ -55,7 +55,7 @@ extension Kit {
         // On a busy machine a thread may wait that long for a core: only a read that is late every time is blocked by a
         // lock.
         if heldCount == 3 {
-            self.findings.add(1, "The slot is fired while a lock is held that a read waits for.")
+            self.findings.add(1, "The slot is fired under a lock that a read waits for.")
         }
     }
 
@@ -78,7 +78,7 @@ extension Kit {
             // A reader that also fails on one thread has a different fault.
             let alone = try self.open(capacity: 64)
             for _ in 0..<stepCount where try alone.checkedAttempt() == nil { try alone.waitUntilReadable() }
-            self.findings.add(1, "A reader that one thread after another uses fails", BlobError(wrapping: error))
+            self.findings.add(1, "A reader that is used by one thread after another fails", BlobError(wrapping: error))
         }
     }
 }
@@ -123,7 +123,7 @@ extension Kit {
         // A source without bytes yet is slow, which is a different fault from a slot that is not fired.
         let isReadable = try pass.checkedAttempt() != nil
         self.findings.add(
-            1, isReadable ? "A slot is not fired, or before the bytes are there." : "No bytes within \(self.patience).")
+            1, isReadable ? "A slot is not fired, or too early." : "No bytes arrived within \(self.patience).")
         return false
     }
 }
@@ -142,6 +142,6 @@ func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) t
         isDone.signal()
     }
     _ = isDone.wait(for: nil)
-    guard let value = result.withLock({ $0 }) else { throw BlobError(.internalError, "A thread gave no result.") }
+    guard let value = result.withLock({ $0 }) else { throw BlobError(.internalError, "A thread returned no result.") }
     return try value.get()
 }

@@ -63,12 +63,12 @@ final class Pass {
         switch step {
         case .bytes(let bytes) where !self.holds(bytes):
             let byteOffset = self.reader.byteOffset - Int64(bytes.count)
-            self.kit.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), between others that wait.")
-            throw BlobError(.corrupted, "The bytes are others than expected.")
+            self.kit.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), between reads that wait.")
+            throw BlobError(.corrupted, "The bytes are not the expected ones.")
         case .end where self.reader.byteOffset != self.kit.expected.byteCount:
             self.kit.findings.add(
                 8,
-                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount), among reads that wait."
+                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount) after reads that wait."
             )
         case .bytes, .end, nil: break
         }
@@ -93,7 +93,7 @@ final class Pass {
         guard self.vainCallCount < Self.spuriousCallLimit else {
             self.kit.findings.add(
                 1, "The waker was called \(Self.spuriousCallLimit) \(ViolationLog.endlessCalls)")
-            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when.")
+            throw BlobError(.misbehavingPlugin, "The reader keeps calling the waker, but has no bytes.")
         }
         let signal = WaitSignal()
         var waiting = self.context

@@ -53,14 +53,14 @@ struct WaitingSource: BlobInputStreamDataSource {
         var words: String {
             switch self {
             case .hasNoSlot: "there is no slot"
-            case .neverFires, .firesTooEarly: "A slot is not fired, or before the bytes are there."
-            case .firesUnderItsLock: "The slot is fired while a lock is held"
-            case .belongsToAThread: "A reader that one thread after another uses fails"
+            case .neverFires, .firesTooEarly: "A slot is not fired, or too early."
+            case .firesUnderItsLock: "The slot is fired under a lock"
+            case .belongsToAThread: "A reader that is used by one thread after another fails"
             case .changesItsInfo: "The info of an open reader changed"
             case .opensInSilence: "The slot is not fired when the info is known."
             case .sourceBlocksOnlyLater: "The traits of the source are not constant."
             case .streamBlocksOnlyLater: "'neverBlocks' of a reader is not constant."
-            case .blocksInARead: "A call of 'read' blocks, although 'neverBlocks' is true."
+            case .blocksInARead: "A call to 'read' blocks, although 'neverBlocks' is true."
             case .blocksAtAnOffset, .blocksWithAValidator: "A call of 'open', opened at an offset or with"
             }
         }

@@ -21,7 +21,7 @@ extension BlobInputStreamDataSource {
     public func chunks(
         ofAtMost byteCount: Int = 128 * 1024, at byteOffset: Int64 = 0, context: BlobContext = BlobContext()
     ) -> BlobSequence<Data, BlobError> {
-        precondition(byteCount > 0, "A chunk needs room for at least one byte.")
+        precondition(byteCount > 0, "A chunk must have room for at least one byte.")
         return BlobSequence {
             let reader = ChunkReader(self, at: byteOffset, byteCount, context)
             return { () async throws(BlobError) in try await reader.nextUnlessCancelled() }

@@ -9,7 +9,7 @@ extension BlobInputStreamDataSource {
     /// - Throws: ``BlobError/Code/limitExceeded`` if there are more bytes, and the errors of reading.
     /// - Complexity: Memory grows with the bytes that have arrived, regardless of the length that the source declares.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) throws(BlobError) -> Data {
-        precondition(maximumByteCount >= 0, "A limit is not negative.")
+        precondition(maximumByteCount >= 0, "The limit must not be negative.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         return try BlobError.wrapping {
@@ -23,13 +23,13 @@ extension BlobInputStreamDataSource {
 
     private func tooLong(_ maximumByteCount: Int) -> BlobError {
         BlobError(
-            .limitExceeded, "There are more bytes than the limit of \(maximumByteCount).", operation: "read",
+            .limitExceeded, "The blob has more bytes than the limit of \(maximumByteCount).", operation: "read",
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
     }
 
     /// Returns all bytes of this source without blocking the task's thread; otherwise like the blocking form.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) async throws -> Data {
-        precondition(maximumByteCount >= 0, "A limit is not negative.")
+        precondition(maximumByteCount >= 0, "The limit must not be negative.")
         var data = Data()
         for try await chunk in self.chunks(context: context) {
             guard chunk.count <= maximumByteCount - data.count else { throw self.tooLong(maximumByteCount) }
@@ -88,7 +88,7 @@ extension BlobInputStreamDataSource {
     /// - Throws: ``BlobError``: the errors of reading, or ``BlobError/Code/io`` with the `errno` of the disk.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
-        precondition(url.isFileURL, "Bytes are written to files.")
+        precondition(url.isFileURL, "The URL must be the URL of a file.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path, context)

@@ -108,7 +108,7 @@ package final class AtomicFile {
         guard !isDirect else { return }
         if let temporaryPath {
             guard renameat(self.folderNumber, temporaryPath, self.folderNumber, self.name) == 0 else {
-                throw writeFailure("Could not name the file \(self.name)")
+                throw writeFailure("Could not rename the temporary file to \(self.name)")
             }
         }
         self.temporaryPath = nil
@@ -121,7 +121,7 @@ package final class AtomicFile {
         self.sparePath = nil
         guard !nameUnnamedFile(self.file.number, in: self.folderNumber, self.name) else { return }
         guard errno == EEXIST, nameUnnamedFile(self.file.number, in: self.folderNumber, sparePath) else {
-            throw writeFailure("Could not name the file \(self.name)")
+            throw writeFailure("Could not create the file \(self.name)")
         }
         self.temporaryPath = sparePath
     }
@@ -206,5 +206,5 @@ private func followingLinks(_ path: String) throws(BlobError) -> String {
         path = link.hasPrefix("/") ? link : split(path).folder + link
     }
     errno = ELOOP
-    throw writeFailure("Could not follow the links from \(path)")
+    throw writeFailure("Could not resolve the symbolic link \(path)")
 }

@@ -53,10 +53,10 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
 
     /// Returns the current status.
     ///
-    /// - Parameter name: The name of the file in messages: "Could not look at " precedes it.
+    /// - Parameter name: The name of the file in messages: "Could not get the attributes of " precedes it.
     package func status(named name: @autoclosure () -> String) throws(BlobError) -> FileStatus {
         guard let status = FileStatus(self.number) else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(name())")
+            throw BlobError(systemError: errno, doing: "Could not get the attributes of \(name())")
         }
         return status
     }

@@ -42,7 +42,8 @@ package struct FileStatus: Equatable, Sendable {
     /// releases the locks of SQLite.
     package init(ofFileAt path: [UInt8]) throws(BlobError) {
         guard let status = FileStatus(at: path.cString) else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(String(decoding: path, as: UTF8.self))")
+            throw BlobError(
+                systemError: errno, doing: "Could not get the attributes of \(String(decoding: path, as: UTF8.self))")
         }
         self = status
     }

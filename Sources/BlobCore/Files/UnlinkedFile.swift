@@ -17,7 +17,8 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
         // A child process started meanwhile must not inherit the descriptor, as it would one from mkstemp.
         let path = "\(folder)/blob-spool-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
         self.file = try Descriptor(
-            path, O_RDWR | O_CREAT | O_EXCL, permissions: 0o600, doing: "Could not make a temporary file in \(folder)")
+            path, O_RDWR | O_CREAT | O_EXCL, permissions: 0o600, doing: "Could not create a temporary file in \(folder)"
+        )
         unlink(path)
     }
 

@@ -101,7 +101,7 @@ public struct BlobContext: Sendable {
             throw BlobError(.cancelled, "The job was cancelled.")
         }
         if let lastMoment, Moment.now >= lastMoment {
-            throw BlobError(.timedOut, "The deadline of the job passed.")
+            throw BlobError(.timedOut, "The deadline of the job has passed.")
         }
     }
 
@@ -129,8 +129,8 @@ public struct BlobContext: Sendable {
         guard byteCount > UInt64(max(self.memoryLimit, 0)) else { return }
         throw BlobError(
             .limitExceeded,
-            "\(consumer) needs \(byteCount) bytes to be decoded, which exceeds the memory limit of \(self.memoryLimit) "
-                + "bytes.", remedy: .memoryLimit)
+            "\(consumer) needs \(byteCount) bytes of memory to be decoded, which exceeds the limit of "
+                + "\(self.memoryLimit) bytes.", remedy: .memoryLimit)
     }
 
     /// The number of decoded bytes after which ``ratioLimit`` applies; fewer are harmless.
@@ -175,9 +175,10 @@ public struct BlobContext: Sendable {
 
         package func error(idleLimit: Duration?) -> BlobError {
             guard self.isIdleLimit, let idleLimit else {
-                return BlobError(.timedOut, "The deadline of the job passed.")
+                return BlobError(.timedOut, "The deadline of the job has passed.")
             }
-            return BlobError(.timedOut, "No byte moved for \(idleLimit), which is the idle limit.", remedy: .idleLimit)
+            return BlobError(
+                .timedOut, "No bytes were transferred within the idle limit of \(idleLimit).", remedy: .idleLimit)
         }
     }
 
@@ -234,7 +235,7 @@ public struct BlobContext: Sendable {
             if count >= 0 { return count > 0 ? .bytes : .end }
             // Another reader of the same description was faster, or a signal arrived.
             guard errno == EAGAIN || errno == EINTR else {
-                throw BlobError(systemError: errno, doing: "Could not read a descriptor")
+                throw BlobError(systemError: errno, doing: "Could not read from a descriptor")
             }
         }
     }

@@ -92,7 +92,7 @@ private struct DigestSource: ForwardingSource {
         guard let expected, expected != found else { return }
         throw BlobError(
             .checksumMismatch,
-            "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
+            "The \(self.digest.name) digest is \(found.hexadecimal), but \(expected.hexadecimal) was expected.")
     }
 }
 

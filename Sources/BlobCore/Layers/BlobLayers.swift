@@ -58,7 +58,7 @@ public struct BlobLayers: Sendable {
         if let retry { source = RetrySource(source, retry) }
         if self.readsAhead { source = ReadAheadSource(source) }
         if let maximumByteCount {
-            precondition(maximumByteCount >= 0, "A number of bytes is not negative.")
+            precondition(maximumByteCount >= 0, "The maximum number of bytes must not be negative.")
             source = InspectedSource(layer: "LimitSource", base: source) { opening in
                 Limit(maximumByteCount: maximumByteCount, byteOffset: opening.byteOffset)
             }
@@ -225,7 +225,7 @@ package struct ReadAheadSource: ForwardingSource, NamedLayer {
     package init(
         _ base: any BlobInputStreamDataSource, windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
     ) {
-        precondition(windowByteCounts.lowerBound > 0, "A window needs room for at least one byte.")
+        precondition(windowByteCounts.lowerBound > 0, "A window must have room for at least one byte.")
         self.base = base
         self.windowByteCounts = windowByteCounts
     }

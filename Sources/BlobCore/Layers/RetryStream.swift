@@ -30,7 +30,7 @@ final class RetryStream: BlobByteStream {
         (self.base, self.rules, self.context, self.wanted) = (base, rules, opening.context, opening.validator)
         (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
         self.failures = RetryFailures(rules)
-        self.phase = .over(BlobError(.internalError, "The reader was not started."))
+        self.phase = .over(BlobError(.internalError, "The reader has not been started."))
     }
 
     var info: BlobInfo? {
@@ -181,7 +181,7 @@ final class RetryStream: BlobByteStream {
 
     private var isChanged: BlobError {
         BlobError(
-            .changed, "The content is no longer the one that was read before the interruption.",
+            .changed, "The content has changed since the interruption.",
             byteOffset: self.byteOffset)
     }
 

@@ -51,7 +51,7 @@ package final class ByteAllowance: Sendable {
 
     /// - Parameter bytesPerSecond: The rate, from 1.
     package init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
-        precondition(bytesPerSecond > 0, "A rate is at least one byte a second.")
+        precondition(bytesPerSecond > 0, "The rate must be at least one byte per second.")
         self.bytesPerSecond = Double(bytesPerSecond)
         self.portionByteCount = Int(min(max(1, bytesPerSecond / Self.portionsPerSecond), Self.maximumPortionByteCount))
         self.next = Locked(now)

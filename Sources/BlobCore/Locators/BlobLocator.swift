@@ -183,7 +183,7 @@ struct LocatorParser {
             case UInt8(ascii: "0")...UInt8(ascii: "9") where !isPartStart: break
             case UInt8(ascii: "-") where !isPartStart, UInt8(ascii: ".") where !isPartStart: break
             case UInt8(ascii: "+") where !isPartStart: isPartStart = true
-            default: throw self.failure("a scheme with a character that it cannot have", at: offset)
+            default: throw self.failure("a scheme with an invalid character", at: offset)
             }
         }
         guard !isPartStart else { throw self.failure("a scheme with an empty part", at: end) }
@@ -219,7 +219,7 @@ struct LocatorParser {
         var rest = self.bytes[(self.position + 1)...]
         while let mark = rest.firstIndex(of: UInt8(ascii: "!")) {
             guard mark + 1 < rest.endIndex, rest[mark + 1] == UInt8(ascii: "/") else {
-                throw self.failure("a '!' that does not separate selectors as in '!/'; in a name it is %21", at: mark)
+                throw self.failure("a '!' that is not followed by '/'; in a name, write it as %21", at: mark)
             }
             selectors.append(try self.selector(rest[..<mark]))
             rest = rest[(mark + 2)...]
@@ -233,7 +233,8 @@ struct LocatorParser {
         guard bytes.first == UInt8(ascii: "@") else { return .name(name) }
         let digits = String(decoding: bytes.dropFirst(), as: UTF8.self)
         guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let index = Int(digits) else {
-            throw self.failure("an '@' without a number after it; in a name it is %40", at: bytes.startIndex)
+            throw self.failure(
+                "an '@' that is not followed by a number; in a name, write it as %40", at: bytes.startIndex)
         }
         return .index(index)
     }
@@ -248,7 +249,7 @@ struct LocatorParser {
         let malformed = part.indices.first {
             part[$0] == percent && PercentEncoding.decode(part[$0...].prefix(3)) == nil
         }
-        throw self.failure("a '%' without two hexadecimal digits after it", at: malformed ?? part.startIndex)
+        throw self.failure("a '%' that is not followed by two hexadecimal digits", at: malformed ?? part.startIndex)
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {

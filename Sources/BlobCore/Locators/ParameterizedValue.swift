@@ -49,7 +49,7 @@ package struct ParameterizedValue: Equatable, Sendable {
         guard parts.count == 3, String(decoding: parts[0], as: UTF8.self).lowercased() == "utf-8",
             let name = PercentEncoding.decode(parts[2]), !name.isEmpty || plain == nil
         else {
-            guard let plain else { throw BlobError(.corrupted, "A filename* is not in UTF-8.") }
+            guard let plain else { throw BlobError(.corrupted, "The parameter filename* is not a valid UTF-8 name.") }
             return plain
         }
         return name
@@ -73,11 +73,15 @@ package struct ParameterizedValue: Equatable, Sendable {
             guard self.rest.first == UInt8(ascii: "\"") else {
                 let value = Array(self.take(upTo: ";"))
                 let isToken = !value.isEmpty && !value.contains { " \t\"".utf8.contains($0) }
-                guard isToken || self.isLenient else { throw BlobError(.corrupted, "A value should be quoted.") }
+                guard isToken || self.isLenient else {
+                    throw BlobError(.corrupted, "A parameter value must be quoted.")
+                }
                 return (name, value)
             }
             let value = try self.takeQuoted()
-            guard self.take(upTo: ";").isEmpty else { throw BlobError(.corrupted, "Text follows a quoted value.") }
+            guard self.take(upTo: ";").isEmpty else {
+                throw BlobError(.corrupted, "Unexpected text after a quoted value.")
+            }
             return (name, value)
         }
 
@@ -108,7 +112,7 @@ package struct ParameterizedValue: Equatable, Sendable {
                     value.append(byte)
                 }
             }
-            throw BlobError(.corrupted, "A quoted value has no end.")
+            throw BlobError(.corrupted, "A quoted value is not terminated.")
         }
 
         /// True at the end, or before another parameter with a file name or a name.

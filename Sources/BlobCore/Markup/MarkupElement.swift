@@ -53,7 +53,8 @@ package struct MarkupElement {
     /// - Complexity: O(bytes).
     package static func parse(_ bytes: [UInt8]) throws(BlobError) -> MarkupElement {
         guard bytes.count <= self.byteLimit else {
-            throw BlobError(.limitExceeded, "An XML document has \(bytes.count) bytes, more than \(self.byteLimit).")
+            throw BlobError(
+                .limitExceeded, "The XML document has \(bytes.count) bytes, more than the limit of \(self.byteLimit).")
         }
         var parser = MarkupParser(bytes)
         return try parser.document()
@@ -75,7 +76,9 @@ private struct MarkupParser {
         let root = try self.element(depth: 1)
         try self.skipBetweenElements()
         // XMP packets are padded to the end of their space.
-        guard self.bytes[self.place...].allSatisfy({ $0 == 0 }) else { throw self.invalid("text after the root") }
+        guard self.bytes[self.place...].allSatisfy({ $0 == 0 }) else {
+            throw self.invalid("unexpected text after the root element")
+        }
         return root
     }
 
@@ -128,7 +131,9 @@ private struct MarkupParser {
             if try self.skipAside() { continue }
             guard self.skip("<!DOCTYPE") else { return }
             while let next, next != UInt8(ascii: ">") {
-                guard next != UInt8(ascii: "[") else { throw self.invalid("a document type with declarations") }
+                guard next != UInt8(ascii: "[") else {
+                    throw self.invalid("a document type with declarations is not supported")
+                }
                 self.place += 1
             }
             try self.expect(">")
@@ -150,7 +155,7 @@ private struct MarkupParser {
     private mutating func element(depth: Int) throws(BlobError) -> MarkupElement {
         guard depth <= MarkupElement.depthLimit else {
             throw BlobError(
-                .limitExceeded, "An XML document has more than \(MarkupElement.depthLimit) nested elements.")
+                .limitExceeded, "The XML document has more than \(MarkupElement.depthLimit) levels of nested elements.")
         }
         let start = self.place
         try self.expect("<")
@@ -183,7 +188,7 @@ private struct MarkupParser {
         if !self.skip("/>") {
             try self.expect(">")
             try self.readContent(of: &element, depth)
-            guard try self.name() == qualified else { throw self.invalid("an element is closed by another name") }
+            guard try self.name() == qualified else { throw self.invalid("an element is closed with a different name") }
             self.skipSpace()
             try self.expect(">")
         }
@@ -219,7 +224,7 @@ private struct MarkupParser {
         self.nodesLeft -= 1
         guard self.nodesLeft >= 0 else {
             throw BlobError(
-                .limitExceeded, "An XML document has more than \(MarkupElement.nodeLimit) elements and attributes.")
+                .limitExceeded, "The XML document has more than \(MarkupElement.nodeLimit) elements and attributes.")
         }
     }
 
@@ -227,7 +232,7 @@ private struct MarkupParser {
         guard let colon = name.firstIndex(of: ":") else { return .init(namespace: fallback, local: name) }
         let prefix = String(name[..<colon])
         guard let namespace = self.namespaces[prefix] else {
-            throw self.invalid("no namespace has the prefix '\(prefix)'")
+            throw self.invalid("no namespace is declared for the prefix '\(prefix)'")
         }
         return .init(namespace: namespace, local: String(name[name.index(after: colon)...]))
     }
@@ -246,7 +251,7 @@ private struct MarkupParser {
         self.place += 1
         var text: [UInt8] = []
         while let next, next != mark {
-            guard next != UInt8(ascii: "<") else { throw self.invalid("'<' in an attribute") }
+            guard next != UInt8(ascii: "<") else { throw self.invalid("an attribute contains '<'") }
             if next == UInt8(ascii: "&") {
                 text += try self.reference()
             } else {
@@ -275,7 +280,7 @@ private struct MarkupParser {
             case _ where name.hasPrefix("#"): UInt32(name.dropFirst()).flatMap(Unicode.Scalar.init)
             default: nil
             }
-        guard let scalar else { throw self.invalid("an unknown entity '\(name)'") }
+        guard let scalar else { throw self.invalid("unknown entity '\(name)'") }
         self.place = end + 1
         return Array(String(scalar).utf8)
     }

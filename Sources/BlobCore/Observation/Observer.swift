@@ -104,7 +104,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
         let answer = self.waiting.withLock { waiting -> State?? in
             if let change = waiting.changes.popFirst() { return .some(change.new) }
             if waiting.isComplete { return .some(nil) }
-            precondition(waiting.demand == nil, "An iterator of states has one user at a time.")
+            precondition(waiting.demand == nil, "Only one task at a time may call next() on an iterator of states.")
             waiting.demand = demand
             return nil
         }

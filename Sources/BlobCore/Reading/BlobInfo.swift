@@ -55,7 +55,7 @@ public struct BlobInfo: Hashable, Sendable {
             throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end of \(byteCount) bytes.")
         }
         if let validator, validator != self.validator {
-            throw BlobError(.changed, "The content is not the one that was asked for.")
+            throw BlobError(.changed, "The content is not the version that was requested.")
         }
     }
 }

@@ -176,7 +176,7 @@ public final class BlobReader {
     /// - Parameter byteCount: The number of bytes to skip, from 0. The next read throws
     ///   ``BlobError/Code/invalidArgument`` when the new offset is past the end.
     package func skip(_ byteCount: Int64) {
-        precondition(byteCount >= 0, "A number of bytes to skip is not negative.")
+        precondition(byteCount >= 0, "The number of bytes to skip must not be negative.")
         guard case .reading = self.phase else { return }
         self.skipped.rest += byteCount
     }
@@ -315,7 +315,8 @@ public final class BlobReader {
         let (offset, heldByteCount) = (self.byteOffset, Int64(started.held?.count ?? 0))
         guard started.byteOffset >= heldByteCount, started.byteOffset - heldByteCount <= offset else {
             throw BlobError(
-                .misbehavingPlugin, "The body starts at byte \(started.byteOffset), opened at \(offset) (C5).")
+                .misbehavingPlugin,
+                "The body starts at byte \(started.byteOffset), but was opened at byte \(offset) (C5).")
         }
         (self.stream, self.streamOffset, self.held) = (started.stream, started.byteOffset, started.held)
         self.late = started.stream as? any LateStream
@@ -430,7 +431,7 @@ public final class BlobReader {
     /// Checks that the result of a read, the bytes that it appended and the declared content agree.
     private func check(_ result: BlobReadResult, _ appended: Int) throws {
         guard (result == .bytes) == (appended > 0) else {
-            throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
+            throw BlobError(.misbehavingPlugin, "A read returned '\(result)' but appended \(appended) bytes (C1).")
         }
         guard result != .notYet else { return }
         if try !self.learnFacts() {

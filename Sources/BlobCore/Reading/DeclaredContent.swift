@@ -9,7 +9,7 @@ struct DeclaredContent {
 
     mutating func check(_ info: BlobInfo, at byteOffset: Int64) throws(BlobError) {
         if let byteCount = info.byteCount, byteCount < 0 {
-            throw BlobError(.misbehavingPlugin, "A byte count of \(byteCount) was declared (C8).")
+            throw BlobError(.misbehavingPlugin, "The declared byte count \(byteCount) is negative (C8).")
         }
         try info.check(byteOffset: byteOffset, matching: self.validator)
         (self.byteCount, self.isKnown) = (info.byteCount, true)
@@ -17,7 +17,7 @@ struct DeclaredContent {
 
     func checkBytes(upTo byteOffset: Int64) throws(BlobError) {
         if let byteCount, byteOffset > byteCount {
-            throw BlobError(.misbehavingPlugin, "More bytes came than the \(byteCount) that were declared (C8).")
+            throw BlobError(.misbehavingPlugin, "The source returned more than the \(byteCount) declared bytes (C8).")
         }
     }
 

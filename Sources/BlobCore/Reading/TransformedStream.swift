@@ -86,24 +86,26 @@ final class TransformedStream: StreamOverReader {
             self.isFull = step == .full
             switch step {
             case .end:
-                guard self.isLast, self.input.isEmpty else { throw self.misbehaving("ends before its base does") }
+                guard self.isLast, self.input.isEmpty else { throw self.misbehaving("ended before its base") }
                 self.isOver = true
             case .full: break
             case .needsInput where output.byteCount > start: break
             case .needsInput:
-                guard !self.isLast else { throw self.misbehaving("needs more input than there is") }
+                guard !self.isLast else { throw self.misbehaving("requested more input after the end of its base") }
                 if try !self.input.isEmpty && self.fill() == .notYet { return .notYet }
                 continue
             }
             if output.byteCount > start { return .bytes }
-            guard self.isOver else { throw self.misbehaving("is full without making a byte") }
+            guard self.isOver else { throw self.misbehaving("reported a full output but appended no bytes") }
         }
         return .end
     }
 
     /// Appends bytes of the base to the remaining ones.
     private func fill() throws -> BlobReadResult {
-        guard self.input.count < Self.inputByteCount else { throw self.misbehaving("left a whole input") }
+        guard self.input.count < Self.inputByteCount else {
+            throw self.misbehaving("consumed no bytes of a full input")
+        }
         let result = try self.input.fill(upTo: Self.inputByteCount, from: self.base)
         if result == .end { self.isLast = true }
         return result

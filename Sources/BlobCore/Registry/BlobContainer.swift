@@ -70,7 +70,7 @@ extension BlobError {
     package static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
         BlobError(
             .ambiguousMember,
-            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'."
+            "\(count) members are named '\(BlobMember.printable(name))'; select one by its index, as in '@\(first)'."
         )
     }
 }

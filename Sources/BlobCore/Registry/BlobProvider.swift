@@ -61,7 +61,7 @@ public struct BlobProvider: Sendable {
         recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil,
         reachesNetwork: Bool = false, fileID: String = #fileID
     ) {
-        precondition(!schemes.isEmpty, "A provider has a scheme.")
+        precondition(!schemes.isEmpty, "A provider must have at least one scheme.")
         self.kind = kind
         self.schemes = schemes
         self.reachesNetwork = reachesNetwork
@@ -88,8 +88,8 @@ public struct BlobSignature: Hashable, Sendable {
 
     /// Creates a signature, which must lie within the first 36 KiB of a blob and not be empty.
     public init(_ bytes: [UInt8], at byteOffset: Int = 0) {
-        precondition(!bytes.isEmpty && byteOffset >= 0, "A signature has bytes, at an offset from 0.")
-        precondition(byteOffset + bytes.count <= Self.maximumExtent, "A signature lies within the first 36 KiB.")
+        precondition(!bytes.isEmpty && byteOffset >= 0, "A signature must not be empty, nor its offset negative.")
+        precondition(byteOffset + bytes.count <= Self.maximumExtent, "A signature must lie within the first 36 KiB.")
         self.byteOffset = byteOffset
         self.bytes = bytes
     }

@@ -61,7 +61,7 @@ public struct BlobRegistry: Sendable {
     ) throws(BlobError) -> any BlobInputStreamDataSource {
         try self.resolving(locator) {
             guard case .source(let source) = try self.resolve(locator, context) else {
-                throw BlobError(.invalidLocator, "This is a container; name a member of it as in '#name' or '#@0'.")
+                throw BlobError(.invalidLocator, "This is a container; select a member of it, as in '#name' or '#@0'.")
             }
             return source
         }
@@ -113,7 +113,9 @@ public struct BlobRegistry: Sendable {
         guard locator.selectors.count <= BlobLocator.maximumDepth else {
             throw BlobError(
                 .limitExceeded,
-                "There are \(locator.selectors.count) selectors, the limit is \(BlobLocator.maximumDepth).")
+                "The locator has \(locator.selectors.count) selectors, "
+                    + "more than the limit of \(BlobLocator.maximumDepth)."
+            )
         }
         let (wrappers, makeOrigin, _) = try self.split(locator.scheme)
         var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
@@ -135,7 +137,8 @@ public struct BlobRegistry: Sendable {
             }
             guard let selector = selectors.popFirst() else {
                 guard index == 0 else {
-                    throw BlobError(.invalidLocator, "A container inside of another one needs a selector to be found.")
+                    throw BlobError(
+                        .invalidLocator, "A container inside another one can only be opened with a selector.")
                 }
                 return .container(container)
             }
@@ -183,16 +186,16 @@ public struct BlobRegistry: Sendable {
             let isLast = name == rest
             guard wrappers.count < Self.maximumWrapperCount || isLast else {
                 throw BlobError(
-                    .limitExceeded, "There are more wrappers than the limit of \(Self.maximumWrapperCount).")
+                    .limitExceeded, "The scheme has more wrappers than the limit of \(Self.maximumWrapperCount).")
             }
             let provider = self.provider(for: name)
             guard name == Self.bySignature || provider != nil else { throw self.notRegistered(name) }
             if isLast {
                 throw BlobError(
-                    .invalidLocator, "'\(name)' needs bytes of another source to decode: \(name)+file:///path.")
+                    .invalidLocator, "'\(name)' needs another source to decode, as in \(name)+file:///path.")
             }
             if case .origin = provider?.kind {
-                throw BlobError(.invalidLocator, "'\(name)' has bytes of its own and cannot wrap others.")
+                throw BlobError(.invalidLocator, "'\(name)' is a source of its own and cannot wrap another one.")
             }
             wrappers.append(provider)
             rest = rest.dropFirst(name.count + 1)
@@ -219,7 +222,8 @@ public struct BlobRegistry: Sendable {
                 throw BlobError(.unsupported, "Not an archive in a known format (\(registered)).")
             }
         }
-        throw BlobError(.limitExceeded, "There are more nested filters than the limit of \(BlobLocator.maximumDepth).")
+        throw BlobError(
+            .limitExceeded, "The data has more nested filters than the limit of \(BlobLocator.maximumDepth).")
     }
 
     private func notRegistered(_ scheme: String) -> BlobError {
@@ -249,7 +253,7 @@ public struct BlobRegistry: Sendable {
                 let layer = layerChain(of: source).lazy.compactMap { $0 as? any BlobIndexing }.first
                 found = if let layer { layer } else { try self.indexableBySignature(source, context) }
             }
-            guard let found else { throw BlobError(.unsupported, "No layer of this can be indexed.") }
+            guard let found else { throw BlobError(.unsupported, "No layer of this source can be indexed.") }
             return found
         }
     }

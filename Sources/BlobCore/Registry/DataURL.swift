@@ -45,13 +45,13 @@ private struct DataURL {
         guard !text.isEmpty else { return self.defaultMediaType }
         let decoded = PercentEncoding.decode(text) ?? []
         guard decoded.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            throw Fault(reason: "a media type with a control character or one beyond ASCII", offset: 0)
+            throw Fault(reason: "a media type with a control or non-ASCII character", offset: 0)
         }
         let type = String(decoding: decoded, as: UTF8.self)
         if type.hasPrefix(";") { return "text/plain" + type }
         let names = type.prefix { $0 != ";" }.split(separator: "/", omittingEmptySubsequences: false)
         guard names.count == 2, names.allSatisfy({ !$0.isEmpty && !$0.contains(" ") }) else {
-            throw Fault(reason: "no media type, as in text/plain, before its comma", offset: 0)
+            throw Fault(reason: "no valid media type, such as text/plain, before its comma", offset: 0)
         }
         return type
     }
@@ -73,7 +73,7 @@ private struct DataURL {
             let byte = isEncoded ? PercentEncoding.decode(text[offset..<index])?.first ?? 0 : text[offset]
             if byte == 0x20 || (0x09...0x0D).contains(byte) { continue }
             guard byte == padding || self.base64Characters.contains(byte) && characters.last != padding else {
-                throw Fault(reason: "a character in its data that base64 does not have there", offset: offset)
+                throw Fault(reason: "a character in its data that is not valid base64", offset: offset)
             }
             characters.append(byte)
         }

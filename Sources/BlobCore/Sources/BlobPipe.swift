@@ -41,7 +41,7 @@ public final class BlobPipe: Sendable {
     }
 
     deinit {
-        self.buffer.finish(BlobError(.truncated, "The producer of the pipe went away before its end."))
+        self.buffer.finish(BlobError(.truncated, "The producer of the pipe was released before it finished."))
     }
 
     /// Writes all of `bytes`, blocking while the pipe is full.
@@ -122,7 +122,7 @@ package final class PipeBuffer: Sendable {
     let readiness = BlobWakerSlot()
 
     package init(capacity: Int) {
-        precondition(capacity > 0, "A pipe needs room for at least one byte.")
+        precondition(capacity > 0, "A pipe must have room for at least one byte.")
         self.capacity = capacity
     }
 

@@ -40,7 +40,7 @@ public final class SequentialSource: NamedLayer {
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         if self.traits.contains(.repeatable) { return try self.open(opening.context) }
-        return try self.opening.take("This source can be read only once, and was opened already.") {
+        return try self.opening.take("This source can be read only once, and has already been opened.") {
             try self.open(opening.context)
         }
     }

@@ -11,10 +11,10 @@ struct Poller: Sendable {
 
     init() throws(BlobError) {
         self.queue = kqueue()
-        guard self.queue >= 0 else { throw BlobError(systemError: errno, doing: "Could not make a kqueue") }
+        guard self.queue >= 0 else { throw BlobError(systemError: errno, doing: "Could not create a kqueue") }
         _ = fcntl(self.queue, F_SETFD, FD_CLOEXEC)
         guard self.change(0, EVFILT_USER, EV_ADD | EV_CLEAR) == 0 else {
-            let error = BlobError(systemError: errno, doing: "Could not make an event")
+            let error = BlobError(systemError: errno, doing: "Could not create an event")
             _ = close(self.queue)
             throw error
         }

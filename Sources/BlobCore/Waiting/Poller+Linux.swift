@@ -14,11 +14,11 @@ struct Poller: Sendable {
 
     init() throws(BlobError) {
         self.epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
-        guard self.epoll >= 0 else { throw BlobError(systemError: errno, doing: "Could not make an epoll") }
+        guard self.epoll >= 0 else { throw BlobError(systemError: errno, doing: "Could not create an epoll instance") }
         self.alarm = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: Self.wakeTag))
         guard self.alarm >= 0, epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.alarm, &event) == 0 else {
-            let error = BlobError(systemError: errno, doing: "Could not make an eventfd")
+            let error = BlobError(systemError: errno, doing: "Could not create an eventfd")
             if self.alarm >= 0 { _ = close(self.alarm) }
             _ = close(self.epoll)
             throw error

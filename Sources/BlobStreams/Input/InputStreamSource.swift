@@ -45,7 +45,7 @@ private final class BytesOfInputStream: BlobByteStream {
     init(_ stream: InputStream?, info: BlobInfo) throws(BlobError) {
         guard let stream else { throw BlobError(.unavailable, "There is no stream to read.") }
         guard stream.streamStatus == .notOpen else {
-            throw BlobError(.misbehavingPlugin, "The stream was already opened: each reading needs its own stream.")
+            throw BlobError(.misbehavingPlugin, "The stream has already been opened; each reader needs its own stream.")
         }
         self.info = info
         self.stream = stream
@@ -59,7 +59,7 @@ private final class BytesOfInputStream: BlobByteStream {
             let count = self.stream.read(address.assumingMemoryBound(to: UInt8.self), maxLength: free.count)
             guard count >= 0 else { throw Self.failure(of: self.stream, "The stream could not be read") }
             guard count <= free.count else {
-                throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into room for \(free.count).")
+                throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into a buffer of \(free.count).")
             }
             return count
         }
@@ -71,7 +71,7 @@ private final class BytesOfInputStream: BlobByteStream {
     private static func failure(of stream: InputStream, _ act: String) -> BlobError {
         // On Linux, accessing `streamError` of a stream without an error crashes the process (Swift 6.3).
         guard stream.streamStatus == .error, let error = stream.streamError else {
-            return BlobError(.io, "\(act), and gives no reason.")
+            return BlobError(.io, "\(act), for an unknown reason.")
         }
         let wrapped = BlobError(wrapping: error)
         return BlobError(wrapped.code, "\(act): \(wrapped.message)", cause: error)

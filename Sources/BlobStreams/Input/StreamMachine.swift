@@ -146,7 +146,7 @@ struct StreamMachine<Reader: AnyObject> {
             return (nil, self.fail(BlobError(.unsupported, message), &state))
         case .open where state.byteOffset != self.startOffset:
             // The caller expects the start; continuing from here would lose bytes silently.
-            let message = "The stream was opened again in the middle; read an unopened copy of it instead."
+            let message = "The stream was reopened in the middle; read an unopened copy of it instead."
             return (nil, self.fail(BlobError(.unsupported, message), &state))
         case .open, .opening, .failed, .closed: return (nil, [])
         }
@@ -207,7 +207,7 @@ struct StreamMachine<Reader: AnyObject> {
         guard self.validator == nil, let old = self.declaredByteCount, let new = info.byteCount, old != new else {
             return nil
         }
-        return BlobError(.changed, "The source had \(old) bytes when it was opened first, and has \(new) now.")
+        return BlobError(.changed, "The source had \(old) bytes when it was first opened, but has \(new) now.")
     }
 
     // MARK: Events, uses and waiters
