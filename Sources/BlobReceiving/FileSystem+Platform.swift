@@ -14,7 +14,7 @@ final class FileSystem {
 
     /// Synchronises the folder. Until then, a loss of power may undo the naming of its files.
     func synchronizeFolder() throws(BlobError) {
-        try self.descriptor.synchroniseFolder(doing: "Could not store the names in \(self.folder)")
+        try self.descriptor.synchroniseFolder(doing: "Could not synchronise the folder \(self.folder)")
     }
 
     #if canImport(Glibc)
@@ -28,7 +28,7 @@ final class FileSystem {
     /// Waits until all writes are on the disk, in the time that a single file takes (syncfs(2)).
     func synchronize() throws(BlobError) {
         guard let syncfs = Self.syncfs, syncfs(self.descriptor.number) != 0 else { return }
-        throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
+        throw BlobError(systemError: errno, doing: "Could not synchronise the files in \(self.folder)")
     }
     #else
     static var canSynchronize: Bool { false }

@@ -144,7 +144,7 @@ package struct MultipartParser {
     private mutating func countPreamble(_ count: Int) throws(BlobError) {
         self.count += count
         guard self.count <= self.limits.preambleByteCount else {
-            throw self.limit("more than \(self.limits.preambleByteCount) bytes before the first part")
+            throw self.limit("more bytes before the first part than the limit of \(self.limits.preambleByteCount)")
         }
     }
 
@@ -172,15 +172,15 @@ package struct MultipartParser {
             self.state = .padding
             self.count += 1
             guard self.count <= self.limits.paddingByteCount else {
-                throw self.limit("more than \(self.limits.paddingByteCount) spaces after a delimiter")
+                throw self.limit("more spaces after a delimiter than the limit of \(self.limits.paddingByteCount)")
             }
         case (.paddingEnd, UInt8(ascii: "\n")):
             self.partCount += 1
             guard self.partCount <= self.limits.partCount else {
-                throw self.limit("more than \(self.limits.partCount) parts")
+                throw self.limit("more parts than the limit of \(self.limits.partCount)")
             }
             (self.state, self.header, self.lineStart) = (.header, [], 0)
-        default: throw self.broken("A line begins with the delimiter and has other bytes after it.")
+        default: throw self.broken("A line that begins with the delimiter contains other bytes.")
         }
     }
 
@@ -193,11 +193,11 @@ package struct MultipartParser {
             rest = rest.dropFirst()
             self.header.append(byte)
             guard self.header.count <= self.limits.headerByteCount else {
-                throw self.limit("a part with more than \(self.limits.headerByteCount) bytes of header")
+                throw self.limit("a part with more header bytes than the limit of \(self.limits.headerByteCount)")
             }
             guard byte == UInt8(ascii: "\n") else { continue }
             guard self.header.dropLast().last == UInt8(ascii: "\r") else {
-                throw self.broken("A line of a header ends without a carriage return.")
+                throw self.broken("A header line ends without a carriage return.")
             }
             let isBlank = self.header.count == self.lineStart + 2
             self.lineStart = self.header.count
@@ -215,11 +215,11 @@ package struct MultipartParser {
     }
 
     private func broken(_ message: String) -> BlobError {
-        BlobError(.corrupted, "The multipart body is broken: \(message)", byteOffset: self.byteOffset)
+        BlobError(.corrupted, "The multipart body is malformed: \(message)", byteOffset: self.byteOffset)
     }
 
     private func limit(_ what: String) -> BlobError {
-        BlobError(.limitExceeded, "The multipart body has \(what), which is the limit.", byteOffset: self.byteOffset)
+        BlobError(.limitExceeded, "The multipart body has \(what).", byteOffset: self.byteOffset)
     }
 }
 
@@ -248,21 +248,23 @@ package struct MultipartHeader: Equatable, Sendable {
             let line = Array(line.dropLast())[...]
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-            else { throw BlobError(.corrupted, "A line of a header is not a field.") }
+            else { throw BlobError(.corrupted, "A header line is not a valid field.") }
             let value = Array(line[(colon + 1)...].trimmed)[...]
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw BlobError(.corrupted, "A header has a control character in it.")
+                throw BlobError(.corrupted, "A header contains a control character.")
             }
             let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
             guard fields.updateValue(value, forKey: name) == nil else {
-                throw BlobError(.corrupted, "A header has \(name) twice.")
+                throw BlobError(.corrupted, "A header contains \(name) twice.")
             }
         }
         guard let disposition = fields["content-disposition"] else {
             throw BlobError(.corrupted, "A part has no Content-Disposition.")
         }
         let value = try ParameterizedValue(disposition)
-        guard value.type == "form-data" else { throw BlobError(.corrupted, "A field is not form-data.") }
+        guard value.type == "form-data" else {
+            throw BlobError(.corrupted, "The Content-Disposition of a part is not form-data.")
+        }
         guard let name = value.parameters["name"] else { throw BlobError(.corrupted, "A part has no name.") }
         self.name = name
         self.filename = try value.filename()

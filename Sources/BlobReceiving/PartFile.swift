@@ -56,7 +56,7 @@ final class PartFile {
         try FileNumbers.claim("\(folder)/\(name)") { newPath throws(BlobError) in
             // Unlike `rename`, `link` never replaces a file.
             if link(path, newPath) == 0 { return true }
-            guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(name)") }
+            guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not create \(name)") }
             return false
         }
     }

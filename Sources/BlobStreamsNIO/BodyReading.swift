@@ -194,7 +194,7 @@ struct BodySequence: AsyncSequence, Sendable {
         init(_ reading: BodyReading) { self.reading = reading }
 
         deinit {
-            let error = BlobError(.io, "The server ended the request before it was whole.", operation: "write")
+            let error = BlobError(.io, "The server ended the request before it was complete.", operation: "write")
             self.reading.finish(.failure(error))
         }
 

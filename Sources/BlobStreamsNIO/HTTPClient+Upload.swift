@@ -245,12 +245,12 @@ extension BlobError {
     ) {
         switch error {
         case is CancellationError: (.cancelled, "The request was cancelled", false)
-        case is NIOConnectionError: (.unavailable, "No connection", true)
+        case is NIOConnectionError: (.unavailable, "Could not connect", true)
         case let error as IOError where self.unreachable.contains(error.errnoCode):
-            (.unavailable, "No connection", true)
-        case is HTTPParserError: (.corrupted, "The answer is not valid HTTP", false)
+            (.unavailable, "Could not connect", true)
+        case is HTTPParserError: (.corrupted, "The response is not valid HTTP", false)
         case let error as HTTPClientError: self.kind(of: error, isRepeatable)
-        default: (.io, "The connection broke", isRepeatable)
+        default: (.io, "The connection was lost", isRepeatable)
         }
     }
 
@@ -261,12 +261,13 @@ extension BlobError {
         case .cancelled, .requestStreamCancelled: (.cancelled, "The request was cancelled", false)
         case .connectTimeout, .socksHandshakeTimeout, .httpProxyHandshakeTimeout, .tlsHandshakeTimeout,
             .getConnectionFromPoolTimeout:
-            (.timedOut, "No connection", true)
-        case .readTimeout, .writeTimeout, .deadlineExceeded: (.timedOut, "The connection is idle", isRepeatable)
+            (.timedOut, "Could not connect", true)
+        case .readTimeout, .writeTimeout, .deadlineExceeded: (.timedOut, "The request timed out", isRepeatable)
         case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath, .incompatibleHeaders, .traceRequestWithBody,
             .contentLengthMissing, .identityCodingIncorrectlyPresent, .chunkedSpecifiedMultipleTimes:
             (.invalidArgument, "The request is not valid", false)
-        case .redirectLimitReached, .redirectCycleDetected: (.refused, "The server redirects in a circle", false)
+        case .redirectLimitReached, .redirectCycleDetected:
+            (.refused, "The server redirects too often or in a cycle", false)
         case .alreadyShutdown: (.closed, "The client was shut down", false)
         default: (.io, "The request failed", isRepeatable)
         }

@@ -200,14 +200,14 @@ public final class BlobUploadBody: Sendable {
         if let error { throw BlobError(ofTransport: error, to: url, at: state.byteOffset) }
         guard let response = response as? HTTPURLResponse else {
             throw BlobError(
-                .unavailable, "The server gave no response.", operation: "write", locator: url,
+                .unavailable, "The server sent no response.", operation: "write", locator: url,
                 byteOffset: state.byteOffset)
         }
         guard !(200...299).contains(response.statusCode) || state.isAtEnd else {
             let size = state.byteCount.map { "\($0) bytes" } ?? "an unknown number of bytes"
             throw BlobError(
                 .truncated,
-                "The server answered \(response.statusCode) when \(state.byteOffset) of \(size) were read to be sent.",
+                "The server answered \(response.statusCode) after only \(state.byteOffset) of \(size) had been read.",
                 operation: "write", locator: url, byteOffset: state.byteOffset)
         }
         return response

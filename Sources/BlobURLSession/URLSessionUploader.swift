@@ -40,7 +40,7 @@ public final class URLSessionUploader: Sendable {
         configuration: URLSessionConfiguration = .default, mode: BlobStreamMode = .synchronous,
         responseLimit: Int = URLSessionUploader.defaultResponseLimit
     ) {
-        precondition(responseLimit >= 0, "A limit is not negative.")
+        precondition(responseLimit >= 0, "The limit must not be negative.")
         let headers = configuration.httpAdditionalHeaders ?? [:]
         func isCalled(_ names: [String]) -> ((key: AnyHashable, value: Any)) -> Bool {
             { header in names.contains { $0.caseInsensitiveCompare("\(header.key)") == .orderedSame } }
@@ -146,7 +146,8 @@ final class Upload: Sendable {
         }
         let timer = deadline.map { deadline in
             let timer = DispatchWorkItem { [weak self] in
-                self?.finish(.failure(BlobError(.timedOut, "The deadline of the upload passed.", operation: "write")))
+                self?.finish(
+                    .failure(BlobError(.timedOut, "The deadline of the upload has passed.", operation: "write")))
             }
             let interval = max(.zero, deadline - .now).timeInterval
             DispatchQueue.global().asyncAfter(deadline: .now() + interval, execute: timer)

@@ -83,8 +83,8 @@ final class LinePrinter: Sendable {
             try Self.write(batch.lines.joined(separator: "\n"), to: STDOUT_FILENO, named: "standard output")
             guard batch.droppedCount > 0 else { continue }
             try Self.write(
-                "\(programName): warning: nobody read standard output, and the lines of \(batch.droppedCount) requests "
-                    + "were dropped", to: STDERR_FILENO, named: "standard error")
+                "\(programName): warning: standard output was not read, and the lines of "
+                    + "\(batch.droppedCount) requests were dropped", to: STDERR_FILENO, named: "standard error")
         }
     }
 

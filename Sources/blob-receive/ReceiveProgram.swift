@@ -12,23 +12,23 @@ struct ReceiveProgram: ParsableCommand {
         commandName: "blob-receive",
         abstract: "Receives uploads for experiments and tests: raw bodies, forms and resumable uploads.",
         discussion: """
-            Prints its URL first, then one line of JSON for each part that has arrived completely, which is also the \
-            answer to the sender. Accepts PUT and POST at any path. Without --directory, nothing is stored. Bytes are \
-            stored and hashed as received: a Content-Encoding is not decoded. Lines that nobody reads are dropped when \
-            more than 16 MiB wait.
+            Prints its URL first, then one line of JSON for each part that has been received completely; the sender \
+            gets the same lines as the response. Accepts PUT and POST at any path. Without --directory, nothing is \
+            stored. Bytes are stored and hashed as received: a Content-Encoding is not decoded. If standard output \
+            is not read, lines are dropped while more than 16 MiB are waiting.
 
-            All files are in the folder itself. A raw body has the last component of its path as its name, a part of a \
-            form its file name; letters, digits and -._+,=@~ stay, and all else is written as %XX, also a '.' or '-' \
-            at the beginning. Further files of a name are NAME-2, NAME-3 and so on. Answers HEAD at the path of a raw \
-            body that this process stored, with the length and Repr-Digest of the last one: 'blob upload \
-            --skip-existing' sends it once.
+            All files are stored in the folder itself. A raw body is named after the last component of its path, and \
+            a part of a form after its file name; letters, digits and -._+,=@~ are kept, and all other characters \
+            are written as %XX, as is a '.' or '-' at the beginning. Further files with the same name are named \
+            NAME-2, NAME-3 and so on. HEAD at the path of a raw body that this process stored returns the length and \
+            Repr-Digest of the last one, so that 'blob upload --skip-existing' sends it only once.
 
-            With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 with \
-            creation, creation-with-upload, termination, checksum by sha256 or sha1, and concatenation), and so does a \
-            POST or PUT with 'Upload-Complete', by the draft "Resumable Uploads for HTTP" (interop versions 6 to 8). \
-            Its URL begins with /files/. Its bytes stay when the sender or this process is killed, in hidden files of \
-            the folder, for a week after the last byte; so do the parts of a concatenation, until they are deleted. A \
-            PATCH at the right offset ends an earlier one.
+            With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 \
+            with creation, creation-with-upload, termination, checksum by sha256 or sha1, and concatenation), and so \
+            does a POST or PUT with 'Upload-Complete', by the draft "Resumable Uploads for HTTP" (interop versions 6 \
+            to 8). Its URL begins with /files/. Its bytes are kept in hidden files in the folder for a week after \
+            the last byte, even if the sender or this process is killed; so are the parts of a concatenation, until \
+            they are deleted. A PATCH at the right offset ends an earlier one.
             """,
         version: commandVersion)
 
@@ -49,35 +49,36 @@ struct ReceiveProgram: ParsableCommand {
 
     @Option(
         help: """
-            Store what arrives in this folder, which is made if it is missing; existing files are not replaced. Parts \
-            that receivers left when they were killed are removed.
+            Store received bodies in this folder, which is created if it is missing; existing files are not replaced. \
+            Parts left behind by receivers that were killed are removed.
             """)
     var directory: String?
 
-    @Option(help: "Refuse a body with more bytes than this.")
+    @Option(help: "Refuse a body with more than this many bytes.")
     var maxBytes: Int64 = 64 << 30
 
     @Option(help: "Answer further connections with 503 when this many are open.")
     var maxConnections = 512
 
-    @Option(help: "Refuse a body of which nothing arrives for this many seconds.")
+    @Option(help: "Refuse a body when no bytes of it arrive for this many seconds.")
     var idleTimeout = 30.0
 
     // The rate that Apache's mod_reqtimeout requires.
-    @Option(help: "Refuse a body that arrives at fewer bytes a second, on average over the idle timeout; 0 for any.")
+    @Option(
+        help: "Refuse a body that arrives at fewer bytes per second, averaged over the idle timeout; 0 for no limit.")
     var minRate: Int64 = 500
 
-    @Option(help: "Close a connection on which no complete header arrives for this many seconds.")
+    @Option(help: "Close a connection on which no complete header arrives within this many seconds.")
     var headerTimeout = 10.0
 
     func validate() throws {
-        guard self.maxBytes >= 0 else { throw ValidationError("--max-bytes cannot be negative.") }
-        guard self.minRate >= 0 else { throw ValidationError("--min-rate cannot be negative.") }
+        guard self.maxBytes >= 0 else { throw ValidationError("--max-bytes must not be negative.") }
+        guard self.minRate >= 0 else { throw ValidationError("--min-rate must not be negative.") }
         guard (1...100_000).contains(self.maxConnections) else {
-            throw ValidationError("--max-connections takes a number from 1 to 100000.")
+            throw ValidationError("--max-connections must be a number from 1 to 100000.")
         }
         for value in [self.idleTimeout, self.headerTimeout] where !(value > 0 && value <= 1_000_000_000) {
-            throw ValidationError("A timeout must be a number above 0, at most 1000000000.")
+            throw ValidationError("A timeout must be above 0 and at most 1000000000 seconds.")
         }
     }
 
@@ -108,11 +109,11 @@ struct ReceiveProgram: ParsableCommand {
     /// Parses `HOST:PORT`, where the host may be an IPv6 address in brackets.
     private static func address(_ text: String) throws(BlobError) -> (host: String, port: Int) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
-            throw BlobError(.invalidArgument, "'\(text)' is not HOST:PORT.")
+            throw BlobError(.invalidArgument, "Invalid address '\(text)': expected HOST:PORT.")
         }
         var host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        guard !host.isEmpty else { throw BlobError(.invalidArgument, "'\(text)' is not HOST:PORT.") }
+        guard !host.isEmpty else { throw BlobError(.invalidArgument, "Invalid address '\(text)': expected HOST:PORT.") }
         return (String(host), Int(port))
     }
 

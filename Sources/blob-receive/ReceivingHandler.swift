@@ -348,7 +348,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private func awaitHead(_ context: ChannelHandlerContext) {
         let limit = TimeAmount.nanoseconds(Int64(self.settings.headerTimeout * 1e9))
         self.schedule(limit, context) { handler, context in
-            handler.refuse(.requestTimeout, "No whole header arrived in time.", context)
+            handler.refuse(.requestTimeout, "No complete header arrived in time.", context)
         }
     }
 
@@ -360,10 +360,10 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.pace = pace
         switch verdict {
         case .fine(let delay): self.schedule(TimeAmount(delay), context) { $0.watchBody($1) }
-        case .idle: self.refuse(.requestTimeout, "Nothing of the body arrived in time.", context)
+        case .idle: self.refuse(.requestTimeout, "No bytes of the body arrived in time.", context)
         case .slow:
             let rate = self.settings.minimumRate
-            self.refuse(.requestTimeout, "The body arrived at less than \(rate) bytes a second.", context)
+            self.refuse(.requestTimeout, "The body arrived at fewer than \(rate) bytes per second.", context)
         }
     }
 

@@ -54,7 +54,7 @@ import Testing
         request.isChunked = isChunked
         let error = try await failure(of: hugeSource, request)
         #expect(error.code == .io)
-        #expect(error.message.contains("201 before it had taken the body"), "\(error)")
+        #expect(error.message.contains("201 before it had received the body"), "\(error)")
     }
 
     /// The last bytes are in the system of the client: libcurl has sent everything.
@@ -119,7 +119,7 @@ import Testing
             connection.waitForEnd()
         }
         let error = try await failure(of: MemorySource(Data(content)), BlobUploadRequest(.put, hasty.url))
-        #expect(error.code == .io && error.message.contains("before it had taken the body"), "\(error)")
+        #expect(error.code == .io && error.message.contains("before it had received the body"), "\(error)")
     }
 
     /// libcurl would make the request again, without the `Expect` that the server refused.

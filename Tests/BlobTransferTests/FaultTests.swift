@@ -50,7 +50,7 @@ import Testing
         let server = try ScriptedServer { connection in connection.receiveBody(Self.large) }
         let error = try await failure(of: MemorySource(Self.largeContent), BlobUploadRequest(method, server.url))
         #expect(error.code == .io)
-        #expect(error.message.contains("whether the server took them is not known"))
+        #expect(error.message.contains("it is unknown whether the server received them"))
         #expect(error.isTransient == (method == .put))
         #expect(server.connectionCount == 1)
     }
@@ -138,7 +138,7 @@ import Testing
         let error = try await failure(
             of: hugeSource, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .milliseconds(1500)))
         #expect(error.code == .timedOut)
-        #expect(error.message.contains("Nothing moved on the connection for 1.5 seconds"))
+        #expect(error.message.contains("No data was transferred for 1.5 seconds"))
     }
 
     @Test func aServerThatStallsRunsIntoTheDeadline() async throws {

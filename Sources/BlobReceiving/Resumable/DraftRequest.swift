@@ -78,7 +78,7 @@ package struct DraftRequest: ResumableRequest {
             throw RequestRefusal.error(415, "The Content-Type must be application/partial-upload.")
         }
         guard let offset = self.integer("upload-offset"), let isLast = self.isLast else {
-            throw RequestRefusal.error(400, "A PATCH must have the Upload-Offset in bytes, and Upload-Complete.")
+            throw RequestRefusal.error(400, "A PATCH request must have Upload-Offset in bytes, and Upload-Complete.")
         }
         let facts = try upload.facts()
         guard facts.arrivedByteCount == offset else {
@@ -86,7 +86,7 @@ package struct DraftRequest: ResumableRequest {
         }
         let rest = facts.record.part.byteCount - offset
         guard isLast || self.contentLength ?? 0 <= rest else {
-            throw RequestRefusal.error(413, "The upload has only \(rest) more bytes.", [Self.limit(uploads)])
+            throw RequestRefusal.error(413, "The upload accepts only \(rest) more bytes.", [Self.limit(uploads)])
         }
         let byteCount = try self.byteCount(from: offset)
         return try ResumableReceiver(

@@ -107,7 +107,7 @@ final class ResumableUpload: Sendable {
         (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
         try file.truncate(to: offset)
         guard offset <= record.part.byteCount else {
-            throw BlobError(.corrupted, "The file of an upload has more bytes than the upload.")
+            throw BlobError(.corrupted, "The file of an upload is longer than the upload.")
         }
         // The receiver was killed between naming the file and removing the hidden name.
         if record.isComplete, status.linkCount > 1 { file.hide() }
@@ -141,7 +141,7 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
             guard state.record.concatenation == nil else {
-                throw RequestRefusal.error(403, "A final upload takes no bytes.")
+                throw RequestRefusal.error(403, "A final upload does not accept bytes.")
             }
             guard state.arrivedByteCount == offset else {
                 throw RequestRefusal.wrongOffset(offset, expected: state.arrivedByteCount)
@@ -349,7 +349,7 @@ final class UploadFile: Sendable {
 
     func truncate(to byteCount: Int64) throws(BlobError) {
         guard ftruncate(self.descriptor.number, off_t(byteCount)) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not shorten an upload")
+            throw BlobError(systemError: errno, doing: "Could not truncate an upload")
         }
     }
 

@@ -39,7 +39,7 @@ package struct TusRequest: ResumableRequest {
     package func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         guard self.method != "OPTIONS" else { return Self.answered(204, self.abilities(uploads)) }
         guard self.fields["tus-resumable"] == Self.version else {
-            throw RequestRefusal.error(412, "The supported version of tus is \(Self.version).")
+            throw RequestRefusal.error(412, "The only supported version of tus is \(Self.version).")
         }
         switch self.method {
         case "POST": return try self.create(uploads)
@@ -48,7 +48,7 @@ package struct TusRequest: ResumableRequest {
             try uploads.find(self.identifier).remove()
             return Self.answered(204)
         case "PATCH": return try self.append(to: uploads.find(self.identifier))
-        default: throw RequestRefusal.error(405, "The X-HTTP-Method-Override is not a tus method.")
+        default: throw RequestRefusal.error(405, "The value of X-HTTP-Method-Override is not a tus method.")
         }
     }
 
@@ -70,7 +70,7 @@ package struct TusRequest: ResumableRequest {
         let concatenation = self.fields["upload-concat"]
         if let concatenation, concatenation != "partial" { return try self.concatenate(concatenation, in: uploads) }
         guard let byteCount = self.number("upload-length") else {
-            throw RequestRefusal.error(400, "A creation must have the Upload-Length in bytes.")
+            throw RequestRefusal.error(400, "A creation request must have Upload-Length in bytes.")
         }
         try uploads.checkLimit(byteCount)
         let part = try self.part(byteCount: byteCount)
@@ -93,14 +93,14 @@ package struct TusRequest: ResumableRequest {
         let words = value.split(separator: ";", maxSplits: 1)
         guard words.count == 2, words[0] == "final" else {
             throw RequestRefusal.error(
-                400, "The Upload-Concat must be 'partial', or 'final;' and the URLs of the parts.")
+                400, "Upload-Concat must be 'partial', or 'final;' followed by the URLs of the parts.")
         }
         var (parts, byteCount): ([ResumableUpload], Int64) = ([], 0)
         for url in words[1].split(separator: " ") {
             let part = try uploads.find(ResumableUploads.identifier(in: Self.path(of: url)) ?? "")
             let facts = try part.facts()
             guard facts.record.has(.partial), facts.isWhole else {
-                throw RequestRefusal.error(400, "\(url) is not a partial upload, or is not complete.")
+                throw RequestRefusal.error(400, "\(url) is not a partial upload or is not complete.")
             }
             guard facts.arrivedByteCount <= uploads.maximumByteCount - byteCount else {
                 throw RequestRefusal.error(
@@ -144,7 +144,7 @@ package struct TusRequest: ResumableRequest {
                     let value = Data(base64Encoded: words.count > 1 ? String(words[1]) : ""),
                     values.updateValue(String(decoding: value, as: UTF8.self), forKey: String(words[0])) == nil
                 else {
-                    throw RequestRefusal.error(400, "The Upload-Metadata must be pairs of a key and a value in base64.")
+                    throw RequestRefusal.error(400, "Upload-Metadata must be pairs of a key and a value in base64.")
                 }
             }
             return values.filter { !$0.value.isEmpty }
@@ -169,7 +169,7 @@ package struct TusRequest: ResumableRequest {
     private func append(to upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         try self.checkContentType()
         guard let offset = self.number("upload-offset") else {
-            throw RequestRefusal.error(400, "A PATCH must have the Upload-Offset in bytes.")
+            throw RequestRefusal.error(400, "A PATCH request must have Upload-Offset in bytes.")
         }
         let byteCount = try upload.facts().record.part.byteCount
         guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {
@@ -201,7 +201,8 @@ package struct TusRequest: ResumableRequest {
                 Data(base64Encoded: String(words[1])) != nil
             else {
                 let names = Self.algorithms.joined(separator: ", ")
-                throw RequestRefusal.error(400, "The Upload-Checksum must be one of \(names), and a value in base64.")
+                throw RequestRefusal.error(
+                    400, "Upload-Checksum must be one of \(names), followed by a value in base64.")
             }
             return [BlobStatedDigest(algorithm, base64: String(words[1]), "Upload-Checksum")]
         }

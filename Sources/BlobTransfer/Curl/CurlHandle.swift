@@ -247,23 +247,23 @@ final class CurlHandle {
         }
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
-            return BlobError(.unavailable, "No connection: \(text).", isTransient: true)
+            return BlobError(.unavailable, "Could not connect: \(text).", isTransient: true)
         case CURLE_OPERATION_TIMEDOUT:
-            return BlobError(.timedOut, "No connection: \(text).", isTransient: true)
+            return BlobError(.timedOut, "Could not connect: \(text).", isTransient: true)
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
             CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
             CURLE_SSL_INVALIDCERTSTATUS:
-            return BlobError(.unavailable, "No secure connection: \(text).", isTransient: false)
+            return BlobError(.unavailable, "Could not establish a secure connection: \(text).", isTransient: false)
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
-            return error(.corrupted, "The answer is not valid HTTP: \(text)", isTransient: false)
-        case CURLE_PARTIAL_FILE: return error(.truncated, "The answer was cut off: \(text)")
+            return error(.corrupted, "The response is not valid HTTP: \(text)", isTransient: false)
+        case CURLE_PARTIAL_FILE: return error(.truncated, "The response was cut off: \(text)")
         case CURLE_OUT_OF_MEMORY:  // libcurl's result for a header line without an end.
-            return error(.limitExceeded, "The answer's header is too large: \(text)", isTransient: false)
+            return error(.limitExceeded, "The header of the response is too large: \(text)", isTransient: false)
         // The request would have to be sent again on a connection that was used before.
         case CURLE_SEND_FAIL_REWIND, CURLE_GOT_NOTHING:
-            return error(.io, "The server closed the connection without an answer")
+            return error(.io, "The server closed the connection without a response")
         default:
-            var error = error(.io, "The connection broke: \(text)")
+            var error = error(.io, "The connection was lost: \(text)")
             error.systemErrorNumber = self.systemErrorNumber
             return error
         }

@@ -101,7 +101,8 @@ package enum CurlLibrary {
         guard blob_curl_version_number() >= Self.oldestVersion else {
             let version = String(cString: blob_curl_version_text())
             return .failure(
-                BlobError(.unavailable, "Transfers need libcurl 7.80; this is \(version).", isTransient: false))
+                BlobError(
+                    .unavailable, "Transfers need libcurl 7.80 or later, but this is \(version).", isTransient: false))
         }
         return .success(())
     }()

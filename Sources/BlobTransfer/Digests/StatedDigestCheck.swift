@@ -57,7 +57,9 @@ package struct StatedDigestCheck {
             let bytes = self.end.map { "the bytes from \(self.start) to \($0)" } ?? "all bytes"
             throw BlobError(
                 .checksumMismatch,
-                "The \(title) of \(bytes) is \(found.hexadecimal), \(stated.origin) says \(stated.value.hexadecimal).")
+                "The \(title) of \(bytes) is \(found.hexadecimal), but \(stated.origin) says "
+                    + "\(stated.value.hexadecimal)."
+            )
         }
         return "\(title) (\(self.stated[0].origin))"
     }

@@ -77,7 +77,7 @@ final class PartialFile {
     ) throws {
         (self.path, self.byteCount) = (path, info.byteCount)
         guard FileStatus(at: path)?.isRegular ?? true else {
-            throw BlobError(.invalidArgument, "\(path) is not a regular file; cannot download to it.")
+            throw BlobError(.invalidArgument, "Cannot download to \(path), which is not a regular file.")
         }
         self.part = try Self.openLocked(Self.partPath(path))
         self.record = try Descriptor(
@@ -98,7 +98,7 @@ final class PartialFile {
                 .changed, "The content has changed since \(self.partPath) was downloaded.", operation: "read")
         }
         guard ftruncate(self.part.number, 0) == 0, ftruncate(self.record.number, 0) == 0 else {
-            throw writeFailure("Could not empty \(self.partPath)")
+            throw writeFailure("Could not truncate \(self.partPath)")
         }
         try self.note(Array(JSONEncoder().encode(content)))
     }
@@ -110,7 +110,7 @@ final class PartialFile {
                 path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o666, doing: "Could not open \(path)",
                 operation: "write")
             guard file.lock() else {
-                throw BlobError(.unavailable, "Another process downloads to \(path).", isTransient: false)
+                throw BlobError(.unavailable, "Another process is downloading to \(path).", isTransient: false)
             }
             if try FileStatus(at: path)?.identity == file.status(named: path).identity { return file }
         }
@@ -248,7 +248,9 @@ final class PartialFile {
     /// Gives the file its name after all bytes are on the disk.
     func commit() throws(BlobError) {
         try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
-        guard rename(self.partPath, self.path) == 0 else { throw writeFailure("Could not name the file \(self.path)") }
+        guard rename(self.partPath, self.path) == 0 else {
+            throw writeFailure("Could not rename the temporary file to \(self.path)")
+        }
         try synchroniseFolder(of: self.path)
         _ = unlink(self.recordPath)
     }

@@ -35,7 +35,7 @@ public struct BlobHTTPField: Sendable, Equatable {
             throw BlobError(.invalidArgument, "'\(self.name)' is not a valid name for a header field.")
         }
         guard self.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-            throw BlobError(.invalidArgument, "The header field \(self.name) has a control character in it.")
+            throw BlobError(.invalidArgument, "The header field \(self.name) contains a control character.")
         }
         guard !reserved.contains(self.name.lowercased()) else {
             throw BlobError(.invalidArgument, "The header field \(self.name) \(reason).")

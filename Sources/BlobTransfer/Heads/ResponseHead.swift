@@ -118,7 +118,7 @@ package struct ResponseHead: Sendable {
     package mutating func take(_ line: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += line.count
         guard self.byteCount <= Self.maximumByteCount else {
-            throw Self.limit("more than \(Self.maximumByteCount) bytes of header")
+            throw Self.limit("more header bytes than the limit of \(Self.maximumByteCount)")
         }
         var line = line[...]
         while let last = line.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { line = line.dropLast() }
@@ -135,13 +135,13 @@ package struct ResponseHead: Sendable {
         if (100..<200).contains(self.status) {
             self.informationalCount += 1
             guard self.informationalCount <= Self.maximumInformationalCount else {
-                throw Self.limit("more than \(Self.maximumInformationalCount) informational answers")
+                throw Self.limit("more informational responses than the limit of \(Self.maximumInformationalCount)")
             }
         }
         let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, let status = Int(String(decoding: parts[1], as: UTF8.self)),
             (100..<1000).contains(status)
-        else { throw BlobError(.corrupted, "The answer begins with a malformed status line.") }
+        else { throw BlobError(.corrupted, "The response begins with a malformed status line.") }
         self.version = String(decoding: parts[0], as: UTF8.self)
         self.status = status
         self.reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
@@ -153,7 +153,7 @@ package struct ResponseHead: Sendable {
     private mutating func add(_ line: UnsafeRawBufferPointer.SubSequence) throws(BlobError) {
         self.lineCount += 1
         guard self.lineCount <= Self.maximumLineCount else {
-            throw Self.limit("more than \(Self.maximumLineCount) lines of header")
+            throw Self.limit("more header lines than the limit of \(Self.maximumLineCount)")
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }  // Not a field: ignored.
         func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
@@ -169,12 +169,12 @@ package struct ResponseHead: Sendable {
         let digits = value.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits.count == value.count, let length = Int64(String(decoding: digits, as: UTF8.self)),
             self.contentLength ?? length == length
-        else { throw BlobError(.corrupted, "The answer has an invalid Content-Length.") }
+        else { throw BlobError(.corrupted, "The response has an invalid Content-Length.") }
         self.contentLength = length
     }
 
     private static func limit(_ what: String) -> BlobError {
-        BlobError(.limitExceeded, "The answer has \(what), which is the limit.")
+        BlobError(.limitExceeded, "The response has \(what).")
     }
 }
 

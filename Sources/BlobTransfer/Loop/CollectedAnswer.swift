@@ -90,7 +90,7 @@ private final class AnswerSink: TransferSink {
         let (answer, limit) = (self.answer.withLock { $0 }, self.maximumByteCount)
         let excess =
             answer.body.count > limit
-            ? BlobError(.limitExceeded, "The answer has more than \(limit) bytes, which is the limit.") : nil
+            ? BlobError(.limitExceeded, "The response has more bytes than the limit of \(limit).") : nil
         self.completion((error ?? excess).map { .failure($0) } ?? .success(answer))
     }
 }

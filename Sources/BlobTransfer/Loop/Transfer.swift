@@ -186,11 +186,11 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         guard idleTime >= limit else { return loop.check(within: limit - idleTime) }
         let stage =
             self.handle == nil
-            ? "because the hosts of other transfers are looked up"
-            : self.head.isFinal ? "while the answer was read" : "and there was no answer"
+            ? "while waiting for the host lookups of other transfers"
+            : self.head.isFinal ? "while the response was being read" : "while waiting for a response"
         self.end(
             BlobError(
-                .timedOut, "Nothing moved on the connection for \(limit), which is the idle limit, \(stage).",
+                .timedOut, "No data was transferred for \(limit), the idle limit, \(stage).",
                 remedy: .idleLimit), loop)
     }
 
@@ -202,9 +202,9 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         if self.disposition == .drop { return nil }
         if code == CURLE_OK {
             return self.head.isFinal
-                ? nil : BlobError(.truncated, "The answer ended within its header.", isTransient: true)
+                ? nil : BlobError(.truncated, "The response ended within its header.", isTransient: true)
         }
-        return self.handle?.error(for: code) ?? BlobError(.io, "The connection broke.", isTransient: true)
+        return self.handle?.error(for: code) ?? BlobError(.io, "The connection was lost.", isTransient: true)
     }
 }
 
@@ -263,16 +263,16 @@ struct Route {
         let limit = self.request.maximumRedirectionCount
         guard [301, 302, 303, 307, 308].contains(head.status), limit > 0 else { return nil }
         func refused(_ what: String) -> BlobError {
-            BlobError(.refused, "The server answered \(head.status) and \(what).", isTransient: false)
+            BlobError(.refused, "The server answered \(head.status) \(what).", isTransient: false)
         }
         guard self.redirectionCount < limit else {
-            throw refused("redirects more than \(limit) times, which is the limit")
+            throw refused("and redirects more times than the limit of \(limit)")
         }
         guard let location = head.location, let target = try? self.url.resolving(location) else {
-            throw refused("redirects to no URL that is http or https")
+            throw refused("but does not redirect to an http or https URL")
         }
         guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
-            throw refused("redirects from https to http, to \(target)")
+            throw refused("and redirects from https to http, to \(target)")
         }
         self.redirectionCount += 1
         return Relocation.Place(

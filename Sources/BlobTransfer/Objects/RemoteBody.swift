@@ -251,7 +251,7 @@ final class RemoteBody: TransferSink {
             return (isTaken, isTooLong, isWrong)
         }
         if isWrong {
-            self.end(BlobError(.corrupted, "The answer has more bytes than its header says."))
+            self.end(BlobError(.corrupted, "The response has more bytes than its header states."))
         } else if isTaken, isTooLong {
             self.end(nil)
         }
@@ -376,7 +376,7 @@ struct RemoteBodyState {
     /// The error for a body that ended too early. libcurl checks the length of the body, but not of a range.
     var shortage: BlobError? {
         guard let limit, self.blocks.end < limit else { return nil }
-        return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)
+        return BlobError(.truncated, "The response has fewer bytes than its header states.", isTransient: true)
     }
 }
 

@@ -190,7 +190,7 @@ final class RemoteVersion: Sendable {
     private func makeBody(_ range: (Int64, Int64?), _ isStream: Bool, _ spares: [Window] = []) -> RemoteBody {
         RemoteBody(range, isStream: isStream, spares: spares, self.requests, self.relocation) {
             [weak self] body, head throws(BlobError) in
-            guard let self else { throw BlobError(.cancelled, "The object is no longer read.") }
+            guard let self else { throw BlobError(.cancelled, "The object is no longer being read.") }
             defer { self.startPrepared() }
             return try self.judge(body, head)
         } onEnd: { [weak self] body, error in
@@ -260,7 +260,7 @@ final class RemoteVersion: Sendable {
                 range.map { $0.isWhole && announced ?? $0.byteCount == $0.byteCount } ?? !(hasField && body.isRange)
             guard isWhole else {
                 if self.disableRanges(for: body) { return .nothing }
-                throw BlobError(.corrupted, "The server answered \(head.status) with a part of the object only.")
+                throw BlobError(.corrupted, "The server answered \(head.status) with only a part of the object.")
             }
             let byteCount = announced ?? range?.byteCount
             try self.learn(head, byteCount: byteCount, reach: 0, hasRanges: false, from: body)
@@ -304,7 +304,8 @@ final class RemoteVersion: Sendable {
         let ranges = head.values(of: "content-range")
         let encoding = head.value(of: "transfer-encoding")?.lowercased() ?? "chunked"
         guard ["chunked", "identity"].contains(encoding) else {
-            throw BlobError(.unsupported, "The server answered with the Transfer-Encoding '\(encoding)'.")
+            throw BlobError(
+                .unsupported, "The server uses the Transfer-Encoding '\(encoding)', which is not supported.")
         }
         let isOne = ranges.allSatisfy { $0 == ranges.first }
         return (isOne ? ranges.first.flatMap(ContentRange.init) : nil, !ranges.isEmpty)
@@ -358,11 +359,11 @@ final class RemoteVersion: Sendable {
         guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {
             throw BlobError(
                 .corrupted,
-                "The server answered with the bytes from \(bytes.lowerBound) to \(bytes.upperBound), and was asked for "
-                    + "those from \(asked.start) to \(asked.end.map(String.init) ?? "the end").")
+                "The server returned the bytes from \(bytes.lowerBound) to \(bytes.upperBound), but the request was "
+                    + "for those from \(asked.start) to \(asked.end.map(String.init) ?? "the end").")
         }
         guard Self.byteCount(head) ?? Int64(bytes.count) == bytes.count else {
-            throw BlobError(.corrupted, "Content-Length and Content-Range of the answer contradict each other.")
+            throw BlobError(.corrupted, "The Content-Length and Content-Range of the response contradict each other.")
         }
         return (bytes, range.byteCount)
     }
@@ -412,7 +413,7 @@ final class RemoteVersion: Sendable {
     }
 
     private static var changed: BlobError {
-        BlobError(.changed, "The server has other content now than when reading began.")
+        BlobError(.changed, "The content on the server has changed since reading began.")
     }
 
     private func forgetFirst(_ body: RemoteBody) {

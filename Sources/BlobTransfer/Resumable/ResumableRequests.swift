@@ -94,7 +94,7 @@ struct ResumableRequests: Sendable {
         // A server that does not support parts has created a separate upload.
         guard try await self.send(.head, location).value(of: "upload-concat") == "partial" else {
             try? await self.remove(location)
-            throw self.failure("The server does not join parts of uploads.", .unsupported)
+            throw self.failure("The server does not support uploads in parts.", .unsupported)
         }
         return location
     }
@@ -141,7 +141,8 @@ struct ResumableRequests: Sendable {
         let response = try await self.send(.head, location, version: version)
         let offset = try self.offset(in: response, byteCount)
         guard response.value(of: "upload-length").map({ Int64($0) == byteCount }) ?? true else {
-            throw self.failure("The upload on the server does not have the \(byteCount) bytes of the source.")
+            throw self.failure(
+                "The length of the upload on the server differs from the \(byteCount) bytes of the source.")
         }
         guard self.wire == .draft else { return Self.state(offset, offset == byteCount, response) }
         let isComplete = response.value(of: "upload-complete") == "?1"
@@ -179,11 +180,11 @@ struct ResumableRequests: Sendable {
             guard response.value(of: "upload-complete") == "?0" else {
                 return Self.state(byteCount, true, response)
             }
-            throw self.failure("The server has all \(byteCount) bytes, but does not complete the upload.")
+            throw self.failure("The server has all \(byteCount) bytes, but has not completed the upload.")
         }
         let end = try self.offset(in: response, byteCount)
         // Repeating the request would not help and could loop without end.
-        guard end > offset else { throw self.failure("The server accepted bytes but stored none, at \(offset).") }
+        guard end > offset else { throw self.failure("The server accepted bytes at offset \(offset) but stored none.") }
         return Self.state(end, end == byteCount, response)
     }
 
@@ -195,7 +196,9 @@ struct ResumableRequests: Sendable {
     private func location(in response: BlobUploadResponse) throws(BlobError) -> String {
         guard let location = response.head.location, !location.isEmpty,
             let url = try? TransferURL(response.url).resolving(location)
-        else { throw self.failure("The server answered a creation without the URL of the upload.") }
+        else {
+            throw self.failure("The server's response to the creation request does not contain the URL of the upload.")
+        }
         guard url.origin == self.origin else {
             throw self.failure("The server placed the upload on another server, \(url), which is not followed.")
         }
@@ -230,7 +233,7 @@ struct ResumableRequests: Sendable {
     /// Returns the number of bytes of an upload that a response reports.
     private func offset(in response: BlobUploadResponse, _ byteCount: Int64) throws(BlobError) -> Int64 {
         guard let offset = response.value(of: "upload-offset").flatMap({ Int64($0) }), (0...byteCount).contains(offset)
-        else { throw self.failure("The server answered without an offset from 0 to \(byteCount).") }
+        else { throw self.failure("The server's response does not contain an offset from 0 to \(byteCount).") }
         return offset
     }
 

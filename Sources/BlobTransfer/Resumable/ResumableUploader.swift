@@ -338,7 +338,7 @@ struct ResumableUpload: Sendable {
         }
         guard isSame else {
             throw BlobError(
-                .changed, "The content changed when \(start) bytes of it had been uploaded.", operation: "read",
+                .changed, "The content changed after \(start) bytes of it had been uploaded.", operation: "read",
                 locator: content.source.locator?.description, byteOffset: start)
         }
         // The validator from the beginning of the upload detects content that changes before it is opened.

@@ -101,7 +101,7 @@ package final class UploadStateLock {
             let file = try Descriptor(
                 path, O_RDWR | O_CREAT | O_NOFOLLOW, permissions: 0o600, doing: "Could not open \(path)")
             guard file.lock() else {
-                throw BlobError(.unavailable, "Another process uses the upload state \(statePath).")
+                throw BlobError(.unavailable, "Another process is using the upload state \(statePath).")
             }
             // The previous owner of the lock may have removed the file in the meantime.
             if try file.status(named: path).identity == FileStatus(at: path, followingLinks: false)?.identity {

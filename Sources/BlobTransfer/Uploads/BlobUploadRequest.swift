@@ -122,7 +122,7 @@ extension BlobUploadRequest {
         ///   - byteCount: The number of bytes that are sufficient, from 1 to 2048; a shorter body has fewer.
         ///   - mediaType: Returns the media type; nil if it cannot be determined from the bytes.
         package init(byteCount: Int, _ mediaType: @escaping @Sendable (UnsafeRawBufferPointer) -> String?) {
-            precondition((1...2048).contains(byteCount), "A detection needs from 1 to 2048 bytes.")
+            precondition((1...2048).contains(byteCount), "The number of bytes must be from 1 to 2048.")
             (self.byteCount, self.mediaType) = (byteCount, mediaType)
         }
     }
@@ -142,14 +142,14 @@ extension BlobUploadRequest {
     package func validate() throws(BlobError) {
         let lowercased = self.url.lowercased()
         guard lowercased.hasPrefix("http://") || lowercased.hasPrefix("https://") else {
-            throw BlobError(.invalidArgument, "Uploads go to http:// and https:// only, not to \(self.printableURL).")
+            throw BlobError(.invalidArgument, "An upload needs an http:// or https:// URL, not \(self.printableURL).")
         }
         guard self.url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-            throw BlobError(.invalidArgument, "The URL \(self.printableURL) has a space or a control character in it.")
+            throw BlobError(.invalidArgument, "The URL \(self.printableURL) contains a space or a control character.")
         }
-        guard self.rateLimit ?? 1 > 0 else { throw BlobError(.invalidArgument, "A rate limit must be above 0.") }
+        guard self.rateLimit ?? 1 > 0 else { throw BlobError(.invalidArgument, "The rate limit must be above 0.") }
         try BlobHTTPField.validate(
-            self.fields, reserved: ["content-length", "transfer-encoding", "expect"], "follows from the body")
+            self.fields, reserved: ["content-length", "transfer-encoding", "expect"], "is set according to the body")
     }
 }
 

@@ -27,7 +27,7 @@ extension BlobUploadResponse {
             let line = try? decoder.decode(StoredLine.self, from: body),
             let digest = [UInt8](hexadecimal: line.sha256.utf8)
         else { return [] }
-        return [BlobStatedDigest(StatedAlgorithm.sha256.rawValue, digest, origin: "the answer")]
+        return [BlobStatedDigest(StatedAlgorithm.sha256.rawValue, digest, origin: "the response")]
     }
 
     /// Compares the digests of the stored content in this response with the digests of the sent content.
@@ -44,7 +44,7 @@ extension BlobUploadResponse {
             guard sent.value == stored.value else {
                 throw BlobError(
                     .checksumMismatch,
-                    "The server stored bytes with the \(title) \(stored.value.hexadecimal), and "
+                    "The server stored bytes with the \(title) \(stored.value.hexadecimal), but "
                         + "\(sent.value.hexadecimal) was sent.", operation: "write",
                     locator: printableURL(self.url), isTransient: false)
             }

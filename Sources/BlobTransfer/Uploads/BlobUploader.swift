@@ -166,7 +166,7 @@ struct UploadRepetition {
         else { return nil }
         guard self.redirectionCount < limit else {
             throw BlobError(
-                .refused, "The server redirects more than \(limit) times, which is the limit.",
+                .refused, "The server redirects more times than the limit of \(limit).",
                 operation: "write", locator: self.request.printableURL, isTransient: false)
         }
         return target

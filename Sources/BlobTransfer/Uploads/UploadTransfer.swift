@@ -214,8 +214,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard let limit = isSourceSlow ? self.sourceLimit : self.idleLimit else { return }
         let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - self.idleTime
         guard rest <= .zero else { return loop.check(within: rest) }
-        let what = isSourceSlow ? "The source gave nothing" : "Nothing moved on the connection"
-        var error = self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage).")
+        let what = isSourceSlow ? "The source returned no bytes" : "No data was transferred"
+        var error = self.error(.timedOut, "\(what) for \(limit), the idle limit; \(self.stage).")
         error.remedy = .idleLimit
         self.fail(error, loop)
     }
@@ -481,7 +481,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// - Throws: ``BlobError/Code/io`` otherwise.
     private func checkEndOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
-            throw self.early("bytes were still sent when the answer had begun")
+            throw self.early("bytes were sent after the response had begun")
         }
         // The connection remains open.
         if let socket, socket.hasFailed, let resetError { throw resetError }
@@ -492,12 +492,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard self.head.isSuccess else { return nil }
         return self.error(
             .io,
-            "The server answered \(self.head.status) and reset the connection, as it would for an unread body; "
+            "The server answered \(self.head.status) and reset the connection, as if the body had not been read; "
                 + "\(self.stage).")
     }
 
     private func early(_ reason: String) -> BlobError {
-        self.error(.io, "The server answered \(self.head.status) before it had taken the body: \(reason).")
+        self.error(.io, "The server answered \(self.head.status) before it had received the body: \(reason).")
     }
 
     /// Parses a response that arrived before a reset; libcurl does not read it if sending fails first.
@@ -520,9 +520,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// The progress of the upload, as the end of a sentence.
     private var stage: String {
-        if self.head.isFinal { return "status \(self.head.status) had come" }
+        if self.head.isFinal { return "status \(self.head.status) had been received" }
         if self.isBodySent {
-            return "all \(self.sent) bytes were sent, and whether the server took them is not known"
+            return "all \(self.sent) bytes were sent, but it is unknown whether the server received them"
         }
         return self.byteCount.map { "\(self.sent) of \($0) bytes were sent" } ?? "\(self.sent) bytes were sent"
     }
@@ -540,18 +540,18 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             self.isStale = self.isStale || self.connection == .pooled && isReused && self.head.status == 0
             var error =
                 self.handle?.error(for: code, stage: self.stage, isRepeatable: self.mayRepeat)
-                ?? self.error(.io, "The connection broke; \(self.stage).")
+                ?? self.error(.io, "The connection was lost; \(self.stage).")
             error.operation = "write"
             throw self.located(error)
         }
         guard self.head.isComplete else {
-            throw self.error(.truncated, "The answer ended within its header; \(self.stage).")
+            throw self.error(.truncated, "The response ended within its header; \(self.stage).")
         }
         guard self.head.isSuccess else {
-            throw self.error(.io, "The connection ended without an answer; \(self.stage).")
+            throw self.error(.io, "The connection ended without a response; \(self.stage).")
         }
         guard self.isBodySent else {
-            throw self.error(.io, "The server ended the request before it was whole; \(self.stage).")
+            throw self.error(.io, "The server ended the request before it was complete; \(self.stage).")
         }
         try self.checkEndOfAnswer()
         // The source has verified its own digests at its end.

@@ -85,7 +85,7 @@ import Testing
 
     @Test(
         arguments: zip(
-            kinds, ["SHA-256 of each piece", "SHA-256 of each piece", "SHA-256 (the answer)", "SHA-256"]))
+            kinds, ["SHA-256 of each piece", "SHA-256 of each piece", "SHA-256 (the response)", "SHA-256"]))
     func whatWasComparedIsSaid(kind: String, check: String) throws {
         let (receiver, port) = try startReceiver(in: self.store)
         defer { receiver.send(SIGKILL) }

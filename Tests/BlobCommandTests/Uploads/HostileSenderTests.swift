@@ -50,10 +50,10 @@ import Testing
 
     @Test func aSlowSenderIsEnded() throws {
         for (request, message) in [
-            (Self.head + "Content-Length: 1000000\r\n\r\n", "The body arrived at less than 1000 bytes a second."),
+            (Self.head + "Content-Length: 1000000\r\n\r\n", "The body arrived at fewer than 1000 bytes per second."),
             // Bytes that are none of the body do not count.
-            (Self.head + "Transfer-Encoding: chunked\r\n\r\n1;", "Nothing of the body arrived in time."),
-            (Self.head + "A: ", "No whole header arrived in time."),
+            (Self.head + "Transfer-Encoding: chunked\r\n\r\n1;", "No bytes of the body arrived in time."),
+            (Self.head + "A: ", "No complete header arrived in time."),
         ] {
             try withReceiver(
                 "--idle-timeout", "1", "--header-timeout", "1", "--min-rate", "1000"

@@ -29,7 +29,8 @@ import Testing
             expect(try Launch("cat", "\(url)x").with { $0.prelude = prelude }.run(), prints: "content")
         }
         expect(
-            try Launch("upload", self.file, url).run(), failsWith: "unavailable", 69, saying: "No secure connection")
+            try Launch("upload", self.file, url).run(), failsWith: "unavailable", 69,
+            saying: "Could not establish a secure connection")
         expect(
             try Launch("upload", self.file, url, "--cacert", self.folder.path("none")).run(), failsWith: "notFound", 66)
     }

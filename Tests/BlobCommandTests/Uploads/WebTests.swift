@@ -175,7 +175,9 @@ import Testing
         let server = try PythonServer(.filesOverTLS(folder.path))
         let url = "https://localhost:\(server.port)/x"
         expect(try Launch("cat", url, "--ca-file", PythonServer.authority).run(), prints: makeContent(300_000))
-        expect(try Launch("cat", url).run(), failsWith: "unavailable", 69, saying: "No secure connection")
+        expect(
+            try Launch("cat", url).run(), failsWith: "unavailable", 69,
+            saying: "Could not establish a secure connection")
     }
 
     /// nginx, where it is installed: a server with ranges and conditions that others made.
