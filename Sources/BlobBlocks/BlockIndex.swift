@@ -42,10 +42,12 @@ package final class BlockIndex: HeldIndex, BlockList {
             let isRight = other.block(number) == self.block(number) && other.points[number] == place
             guard !isRight else { continue }
             try report(
-                "Block \(number), at bit \(place.bitOffset) and byte \(place.byteOffset): the data have another one.")
+                "Block \(number) (bit \(place.bitOffset), byte \(place.byteOffset)) of the index "
+                    + "does not match the data."
+            )
         }
         if other.points.count > count {
-            try report("The data have \(other.points.count) blocks, the index has \(count).")
+            try report("The data has \(other.points.count) blocks, but the index has \(count).")
         }
         return count
     }
@@ -111,14 +113,14 @@ package final class BlockIndex: HeldIndex, BlockList {
     ///   blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.varint() == Self.version else { throw reader.failure("has another version") }
+        guard try reader.varint() == Self.version else { throw reader.failure("has an unsupported version") }
         let compressedByteCount = Int64(try reader.count())
         let byteCount = Int64(try reader.count())
         let count = try reader.count()
         // The bound keeps the number of bits, and sums of offsets, from overflowing.
         guard max(compressedByteCount, byteCount) <= .max / 8, count > 0,
             Int64(count) <= Self.maximumCount(compressedByteCount)
-        else { throw reader.failure("has no blocks, more than its content can have, or sizes that no content has") }
+        else { throw reader.failure("has an invalid number of blocks or an invalid size") }
         var (places, checksums, place) = ([RestartPoint](), [UInt32](), RestartPoint.start)
         for number in 0..<count {
             let bits = Int64(try reader.count())
@@ -132,7 +134,9 @@ package final class BlockIndex: HeldIndex, BlockList {
             checksums.append(try reader.fixed())
             place.byteOffset += blockByteCount
         }
-        guard place.byteOffset == byteCount, reader.isAtEnd else { throw reader.failure("has other blocks than bytes") }
+        guard place.byteOffset == byteCount, reader.isAtEnd else {
+            throw reader.failure("has blocks that do not match its size")
+        }
         self.init(
             RestartPoints(places, compressedByteCount: compressedByteCount, byteCount: byteCount), checksums: checksums)
     }

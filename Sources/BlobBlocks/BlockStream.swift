@@ -204,7 +204,7 @@ final class BlockStream: LateStream {
         guard var block = try self.finder.next() else { return nil }
         if let (index, number) = self.expected {
             guard let content = index.block(number) else {
-                throw BlobError(.sizeMismatch, "There are more blocks than the \(number) of the index.")
+                throw BlobError(.sizeMismatch, "The data has more blocks than the \(number) in the index.")
             }
             (block.expected, self.expected) = (content, (index, number + 1))
         }

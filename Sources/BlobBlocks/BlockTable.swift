@@ -101,7 +101,7 @@ final class TableFinder: BlockFinder {
         self.end = range.upperBound
         let bytes = try isStreamed ? self.nextBytes() : self.base.bytes(atMost: range.count)
         guard isStreamed || bytes.count == range.count else {
-            throw BlobError(.truncated, "The compressed data end within a block.", byteOffset: self.base.byteOffset)
+            throw BlobError(.truncated, "The compressed data ends within a block.", byteOffset: self.base.byteOffset)
         }
         var block = try self.makeBlock(bytes, self.table, self.index, self.context)
         block.isStreamed = isStreamed

@@ -16,7 +16,7 @@ package struct Deflater: ~Copyable {
     /// - Parameter level: 0 (stored) to 9 (smallest).
     /// - Throws: ``BlobError/Code/unavailable`` if out of memory.
     package init(level: Int) throws(BlobError) {
-        precondition((0...9).contains(level), "The level is 0 to 9.")
+        precondition((0...9).contains(level), "The level must be from 0 to 9.")
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
         // Negative means raw deflate; 15 means a window of 32 KiB, the largest.

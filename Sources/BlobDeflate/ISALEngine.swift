@@ -138,10 +138,10 @@ final class ISALEngine: InflateEngine {
         self.isAtEnd = status < 0 || self.state.pointee.block_state == ISAL_BLOCK_FINISH
         switch status {
         case ISAL_DECOMP_OK: break
-        case ISAL_INVALID_BLOCK: throw BlobError(.corrupted, "The deflate data are invalid: invalid block.")
-        case ISAL_INVALID_SYMBOL: throw BlobError(.corrupted, "The deflate data are invalid: invalid code.")
+        case ISAL_INVALID_BLOCK: throw BlobError(.corrupted, "The deflate data is invalid: invalid block.")
+        case ISAL_INVALID_SYMBOL: throw BlobError(.corrupted, "The deflate data is invalid: invalid code.")
         case ISAL_INVALID_LOOKBACK:
-            throw BlobError(.corrupted, "The deflate data are invalid: invalid distance, too far back.")
+            throw BlobError(.corrupted, "The deflate data is invalid: invalid distance, too far back.")
         default: throw BlobError(.internalError, "The inflate decoder failed with status \(status).")
         }
         if self.isAtEnd { return .streamEnd }

@@ -113,7 +113,7 @@ package struct Inflater: ~Copyable {
                 &input, into: free, stoppingAtBlockEnds: stoppingAtBlockEnds, appended: &appended)
         }
         if stop == .more, appended == 0, input.count == given, !input.isEmpty, output.freeCapacity > 0 {
-            throw BlobError(.corrupted, "The deflate data are invalid: decoding makes no progress.")
+            throw BlobError(.corrupted, "The deflate data is invalid: decoding makes no progress.")
         }
         return stop
     }

@@ -59,7 +59,7 @@ final class ZlibEngine: InflateEngine {
             return stoppingAtBlockEnds && isBlockEnd ? .blockEnd : .more
         case Z_DATA_ERROR:
             let reason = self.stream.pointee.msg.map { String(cString: $0) } ?? "no reason given"
-            throw BlobError(.corrupted, "The deflate data are invalid: \(reason).")
+            throw BlobError(.corrupted, "The deflate data is invalid: \(reason).")
         case Z_MEM_ERROR: throw BlobError(.unavailable, "Not enough memory for the window of the inflate decoder.")
         default: throw BlobError(.internalError, "The inflate decoder failed with status \(status).")
         }

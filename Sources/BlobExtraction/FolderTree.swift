@@ -53,7 +53,7 @@ struct FolderTree {
             if mkdirat(folder.number, name.cString, 0o777) == 0 {
                 report(try MemberPath(reached))
             } else if errno != EEXIST {
-                throw writeFailure("Could not make the folder \(BlobMember.printable(reached))")
+                throw writeFailure("Could not create the folder \(BlobMember.printable(reached))")
             }
             do throws(BlobError) {
                 folder = try Descriptor(

@@ -23,7 +23,7 @@ package struct MemberPath: Hashable, Sendable {
     package init(_ name: [UInt8], isTarget: Bool = false) throws(BlobError) {
         let unsafe = { (fault: String) in
             let what = isTarget ? "The target of this hard link" : "The name of this member"
-            return BlobError(.unsupported, "\(what) \(fault), and is not a path inside the folder.")
+            return BlobError(.unsupported, "\(what) \(fault), so it is not a path inside the folder.")
         }
         guard !name.contains(0) else { throw unsafe("contains a zero byte") }
         guard name.count <= Self.maximumByteCount else {
@@ -35,7 +35,7 @@ package struct MemberPath: Hashable, Sendable {
             return
         }
         let parts = Self.parts(of: name)
-        guard !parts.contains(Self.parent[...]) else { throw unsafe("has '..' as a part") }
+        guard !parts.contains(Self.parent[...]) else { throw unsafe("contains '..' as a component") }
         self.bytes = Array(parts.joined(separator: CollectionOfOne(Self.slash)))
     }
 

@@ -39,7 +39,7 @@ package final class OutputFolder {
     ) throws(BlobError) {
         let isNew = mkdir(path.cString, 0o777) == 0
         guard isNew || errno == EEXIST else {
-            throw writeFailure("Could not make the folder \(BlobMember.printable(path))")
+            throw writeFailure("Could not create the folder \(BlobMember.printable(path))")
         }
         self.newPath = isNew ? path : nil
         let root = try Descriptor(
@@ -136,7 +136,7 @@ package final class OutputFolder {
         let staging = try self.stagingFolder()
         let name = StagingFolder.fileName
         guard symlinkat(target.cString, staging.number, name) == 0 else {
-            throw writeFailure("Could not make the link \(BlobMember.printable(path.bytes))")
+            throw writeFailure("Could not create the link \(BlobMember.printable(path.bytes))")
         }
         if let times = member.times { utimensat(staging.number, name, times, AT_SYMLINK_NOFOLLOW) }
         try self.nameStagedFile(path, folder, self.stagedIdentity())
@@ -182,7 +182,7 @@ package final class OutputFolder {
             throw BlobError(.unsupported, "The name of this member refers to the folder itself.")
         }
         guard !StagingFolder.isName(path.bytes) else {
-            throw BlobError(.unsupported, "The name of this member is one of those for incomplete files.")
+            throw BlobError(.unsupported, "The name of this member is reserved for incomplete files.")
         }
         return path
     }
@@ -208,7 +208,7 @@ package final class OutputFolder {
         guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
         guard self.isReplacing else { throw Self.exists(path, "already exists; skipped", EEXIST, .overwriting) }
         guard !self.made.contains(status.identity) || self.madePaths.contains(path.hashValue) else {
-            throw Self.exists(path, "is the name of another member in this file system", EEXIST)
+            throw Self.exists(path, "has the same name as another member in this file system", EEXIST)
         }
     }
 
@@ -229,7 +229,8 @@ package final class OutputFolder {
         }
         guard self.madeFile(name, in: staging) != nil else {
             self.discardStagedFile()
-            throw BlobError(.changed, "\(BlobMember.printable(target.bytes)) was replaced before it was linked to.")
+            throw BlobError(
+                .changed, "\(BlobMember.printable(target.bytes)) was replaced before the hard link was created.")
         }
     }
 
@@ -255,7 +256,7 @@ package final class OutputFolder {
             ? blob_rename_new(staging.number, name, folder.number, new)
             : renameat(staging.number, name, folder.number, new)
         guard result == 0 else {
-            let failure = writeFailure("Could not name \(BlobMember.printable(path.bytes))")
+            let failure = writeFailure("Could not rename the temporary file to \(BlobMember.printable(path.bytes))")
             if failure.systemErrorNumber == EEXIST { try self.checkPlace(path, folder) }
             throw failure
         }

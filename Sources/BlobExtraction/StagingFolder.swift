@@ -27,7 +27,7 @@ final class StagingFolder {
             let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
             let name = Self.prefix + String(repeating: "0", count: Self.digitCount - digits.count).utf8 + digits.utf8
             guard mkdirat(parent.number, name.cString, 0o700) == 0 else {
-                throw writeFailure("Could not make a folder for incomplete files")
+                throw writeFailure("Could not create a folder for incomplete files")
             }
             // Another process may have taken the folder for a leftover and be removing it.
             var isTaken = false
@@ -46,7 +46,7 @@ final class StagingFolder {
             return
         }
         throw BlobError(
-            .unavailable, "The folder for incomplete files is removed again and again.", operation: "write")
+            .unavailable, "Other processes keep removing the folder for incomplete files.", operation: "write")
     }
 
     deinit {

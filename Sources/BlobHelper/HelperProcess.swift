@@ -62,7 +62,7 @@ package final class HelperProcess {
         self.progress = HelperProgress(limits)
         var sockets: [CInt] = [-1, -1]
         let error = blob_make_sockets(&sockets, Self.checkInterval)
-        guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect with a helper") }
+        guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect to a helper") }
         // Owns the first socket from here on.
         self.channel = ExchangeChannel(socket: sockets[0])
         defer { blob_close(sockets[1]) }
@@ -101,7 +101,7 @@ package final class HelperProcess {
         let copies = texts.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
         return copies.withUnsafeBufferPointer { pointers in
-            guard let first = pointers.baseAddress else { preconditionFailure("There is one element at least.") }
+            guard let first = pointers.baseAddress else { preconditionFailure("The array must not be empty.") }
             return body(first)
         }
     }
@@ -144,7 +144,7 @@ package final class HelperProcess {
         guard answer.a == ExchangeFrame.version else {
             throw BlobError(
                 .unavailable,
-                "The helper \(self.path) has version \(answer.a) of the protocol, and this program "
+                "The helper \(self.path) has version \(answer.a) of the protocol, but this program has version "
                     + "\(ExchangeFrame.version).", isTransient: false)
         }
         let confinement = HelperConfinement(rawValue: answer.b)
@@ -167,7 +167,7 @@ package final class HelperProcess {
 
     /// Ends the helper in the middle of a command.
     func abandon() {
-        self.failure = self.failure ?? BlobError(.closed, "The helper was ended.")
+        self.failure = self.failure ?? BlobError(.closed, "The helper was terminated.")
         self.end()
     }
 
@@ -238,22 +238,22 @@ package final class HelperProcess {
     package static func refuse(_ byteOffset: Int64, _ count: Int) throws(BlobError) -> Int { throw self.isMalformed }
 
     private static var isMalformed: BlobError {
-        BlobError(.corrupted, "The helper process gave an invalid answer.")
+        BlobError(.corrupted, "The helper process sent an invalid response.")
     }
 
     private func error(of failure: ExchangeChannel.Failure) -> BlobError {
         switch failure {
         case .malformed: return Self.isMalformed
-        case .system(let number): return BlobError(systemError: number, doing: "Could not ask the helper")
+        case .system(let number): return BlobError(systemError: number, doing: "Could not communicate with the helper")
         case .closed: break
         }
         // A cancelled job has ended the helper.
         do throws(BlobError) { try self.context.check() } catch { return error }
-        guard let end = self.life.end() else { return BlobError(.closed, "The helper was ended.") }
+        guard let end = self.life.end() else { return BlobError(.closed, "The helper was terminated.") }
         let how =
             end.signal != 0
-            ? "was ended by signal \(end.signal) (\(String(cString: strsignal(end.signal))))"
-            : "ended with status \(end.status)"
+            ? "was terminated by signal \(end.signal) (\(String(cString: strsignal(end.signal))))"
+            : "exited with status \(end.status)"
         return BlobError(.corrupted, "The helper process \(self.path.split(separator: "/").last ?? "") \(how).")
     }
 }
@@ -317,7 +317,7 @@ struct HelperProgress {
         // A computing helper is not silent, even if it gets little processor time.
         if processorTime != self.last { (self.last, self.silentSince) = (processorTime, .now) }
         guard ContinuousClock.now - self.silentSince < self.limits.silence else {
-            throw BlobError(.timedOut, "The helper process was silent for \(self.limits.silence).")
+            throw BlobError(.timedOut, "The helper process did not respond for \(self.limits.silence).")
         }
     }
 

@@ -40,18 +40,18 @@ package final class MediaProcess {
     ) throws(BlobError) {
         guard let found = Self.location.find(path) else {
             throw BlobError(
-                .unavailable, "Media is decoded by a helper process, and \(Self.location.searched(path)).",
+                .unavailable, "Media is decoded by a helper process, but \(Self.location.searched(path)).",
                 isTransient: false)
         }
         let arguments = [task.rawValue, String(memoryByteCount)] + [fault].compactMap { $0 }
         self.process = try HelperProcess(found, arguments, variables: variables, limits: limits, context)
         if let missing = try self.process.confinement().missing, !context.allowsUnconfinedMedia {
             throw BlobError(
-                .unavailable, "Media is decoded by a helper process, and the system does not confine it: \(missing).",
+                .unavailable, "Media is decoded by a helper process, but the system does not confine it: \(missing).",
                 isTransient: false, remedy: .formatInProcess("media"))
         }
         let answer = try self.process.answer(to: ExchangeFrame(.open, a: ExchangeFrame.version), [.opened])
-        guard answer.kind == .opened else { throw Self.error(answer, "Media cannot be decoded") }
+        guard answer.kind == .opened else { throw Self.error(answer, "Could not decode media") }
         self.libraryVersion = String(decoding: answer.payload, as: UTF8.self)
     }
 
@@ -65,7 +65,7 @@ package final class MediaProcess {
         case .unavailable: BlobError(.unavailable, "\(act): \(text)", isTransient: false)
         case .limit: BlobError(.limitExceeded, "\(act) within the memory of the helper: \(text)")
         case .truncated: BlobError(.truncated, "\(act): the file ends too early: \(text)")
-        case nil: BlobError(.corrupted, "\(act): the helper gave an invalid answer.")
+        case nil: BlobError(.corrupted, "\(act): the helper sent an invalid response.")
         }
     }
 
@@ -83,14 +83,17 @@ package final class MediaProcess {
     package func facts(of file: CInt, byteCount: Int64) throws(BlobError) -> MediaFacts {
         guard byteCount <= Self.factsByteLimit else {
             throw BlobError(
-                .limitExceeded, "Facts are read of files of at most \(Self.factsByteLimit) bytes, not \(byteCount).")
+                .limitExceeded,
+                "The file has \(byteCount) bytes, "
+                    + "more than the limit of \(Self.factsByteLimit) for reading its metadata."
+            )
         }
-        let act = "The facts of the file cannot be read"
+        let act = "Could not read the metadata of the file"
         let answer = try self.process.answer(
             to: ExchangeFrame(.facts, a: byteCount), descriptors: [file], [.facts])
         guard answer.kind == .facts else { throw Self.error(answer, act) }
         guard let facts = MediaFacts(encoded: answer.payload) else {
-            throw BlobError(.corrupted, "\(act): the helper gave an invalid answer.")
+            throw BlobError(.corrupted, "\(act): the helper sent an invalid response.")
         }
         return facts
     }
@@ -122,11 +125,13 @@ package final class MediaProcess {
         while case let count = try output.read(into: buffer), count > 0 {
             bytes += buffer[..<count]
             guard bytes.count <= Self.thumbnailByteLimit else {
-                throw BlobError(.corrupted, "The helper made a thumbnail of more than \(bytes.count) bytes.")
+                throw BlobError(
+                    .corrupted,
+                    "The thumbnail that the helper made is larger than the limit of \(Self.thumbnailByteLimit) bytes.")
             }
         }
         if let answer = output.answer, answer.kind == .error {
-            throw Self.error(answer, "The thumbnail cannot be made")
+            throw Self.error(answer, "Could not create the thumbnail")
         }
         return output.answer?.kind == .declined ? nil : bytes
     }
@@ -179,7 +184,7 @@ package final class RenderingOutput {
             let count = try self.output.read(into: buffer)
             guard count == 0, let answer = self.output.answer else { return count }
             switch answer.kind {
-            case .error: throw MediaProcess.error(answer, "The picture cannot be rendered")
+            case .error: throw MediaProcess.error(answer, "Could not render the picture")
             case .declined:
                 self.output = try HelperOutput(
                     of: self.process.process, to: self.rendering, descriptors: [self.file], [.done])

@@ -58,7 +58,7 @@ package struct IndexFile: Sendable {
         let (file, table): (IndexDescriptor, IndexTable)
         switch self.state() {
         case .nothing: return nil
-        case .useless: return self.refuse("it is damaged, or of another version or source")
+        case .useless: return self.refuse("it is damaged, or belongs to another version or source")
         case .otherFile: return self.refuse(self.reasonOfOtherFile())
         case .unreadable(let error): throw error
         case .index(let foundFile, let foundTable): (file, table) = (foundFile, foundTable)
@@ -104,10 +104,10 @@ package struct IndexFile: Sendable {
 
     private func reasonOfOtherFile() -> String {
         guard let file = try? IndexDescriptor(self.path), file.status.isRegular, file.status.isOwn else {
-            return "it is not a file of this user"
+            return "it is not a file that belongs to this user"
         }
         guard let format = (try? ToolIndex(file))?.format else { return "it is not an index" }
-        return "it is one of \(format.rawValue), which 'blob index build --from' compares with the data"
+        return "it was written by \(format.rawValue); 'blob index build --from' compares it with the data"
     }
 
     /// Returns the index that another tool wrote at the path of this file; nil when the file is not such an index.
@@ -238,7 +238,8 @@ package struct IndexFile: Sendable {
     package func write(
         _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true
     ) throws(BlobError) {
-        precondition(sections.count <= IndexTable.maximumSectionCount, "An index file has at most 256 sections.")
+        precondition(
+            sections.count <= IndexTable.maximumSectionCount, "An index file must not have more than 256 sections.")
         guard isReplacing || self.folder != nil || !self.exists || OwnFile(self.path).isKnown else { return }
         let state = self.state()
         switch state {
@@ -254,7 +255,7 @@ package struct IndexFile: Sendable {
         var table = IndexTable(origin: self.origin)
         try output.append(IndexTable.head)
         for section in sections {
-            precondition(!table.entries.contains { $0.key == section.key }, "Two sections have the same key.")
+            precondition(!table.entries.contains { $0.key == section.key }, "Two sections must not have the same key.")
             table.entries.append(
                 try output.section(section.key, section.flags, content) { output throws(BlobError) in
                     try section.produce { bytes throws(BlobError) in try output.append(bytes) }
@@ -290,7 +291,8 @@ package struct IndexFile: Sendable {
 
     private var otherFile: BlobError {
         BlobError(
-            .inconsistent, "\(self.path) already exists and is not an index of this kind and user; left unchanged.",
+            .inconsistent,
+            "\(self.path) already exists and is not an index of this kind that belongs to this user; left unchanged.",
             operation: "write")
     }
 }

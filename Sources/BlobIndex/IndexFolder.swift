@@ -61,7 +61,7 @@ struct IndexFolder: Hashable, Sendable {
             guard folder.count > self.root.count else { continue }
             // Only the last failure counts: parent folders may exist and belong to other users.
             if mkdir(folder, 0o700) != 0, errno != EEXIST, end == self.path.endIndex {
-                var error = BlobError(systemError: errno, doing: "Could not make the folder \(folder)")
+                var error = BlobError(systemError: errno, doing: "Could not create the folder \(folder)")
                 error.operation = "write"
                 throw error
             }
@@ -96,12 +96,12 @@ final class OpenIndexFolder {
         } catch {
             // The error number for a link depends on the system.
             guard FileStatus(at: folder.path, followingLinks: false)?.type == S_IFLNK else { throw error }
-            throw BlobError(.permissionDenied, "The folder \(folder.path) is a link.", operation: "write")
+            throw BlobError(.permissionDenied, "The folder \(folder.path) is a symbolic link.", operation: "write")
         }
         guard try self.descriptor.status(named: "the folder \(folder.path)").isOnlyOwn else {
             throw BlobError(
                 .permissionDenied,
-                "The folder \(folder.path) belongs to another user, or others may write to it.",
+                "The folder \(folder.path) belongs to another user or is writable by others.",
                 operation: "write")
         }
     }

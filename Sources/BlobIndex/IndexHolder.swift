@@ -67,7 +67,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     }
 
     /// Reports that the index describes other bytes than the content, and is no longer used.
-    package func noteRefusal() { self.file?.noteRefusal("it describes other bytes") }
+    package func noteRefusal() { self.file?.noteRefusal("it describes other content") }
 
     /// Returns the index that another tool wrote at the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }

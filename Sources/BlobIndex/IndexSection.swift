@@ -23,7 +23,7 @@ package final class IndexSection: Sendable {
         ///
         /// - Parameter name: Four ASCII letters, of which the first is also the first in the file.
         package init(_ name: StaticString) {
-            precondition(name.utf8CodeUnitCount == 4 && name.isASCII, "A kind has four ASCII letters.")
+            precondition(name.utf8CodeUnitCount == 4 && name.isASCII, "A kind must have four ASCII letters.")
             self.rawValue = name.withUTF8Buffer { $0.reversed().reduce(0) { $0 << 8 | UInt32($1) } }
         }
 
@@ -96,8 +96,8 @@ package final class IndexSection: Sendable {
             guard self.byteCount <= Self.maximumLoadedByteCount else {
                 throw BlobError(
                     .limitExceeded,
-                    "The section \(self.entry.key.kind) of the index has \(self.byteCount) bytes, the limit is "
-                        + "\(Self.maximumLoadedByteCount).")
+                    "The section \(self.entry.key.kind) of the index has \(self.byteCount) bytes, more than the "
+                        + "limit of \(Self.maximumLoadedByteCount).")
             }
             let bytes = try self.read(at: 0, count: Int(self.byteCount))
             guard CRC32(of: bytes).value == self.entry.checksum else {

@@ -107,10 +107,10 @@ struct IndexTable {
                 byteOffset: try reader.fixed(), byteCount: try reader.fixed(), checksum: try reader.fixed())
             let (sectionEnd, isPastEnd) = entry.byteOffset.addingReportingOverflow(entry.byteCount)
             guard entry.byteOffset >= Self.headByteCount, entry.byteCount >= 0, !isPastEnd, sectionEnd <= byteOffset
-            else { throw reader.failure("has a section past its end") }
+            else { throw reader.failure("has a section that extends past its end") }
             self.entries.append(entry)
         }
-        guard reader.isAtEnd else { throw reader.failure("has more than its sections") }
+        guard reader.isAtEnd else { throw reader.failure("has unexpected data after its sections") }
     }
 }
 

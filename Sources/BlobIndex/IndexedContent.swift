@@ -147,7 +147,7 @@ struct ContentParts: Equatable, Sendable {
     init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version, reader.remaining == Self.count * 4 else {
-            throw reader.failure("has other parts")
+            throw reader.failure("has an unsupported version or length")
         }
         self.checksums = try (0..<Self.count).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
     }

@@ -128,7 +128,7 @@ private struct ToolIndexParser {
         self.byteOffset = 5
         let version = try self.number(UInt8.self)
         guard version <= 1 else {
-            throw BlobError(.unsupported, "The index has version \(version) of indexed_gzip, which is not known.")
+            throw BlobError(.unsupported, "The index has version \(version) of indexed_gzip, which is not supported.")
         }
         _ = try self.number(UInt8.self)
         self.compressedByteCount = try self.size()
@@ -139,13 +139,15 @@ private struct ToolIndexParser {
         let windowByteCount = Int64(try self.number(UInt32.self))
         self.pointCount = Int64(try self.number(UInt32.self))
         let pointByteCount: Int64 = version == 0 ? 17 : 18
-        guard (32 * 1024...1 << 20).contains(windowByteCount) else { throw self.failure("has windows of another size") }
+        guard (32 * 1024...1 << 20).contains(windowByteCount) else {
+            throw self.failure("has windows of an invalid size")
+        }
         var window = self.byteOffset + self.pointCount * pointByteCount
         for index in 0..<self.pointCount {
             let (compressed, decoded, bits) = (try self.size(), try self.size(), try self.number(UInt8.self))
             let hasWindow = version == 0 ? index > 0 : try self.number(UInt8.self) != 0
             guard bits < 8, !hasWindow || window + windowByteCount <= self.file.byteCount else {
-                throw self.failure("has a point that cannot be")
+                throw self.failure("has an invalid point")
             }
             // Decoding needs the last 32 KiB.
             let end = window + windowByteCount
@@ -167,7 +169,7 @@ private struct ToolIndexParser {
             let (decoded, compressed) = (try self.size(), try self.size())
             let (bits, count) = (try self.number(UInt32.self), Int64(try self.number(UInt32.self)))
             guard bits < 8, count <= 64 * 1024, count <= self.file.byteCount - self.byteOffset else {
-                throw self.failure("has a point that cannot be")
+                throw self.failure("has an invalid point")
             }
             let place = self.byteOffset..<(self.byteOffset + count)
             try self.append(bitOffset: compressed * 8 - Int64(bits), decoded, count > 0 ? place : nil)
@@ -198,7 +200,7 @@ private struct ToolIndexParser {
     /// Reads a length or an offset.
     private mutating func size() throws(BlobError) -> Int64 {
         guard let size = Int64(exactly: try self.number(UInt64.self)), size <= Self.maximumByteCount else {
-            throw self.failure("has a number past its limit")
+            throw self.failure("has a number above its limit")
         }
         return size
     }
@@ -221,7 +223,7 @@ private struct ToolIndexParser {
     }
 
     private func failure(_ predicate: String) -> BlobError {
-        BlobError(.corrupted, "The index of \(self.format.rawValue) \(predicate).", byteOffset: self.byteOffset)
+        BlobError(.corrupted, "The \(self.format.rawValue) index \(predicate).", byteOffset: self.byteOffset)
     }
 }
 

@@ -49,7 +49,9 @@ package final class ExchangeChannel {
     /// - Parameter descriptors: Open files, of which the other side receives copies, at most
     ///   ``maximumDescriptorCount``.
     package func send(_ frame: ExchangeFrame, _ descriptors: [CInt] = []) throws(Failure) {
-        precondition(frame.payload.count <= ExchangeFrame.maximumPayloadByteCount, "The payload is too long.")
+        precondition(
+            frame.payload.count <= ExchangeFrame.maximumPayloadByteCount,
+            "The payload must not be longer than the limit.")
         let count = ExchangeFrame.byteCount + frame.payload.count
         let error = withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { bytes in
             blob_send(self.socket, bytes.baseAddress, frame.write(to: bytes), descriptors, CInt(descriptors.count))

@@ -133,7 +133,7 @@ package struct HelperConfinement: OptionSet, Hashable, Sendable {
     /// The missing parts, as text for a message; nil if all parts are granted.
     package var missing: String? {
         let parts: [(Self, String)] = [
-            (.memory, "limit of memory"), (.files, "limit of files"), (.systemCalls, "filter of system calls"),
+            (.memory, "memory limit"), (.files, "file limits"), (.systemCalls, "system call filter"),
         ]
         let missing = parts.filter { !self.contains($0.0) }.map(\.1)
         return missing.isEmpty ? nil : "no " + missing.joined(separator: ", no ")

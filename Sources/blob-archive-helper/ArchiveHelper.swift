@@ -49,7 +49,8 @@ final class ArchiveHelper {
                 guard let entry = try archive.next() else { return ExchangeFrame(.end, a: archive.consumedByteCount) }
                 let payload = entry.encoded
                 guard payload.count <= ExchangeFrame.maximumPayloadByteCount else {
-                    throw HelperFailure(.limit, "a header has more than \(ExchangeFrame.maximumPayloadByteCount) bytes")
+                    throw HelperFailure(
+                        .limit, "a header has more than the limit of \(ExchangeFrame.maximumPayloadByteCount) bytes")
                 }
                 return ExchangeFrame(.entry, payload: payload)
             case .block:

@@ -74,7 +74,7 @@ final class HelperArchive {
         if status != ARCHIVE_WARN { try self.check(status) }
         guard status != ARCHIVE_EOF, let entry else { return nil }
         self.count += 1
-        let warning = status == ARCHIVE_WARN ? self.message ?? "a warning without a reason" : nil
+        let warning = status == ARCHIVE_WARN ? self.message ?? "an unspecified warning" : nil
         return ExchangedEntry(entry, warning: warning.map { Array($0.utf8) })
     }
 
@@ -88,12 +88,13 @@ final class HelperArchive {
         guard self.format == "lha", !self.isJapanese, self.message == nil else { return false }
         guard self.input.rewind() else {
             throw HelperFailure(
-                .library, "names in no declared character set are not supported in an LHA that can be read only once")
+                .library,
+                "names without a declared character set are not supported in an LHA archive that can be read only once")
         }
         self.isJapanese = true
         self.archive = try Self.make(self.format)
         guard blob_archive_read_set_format_option(self.archive, "lha", "hdrcharset", "CP932") == ARCHIVE_OK else {
-            throw HelperFailure(.unavailable, "the names are in code page 932, for which there is no conversion")
+            throw HelperFailure(.unavailable, "the names are in code page 932, which is not supported")
         }
         try self.open()
         var entry: OpaquePointer?

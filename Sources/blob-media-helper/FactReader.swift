@@ -7,7 +7,7 @@ internal import HelperExchange
 /// - Parameter byteCount: The length of the file.
 func readFacts(of file: CInt, byteCount: Int64) throws(HelperFailure) -> ExchangeFrame {
     guard let count = Int(exactly: byteCount), count > 0, let bytes = blob_map_file(file, count) else {
-        throw HelperFailure(.limit, "the file of \(byteCount) bytes cannot be mapped")
+        throw HelperFailure(.limit, "the file of \(byteCount) bytes could not be mapped into memory")
     }
     defer { blob_unmap_memory(bytes, count) }
     let start = bytes.assumingMemoryBound(to: UInt8.self)
@@ -26,7 +26,7 @@ func readFacts(of file: CInt, byteCount: Int64) throws(HelperFailure) -> Exchang
             if offset < blockCount { isRead = facts.read(block + offset, blockCount - offset) || isRead }
         }
     }
-    guard isRead else { throw HelperFailure(.library, "it has no metadata that can be read") }
+    guard isRead else { throw HelperFailure(.library, "it contains no readable metadata") }
     return ExchangeFrame(.facts, payload: facts.encoded)
 }
 

@@ -8,7 +8,7 @@ internal import HelperExchange
 /// between rows keeps the picture, as cropped so far, in memory.
 func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
-        throw HelperFailure(.library, "the steps of the rendering are invalid")
+        throw HelperFailure(.library, "the rendering steps are invalid")
     }
     return try decoding(file) { source throws(HelperFailure) in try render(source, steps, command, to: pipe) }
 }
@@ -19,7 +19,7 @@ private func render(
     let picture = RenderedPicture(try opened(blob_vips_open(source)))
     guard (Int64(picture.width), Int64(picture.height)) == (command.a, command.b) else {
         throw HelperFailure(
-            .library, "the picture has \(picture.width)x\(picture.height) pixels, and not \(command.a)x\(command.b)")
+            .library, "the picture has \(picture.width)x\(picture.height) pixels, not \(command.a)x\(command.b)")
     }
     try picture.reduce()
     for step in steps { try picture.perform(step) }
@@ -56,7 +56,7 @@ private final class RenderedPicture {
     func reduce() throws(HelperFailure) {
         let space = blob_vips_image_get_interpretation(self.image)
         guard space != CInt(blob_vips_cmyk) else {
-            throw HelperFailure(.library, "pictures for print (CMYK) are not rendered")
+            throw HelperFailure(.library, "pictures for print (CMYK) are not supported")
         }
         let isPlain =
             [blob_vips_grey, blob_vips_srgb].contains(Int(space))
@@ -106,7 +106,7 @@ private final class RenderedPicture {
 func transform(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     var crop = blob_jpeg_crop(left: 0, top: 0, width: 0, height: 0)
     guard (1...8).contains(command.a), command.b > 0, let steps = RenderStep.decoded(command.payload) else {
-        throw HelperFailure(.library, "the steps of a transformation are invalid")
+        throw HelperFailure(.library, "the transformation steps are invalid")
     }
     if case .crop(let left, let top, let width, let height)? = steps.first {
         crop = blob_jpeg_crop(left: CInt(left), top: CInt(top), width: CInt(width), height: CInt(height))

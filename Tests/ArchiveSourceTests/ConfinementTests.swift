@@ -19,8 +19,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (UnconfinedHelper.Calls.filter, "no filter of system calls", Int64(4)),
-        (.limits, "no limit of memory, no limit of files", 3),
+        (UnconfinedHelper.Calls.filter, "no system call filter", Int64(4)),
+        (.limits, "no memory limit, no file limits", 3),
     ])
     func aHelperThatIsNotConfinedIsReportedAndRefused(
         _ calls: UnconfinedHelper.Calls, _ what: String, _ missing: Int64

@@ -73,7 +73,7 @@ import Testing
         let path = try UnconfinedHelper.make(of: "blob-media-helper", in: folder, refusing: calls)
         let error = try await self.error(at: path)
         #expect(error?.code == .unavailable && error?.isTransient == false)
-        let missing = calls == .filter ? "no filter of system calls" : "no limit of memory, no limit of files"
+        let missing = calls == .filter ? "no system call filter" : "no memory limit, no file limits"
         #expect(error?.message.contains("does not confine it: \(missing)") == true, "\(error?.message ?? "")")
         var context = BlobContext()
         context.allowsUnconfinedMedia = true

@@ -25,7 +25,7 @@ import Testing
 
     @Test(arguments: UnconfinedHelper.Calls.allCases)
     func anArchiveIsRefusedWhereTheSystemDoesNotConfineItsHelper(_ calls: UnconfinedHelper.Calls) throws {
-        let missing = calls == .filter ? "no filter of system calls" : "no limit of memory, no limit of files"
+        let missing = calls == .filter ? "no system call filter" : "no memory limit, no file limits"
         for command in [["ls", self.archive], ["cat", "\(self.archive)#one"]] {
             let refused = try self.run(calls, command[0], command[1])
             expect(refused, failsWith: "unsupported", 65, saying: "Use --allow-format warc to allow this.")

@@ -122,7 +122,7 @@ final class BzipFinder: BlockFinder {
 
     private var unsuitable: BlobError {
         BlobError(
-            .corrupted, "Neither a block nor the end of the bzip2 data was found here.",
+            .corrupted, "Expected a block or the end of the bzip2 data.",
             byteOffset: self.bitOffset / 8)
     }
 

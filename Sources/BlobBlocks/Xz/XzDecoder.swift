@@ -70,12 +70,12 @@ final class XzDecoder: BlockDecoder {
         let declared = self.block.pointee.uncompressed_size
         guard declared == UInt64.max || declared == UInt64(byteCount),
             blob_lzma_block_compressed_size(self.block, UInt64(unpaddedByteCount)) == LZMA_OK
-        else { throw BlobError(.corrupted, "The index of the xz has other lengths than a block.") }
+        else { throw BlobError(.corrupted, "The lengths in the index of the xz file do not match those of a block.") }
         self.block.pointee.uncompressed_size = UInt64(byteCount)
         switch blob_lzma_block_decoder(self.stream.pointer, self.block) {
         case LZMA_OK: break
         case LZMA_MEM_ERROR: throw Self.noMemory
-        default: throw BlobError(.unsupported, "A block of the xz has filters that are not known.")
+        default: throw BlobError(.unsupported, "A block of the xz file has filters that are not supported.")
         }
     }
 
@@ -96,7 +96,7 @@ final class XzDecoder: BlockDecoder {
         case LZMA_OK, LZMA_BUF_ERROR: return false
         case LZMA_STREAM_END: return true
         case LZMA_MEM_ERROR: throw Self.noMemory
-        default: throw BlobError(.corrupted, "A block of the xz is damaged.")
+        default: throw BlobError(.corrupted, "A block of the xz file is damaged.")
         }
     }
 
@@ -106,14 +106,15 @@ final class XzDecoder: BlockDecoder {
         for filter in UnsafeBufferPointer(start: self.filters, count: Int(LZMA_FILTERS_MAX)) {
             guard filter.id == Self.lzma2, let options = filter.options else { continue }
             let window = options.assumingMemoryBound(to: lzma_options_lzma.self).pointee.dict_size
-            try context.checkMemory(UInt64(window), for: "A block of the xz")
+            try context.checkMemory(UInt64(window), for: "A block of the xz file")
             guard window <= Self.maximumWindowByteCount else {
-                throw BlobError(.limitExceeded, "A block of the xz has too large a window to be decoded apart.")
+                throw BlobError(
+                    .limitExceeded, "A block of the xz file has too large a window to be decoded separately.")
             }
         }
     }
 
-    private static let noHeader = BlobError(.corrupted, "The header of a block of the xz is damaged.")
+    private static let noHeader = BlobError(.corrupted, "The header of a block of the xz file is damaged.")
     private static let noMemory = BlobError(.io, "Not enough memory to decode a block.", isTransient: true)
 }
 
@@ -176,7 +177,7 @@ package final class BranchDecoder {
         switch blob_lzma_raw_decoder(self.stream.pointer, filters) {
         case LZMA_OK: break
         case LZMA_MEM_ERROR: throw BlobError(.io, "Not enough memory for a filter.", isTransient: true)
-        default: throw BlobError(.unsupported, "A branch filter has properties that are not known.")
+        default: throw BlobError(.unsupported, "A branch filter has properties that are not supported.")
         }
     }
 
@@ -212,7 +213,7 @@ package final class BranchDecoder {
                 isWhole = rest.isEmpty && (status == LZMA_OK || status == LZMA_STREAM_END)
             }
         }
-        guard isWhole else { throw BlobError(.internalError, "A branch filter does not take its input.") }
+        guard isWhole else { throw BlobError(.internalError, "A branch filter did not consume its input.") }
     }
 
     /// A bound on the bytes that a filter holds back.

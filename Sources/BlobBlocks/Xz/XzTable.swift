@@ -100,12 +100,12 @@ extension BlockTable {
             let (unpadded, decoded) = (try index.varint(), try index.varint())
             // The smallest block has a header of 8 bytes, and the end of its only filter.
             guard (5...Self.largest) ~= unpadded, decoded <= Self.largest else {
-                throw index.failure("has a block that cannot be")
+                throw index.failure("has a block with an invalid length")
             }
             records.append((unpadded, decoded))
         }
         guard index.remaining < 4, try index.bytes(count: index.remaining).allSatisfy({ $0 == 0 }) else {
-            throw index.failure("has more than its blocks")
+            throw index.failure("has unexpected data after its blocks")
         }
         return records
     }

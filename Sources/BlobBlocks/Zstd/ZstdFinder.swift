@@ -84,7 +84,7 @@ final class ZstdFinder: BlockFinder {
             return try self.whole(Frame(compressedByteCount: Int(byteCount)))
         }
         guard let header = ZstdFrame(self.input.bytes[...]), !header.hasDictionary else {
-            throw BlobError(.corrupted, "No frame begins here.", byteOffset: self.input.byteOffset)
+            throw BlobError(.corrupted, "Expected a frame without a dictionary.", byteOffset: self.input.byteOffset)
         }
         guard let byteCount = header.byteCount, byteCount <= Self.maximumByteCount,
             header.windowByteCount <= self.maximumWindowByteCount

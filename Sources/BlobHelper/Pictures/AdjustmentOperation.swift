@@ -42,7 +42,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
             case .exposure(let value): (-10...10).contains(value)
             }
         guard isValid else {
-            throw BlobError(.invalidArgument, "A value of the adjustment '\(self.name)' is outside of its range.")
+            throw BlobError(.invalidArgument, "A value of the adjustment '\(self.name)' is out of range.")
         }
     }
 

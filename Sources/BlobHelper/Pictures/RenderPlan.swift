@@ -80,7 +80,7 @@ package struct RenderPlan: Equatable {
             throw BlobError(
                 .invalidArgument,
                 "A crop of \(rectangle.width)x\(rectangle.height) pixels at \(rectangle.left),\(rectangle.top) is not "
-                    + "within the picture of \(self.size.width)x\(self.size.height).")
+                    + "within the picture of \(self.size.width)x\(self.size.height) pixels.")
         }
         let whole = PictureRectangle(left: 0, top: 0, width: self.size.width, height: self.size.height)
         let table = self.popTable()

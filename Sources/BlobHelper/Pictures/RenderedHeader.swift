@@ -32,7 +32,8 @@ package struct RenderedHeader {
         rest += bytes
         self.byteCount += bytes.count
         guard self.byteCount <= Self.byteLimit else {
-            throw BlobError(.limitExceeded, "The metadata of a picture have more than \(Self.byteLimit) bytes.")
+            throw BlobError(
+                .limitExceeded, "The metadata of the picture has more than the limit of \(Self.byteLimit) bytes.")
         }
         var (result, place) = ([UInt8](), 0)
         if !self.hasStart, rest.count >= 4 {

@@ -32,7 +32,7 @@ package final class LibraryInput {
     }
 
     private static func from(_ client: UnsafeMutableRawPointer?) -> LibraryInput {
-        guard let client else { preconditionFailure("libarchive passes on what it was given.") }
+        guard let client else { preconditionFailure("libarchive must pass on the pointer that it was given.") }
         return Unmanaged<LibraryInput>.fromOpaque(client).takeUnretainedValue()
     }
 
