@@ -46,7 +46,7 @@ final class StagingFolder {
             return
         }
         throw BlobError(
-            .unavailable, "Other processes keep removing the folder for incomplete files.", operation: "write")
+            .unavailable, "Another process keeps removing the folder for incomplete files.", operation: "write")
     }
 
     deinit {

@@ -34,7 +34,7 @@ package struct HelperLocation: Sendable {
     /// - Parameter path: The path that was set; nil if the helper was looked for.
     package func searched(_ path: String? = nil) -> String {
         (path ?? Self.value(of: self.variable)).map { "there is no program at \($0)" }
-            ?? "\(self.program) was not found beside this program or in a folder of PATH"
+            ?? "\(self.program) was found neither next to this program nor in the folders of PATH"
     }
 
     private static func value(of variable: String) -> String? { getenv(variable).map { String(cString: $0) } }

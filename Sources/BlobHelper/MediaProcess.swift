@@ -64,7 +64,7 @@ package final class MediaProcess {
         case .library: BlobError(.corrupted, "\(act): \(text)")
         case .unavailable: BlobError(.unavailable, "\(act): \(text)", isTransient: false)
         case .limit: BlobError(.limitExceeded, "\(act) within the memory of the helper: \(text)")
-        case .truncated: BlobError(.truncated, "\(act): the file ends too early: \(text)")
+        case .truncated: BlobError(.truncated, "\(act), because the file ends too early: \(text)")
         case nil: BlobError(.corrupted, "\(act): the helper sent an invalid response.")
         }
     }

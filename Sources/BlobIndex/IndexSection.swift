@@ -40,7 +40,9 @@ package final class IndexSection: Sendable {
         package let kind: Kind
 
         package init(layer: String, kind: Kind) {
-            precondition(layer.utf8.count <= IndexSection.maximumTextByteCount, "The name of the layer is too long.")
+            precondition(
+                layer.utf8.count <= IndexSection.maximumTextByteCount,
+                "The name of the layer must not be longer than the limit.")
             (self.layer, self.kind) = (layer, kind)
         }
     }

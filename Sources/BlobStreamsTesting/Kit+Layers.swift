@@ -46,7 +46,7 @@ extension Kit {
             guard let call else { continue }
             let place = "opened at byte \(byteOffset) \(isMatching ? "with" : "without") a validator"
             return self.findings.add(
-                16, "A call to '\(call)', \(place), waits for the info of the base, although 'neverBlocks' is true.")
+                16, "A call to '\(call)' (\(place)) waits for the info of the base, although 'neverBlocks' is true.")
         }
     }
 

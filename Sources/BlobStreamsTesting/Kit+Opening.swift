@@ -75,7 +75,7 @@ extension Kit {
             for pass in passes {
                 guard case .bytes(let bytes) = try pass.step(), !pass.holds(bytes) else { continue }
                 let byteOffset = pass.reader.byteOffset - Int64(bytes.count)
-                return self.findings.add(10, "Wrong bytes at \(byteOffset) when two readers are read in turn.")
+                return self.findings.add(10, "Wrong bytes at byte \(byteOffset) when two readers are read in turn.")
             }
         }
     }
@@ -93,7 +93,7 @@ extension Kit {
                     if pass.holds(bytes) { continue }
                     let byteOffset = reader.byteOffset - Int64(bytes.count)
                     return self.findings.add(
-                        10, "Wrong bytes at \(byteOffset) when several readers are read at the same time.")
+                        10, "Wrong bytes at byte \(byteOffset) when several readers are read at the same time.")
                 }
             } catch {
                 self.findings.add(

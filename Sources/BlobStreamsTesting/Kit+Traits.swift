@@ -46,7 +46,7 @@ extension Kit {
             guard let call = try Self.everyTime({ try self.slowCall(at: byteOffset, isMatching: isMatching) }) else {
                 continue
             }
-            let place = byteOffset > 0 || isMatching ? ", opened at an offset or with a validator," : ""
+            let place = byteOffset > 0 || isMatching ? " (opened at an offset or with a validator)" : ""
             return self.findings.add(16, "A call to '\(call)'\(place) blocks, although 'neverBlocks' is true.")
         }
     }

@@ -123,7 +123,7 @@ extension Kit {
         // A source without bytes yet is slow, which is a different fault from a slot that is not fired.
         let isReadable = try pass.checkedAttempt() != nil
         self.findings.add(
-            1, isReadable ? "A slot is not fired, or too early." : "No bytes arrived within \(self.patience).")
+            1, isReadable ? "A slot is not fired, or is fired too early." : "No bytes arrived within \(self.patience).")
         return false
     }
 }

@@ -63,12 +63,12 @@ final class Pass {
         switch step {
         case .bytes(let bytes) where !self.holds(bytes):
             let byteOffset = self.reader.byteOffset - Int64(bytes.count)
-            self.kit.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), between reads that wait.")
+            self.kit.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), between reads that had to wait.")
             throw BlobError(.corrupted, "The bytes are not the expected ones.")
         case .end where self.reader.byteOffset != self.kit.expected.byteCount:
             self.kit.findings.add(
                 8,
-                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount) after reads that wait."
+                "The end came at byte \(self.reader.byteOffset) of \(self.kit.expected.byteCount) after a wait."
             )
         case .bytes, .end, nil: break
         }

@@ -50,7 +50,7 @@ final class ArchiveHelper {
                 let payload = entry.encoded
                 guard payload.count <= ExchangeFrame.maximumPayloadByteCount else {
                     throw HelperFailure(
-                        .limit, "a header has more than the limit of \(ExchangeFrame.maximumPayloadByteCount) bytes")
+                        .limit, "a header is longer than the limit of \(ExchangeFrame.maximumPayloadByteCount) bytes")
                 }
                 return ExchangeFrame(.entry, payload: payload)
             case .block:

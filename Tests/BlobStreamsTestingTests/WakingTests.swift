@@ -53,7 +53,7 @@ struct WaitingSource: BlobInputStreamDataSource {
         var words: String {
             switch self {
             case .hasNoSlot: "there is no slot"
-            case .neverFires, .firesTooEarly: "A slot is not fired, or too early."
+            case .neverFires, .firesTooEarly: "A slot is not fired, or is fired too early."
             case .firesUnderItsLock: "The slot is fired under a lock"
             case .belongsToAThread: "A reader that is used by one thread after another fails"
             case .changesItsInfo: "The info of an open reader changed"
@@ -61,7 +61,7 @@ struct WaitingSource: BlobInputStreamDataSource {
             case .sourceBlocksOnlyLater: "The traits of the source are not constant."
             case .streamBlocksOnlyLater: "'neverBlocks' of a reader is not constant."
             case .blocksInARead: "A call to 'read' blocks, although 'neverBlocks' is true."
-            case .blocksAtAnOffset, .blocksWithAValidator: "A call of 'open', opened at an offset or with"
+            case .blocksAtAnOffset, .blocksWithAValidator: "A call to 'open' (opened at an offset or with"
             }
         }
 

@@ -88,7 +88,7 @@ extension BlobInputStreamDataSource {
     /// - Throws: ``BlobError``: the errors of reading, or ``BlobError/Code/io`` with the `errno` of the disk.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
-        precondition(url.isFileURL, "The URL must be the URL of a file.")
+        precondition(url.isFileURL, "The URL must be a file URL.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path, context)

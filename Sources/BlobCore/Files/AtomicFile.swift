@@ -67,7 +67,8 @@ package final class AtomicFile {
             try context.pause(for: Self.openingInterval)
         }
         self.file = try Descriptor(
-            descriptor, doing: "\(isWrittenDirectly ? "Could not open" : "Could not create a file beside") \(name)",
+            descriptor,
+            doing: "\(isWrittenDirectly ? "Could not open" : "Could not create a temporary file next to") \(name)",
             operation: "write")
         self.temporaryPath = temporaryPath
     }

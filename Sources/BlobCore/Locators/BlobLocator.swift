@@ -172,7 +172,7 @@ struct LocatorParser {
     /// between its `+` signs.
     mutating func scheme() throws(BlobError) -> String {
         guard let end = self.bytes.firstIndex(of: UInt8(ascii: ":")) else {
-            throw self.failure("no scheme, as in file:///path", at: 0)
+            throw self.failure("no scheme, such as 'file:' in file:///path", at: 0)
         }
         // Byte by byte: the lower case of some letters beyond ASCII is an ASCII letter.
         let scheme = self.bytes[..<end].map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }

@@ -119,7 +119,9 @@ private struct MarkupParser {
     }
 
     private func string(_ bytes: some Collection<UInt8>) throws(BlobError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw self.invalid("text that is not UTF-8") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw self.invalid("the text is not valid UTF-8")
+        }
         return text
     }
 

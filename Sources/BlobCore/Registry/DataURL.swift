@@ -29,7 +29,7 @@ private struct DataURL {
         } catch {
             let start = url.scheme.utf8.count + 1
             throw BlobError(
-                .invalidLocator, "A \(url.scheme): URL has \(error.reason).", operation: "resolve",
+                .invalidLocator, "The \(url.scheme): URL has \(error.reason).", operation: "resolve",
                 locator: String(decoding: url.text.utf8.prefix(Self.maximumShownByteCount), as: UTF8.self),
                 byteOffset: Int64(start + error.offset))
         }

@@ -103,7 +103,7 @@ package final class PipeBuffer: Sendable {
             if self.isReaderGone {
                 return BlobError(.closed, "The reader of the pipe is closed.", operation: "write")
             }
-            return self.isFinished ? BlobError(.closed, "The pipe is finished.", operation: "write") : nil
+            return self.isFinished ? BlobError(.closed, "The pipe is already finished.", operation: "write") : nil
         }
 
         mutating func takeHandlers() -> [@Sendable () -> Void] {

@@ -78,7 +78,7 @@ private struct Slice: BlobInspector {
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         self.byteOffset = byteOffset + Int64(bytes.byteCount)
         guard isLast, let end else { return 0..<bytes.byteCount }
-        throw BlobError(.truncated, "The base ended at byte \(self.byteOffset), before the slice's end at \(end).")
+        throw BlobError(.truncated, "The base ended at byte \(self.byteOffset), before the end of the slice at \(end).")
     }
 }
 

@@ -33,7 +33,7 @@ package struct RenderedHeader {
         self.byteCount += bytes.count
         guard self.byteCount <= Self.byteLimit else {
             throw BlobError(
-                .limitExceeded, "The metadata of the picture has more than the limit of \(Self.byteLimit) bytes.")
+                .limitExceeded, "The metadata of the picture is larger than the limit of \(Self.byteLimit) bytes.")
         }
         var (result, place) = ([UInt8](), 0)
         if !self.hasStart, rest.count >= 4 {

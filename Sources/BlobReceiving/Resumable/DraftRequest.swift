@@ -78,7 +78,7 @@ package struct DraftRequest: ResumableRequest {
             throw RequestRefusal.error(415, "The Content-Type must be application/partial-upload.")
         }
         guard let offset = self.integer("upload-offset"), let isLast = self.isLast else {
-            throw RequestRefusal.error(400, "A PATCH request must have Upload-Offset in bytes, and Upload-Complete.")
+            throw RequestRefusal.error(400, "A PATCH request must have an Upload-Offset in bytes, and Upload-Complete.")
         }
         let facts = try upload.facts()
         guard facts.arrivedByteCount == offset else {

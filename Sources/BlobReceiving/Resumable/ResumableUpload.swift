@@ -340,7 +340,7 @@ final class UploadFile: Sendable {
         var offset: Int64 = 0
         while offset < byteCount {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: byteCount - offset)))
-            let count = try self.descriptor.read(into: room, at: offset, named: "an upload back")
+            let count = try self.descriptor.read(into: room, at: offset, named: "an upload")
             guard count > 0 else { throw BlobError(.truncated, "The file of an upload ends too early.") }
             try take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += Int64(count)

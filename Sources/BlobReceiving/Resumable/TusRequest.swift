@@ -70,7 +70,7 @@ package struct TusRequest: ResumableRequest {
         let concatenation = self.fields["upload-concat"]
         if let concatenation, concatenation != "partial" { return try self.concatenate(concatenation, in: uploads) }
         guard let byteCount = self.number("upload-length") else {
-            throw RequestRefusal.error(400, "A creation request must have Upload-Length in bytes.")
+            throw RequestRefusal.error(400, "A creation request must have an Upload-Length in bytes.")
         }
         try uploads.checkLimit(byteCount)
         let part = try self.part(byteCount: byteCount)
@@ -169,7 +169,7 @@ package struct TusRequest: ResumableRequest {
     private func append(to upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         try self.checkContentType()
         guard let offset = self.number("upload-offset") else {
-            throw RequestRefusal.error(400, "A PATCH request must have Upload-Offset in bytes.")
+            throw RequestRefusal.error(400, "A PATCH request must have an Upload-Offset in bytes.")
         }
         let byteCount = try upload.facts().record.part.byteCount
         guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {

@@ -102,7 +102,8 @@ package enum CurlLibrary {
             let version = String(cString: blob_curl_version_text())
             return .failure(
                 BlobError(
-                    .unavailable, "Transfers need libcurl 7.80 or later, but this is \(version).", isTransient: false))
+                    .unavailable, "Transfers need libcurl 7.80 or later, but the version is \(version).",
+                    isTransient: false))
         }
         return .success(())
     }()

@@ -54,7 +54,7 @@ extension BlobInputStreamDataSource {
     public func write(
         to url: URL, resuming options: BlobDownloadOptions, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Int64 {
-        precondition(url.isFileURL, "The URL must be the URL of a file.")
+        precondition(url.isFileURL, "The URL must be a file URL.")
         return try BlobError.wrapping {
             let context = context.blocking
             let info = try self.info(context)

@@ -272,7 +272,7 @@ struct Route {
             throw refused("but does not redirect to an http or https URL")
         }
         guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
-            throw refused("and redirects from https to http, to \(target)")
+            throw refused("and redirects from https to the http URL \(target)")
         }
         self.redirectionCount += 1
         return Relocation.Place(

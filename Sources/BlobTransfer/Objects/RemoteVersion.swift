@@ -359,8 +359,8 @@ final class RemoteVersion: Sendable {
         guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {
             throw BlobError(
                 .corrupted,
-                "The server returned the bytes from \(bytes.lowerBound) to \(bytes.upperBound), but the request was "
-                    + "for those from \(asked.start) to \(asked.end.map(String.init) ?? "the end").")
+                "The server returned the bytes from \(bytes.lowerBound) to \(bytes.upperBound), but the bytes from "
+                    + "\(asked.start) to \(asked.end.map(String.init) ?? "the end") were requested.")
         }
         guard Self.byteCount(head) ?? Int64(bytes.count) == bytes.count else {
             throw BlobError(.corrupted, "The Content-Length and Content-Range of the response contradict each other.")

@@ -60,6 +60,6 @@ private func runJob(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoin
 package func makeThreadKey() -> pthread_key_t {
     var key = pthread_key_t()
     let result = pthread_key_create(&key, nil)
-    precondition(result == 0, "The process cannot have more thread-specific values.")
+    precondition(result == 0, "The process has too many thread-specific values.")
     return key
 }
