@@ -65,7 +65,7 @@ struct ReceiveProgram: ParsableCommand {
 
     // The rate that Apache's mod_reqtimeout requires.
     @Option(
-        help: "Refuse a body that arrives at fewer bytes per second, averaged over the idle timeout; 0 for no limit.")
+        help: "Refuse a body that arrives at fewer bytes per second, averaged over the idle timeout; 0 for no minimum.")
     var minRate: Int64 = 500
 
     @Option(help: "Close a connection on which no complete header arrives within this many seconds.")
