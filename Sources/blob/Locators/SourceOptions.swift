@@ -34,7 +34,7 @@ struct ArchiveOptions: ParsableArguments {
 
     @Option(
         help: .advanced(
-            "Fail if more than this many bytes have to be copied to a temporary file (default: 1 GiB).",
+            "Fail if an archive larger than this has to be copied to a temporary file (default: 1 GiB).",
             valueName: "bytes"))
     var spoolLimit: ByteCount?
 
