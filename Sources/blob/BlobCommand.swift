@@ -71,7 +71,7 @@ enum Main {
             if let mistake = BlobCommand.fileTakenForHelp(in: arguments) { throw mistake }
             // Help is not an error.
             let text = BlobCommand.fullMessage(for: error)
-            try printLine(text == commandVersion ? text : BlobCommand.help(for: arguments))
+            try printLine(text == commandVersion ? text : CommandHelp(for: arguments).text)
         }
     }
 

@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import BlobStreamsStandard
+import Foundation
 
 extension ArgumentHelp {
     /// The help of an option that only `--help all` and the manual page describe.
@@ -9,36 +10,64 @@ extension ArgumentHelp {
     }
 }
 
-extension BlobCommand {
-    /// Returns the help that arguments request: the options that most people need, or with `--help all` every option.
-    ///
-    /// A discussion consists of paragraphs: the first is a summary; one that begins with `EXAMPLES:` is the end of
-    /// every help; the others are shown only by `--help all`, and in the manual page.
-    static func help(for arguments: [String]) -> String {
-        let words = arguments.prefix { $0 != "--" }
-        if words == ["help", LocatorHelp.topic] { return LocatorHelp.text }
-        let names = words.drop { $0 == "help" }.prefix { !$0.hasPrefix("-") }
-        var (path, type) = ("blob", BlobCommand.self as any ParsableCommand.Type)
-        for name in names {
-            guard let next = type.configuration.subcommands.first(where: { $0.configuration.commandName == name })
+/// The help of a command, arranged from the argument parser's help.
+///
+/// The discussion of a command consists of paragraphs: the first is a summary; one that begins with `EXAMPLES:` becomes
+/// the end of every help; the others are shown only by `--help all`, and in the manual page, as are the discussions of
+/// options.
+struct CommandHelp {
+    /// The beginning of a line of the discussion of an option; the other lines of an option are indented more or less.
+    private static let discussionIndent = String(repeating: " ", count: 8)
+
+    private var path = "blob"
+    private var command: any ParsableCommand.Type = BlobCommand.self
+    private let words: ArraySlice<String>
+
+    /// - Parameter arguments: The arguments of a process that requests help.
+    init(for arguments: [String]) {
+        self.words = arguments.prefix { $0 != "--" }
+        for name in self.words.drop(while: { $0 == "help" }).prefix(while: { !$0.hasPrefix("-") }) {
+            guard
+                let next = self.command.configuration.subcommands
+                    .first(where: { $0.configuration.commandName == name })
             else { break }
-            (path, type) = ("\(path) \(name)", next)
+            (self.path, self.command) = ("\(self.path) \(name)", next)
         }
-        let isWhole = zip(words, words.dropFirst()).contains { ["-h", "--help"].contains($0) && $1 == "all" }
-        let whole = Self.helpMessage(for: type, includeHidden: true)
-        let usage = "USAGE: "
-        let text = isWhole ? whole : Self.helpMessage(for: type)
-        guard let start = text.firstRange(of: usage) else { return text }
-        let paragraphs = text[..<start.lowerBound].split(separator: "\n\n").map { $0.replacing("OVERVIEW: ", with: "") }
-        let examples = paragraphs.filter { $0.hasPrefix("EXAMPLES:") }
-        let overview = paragraphs.filter { !$0.hasPrefix("EXAMPLES:") }
-        var sections = overview.prefix(isWhole ? .max : 2).map { String($0) }
-        sections.append(String(text[start.lowerBound...].reversed().drop(while: \.isNewline).reversed()))
-        sections += examples.map { String($0) }
-        if !isWhole, whole != text || overview.count > 2 {
-            sections.append("For all options and details: \(path) --help all")
+    }
+
+    /// The help: the options that most people need, or with `--help all` everything.
+    var text: String {
+        if self.words == ["help", LocatorHelp.topic] { return LocatorHelp.text }
+        let isWhole = zip(self.words, self.words.dropFirst()).contains { ["-h", "--help"].contains($0) && $1 == "all" }
+        let whole = self.sections(BlobCommand.helpMessage(for: self.command, includeHidden: true))
+        guard !isWhole else { return whole.joined(separator: "\n\n") }
+        var short = self.sections(BlobCommand.helpMessage(for: self.command))
+        if let usage = short.firstIndex(where: { $0.hasPrefix("USAGE: ") }) { short.removeSubrange(2..<max(2, usage)) }
+        short = short.map { section in
+            section.split(separator: "\n").filter { line in
+                !line.hasPrefix(Self.discussionIndent) || line.dropFirst(Self.discussionIndent.count).hasPrefix(" ")
+            }.joined(separator: "\n")
         }
-        return sections.joined(separator: "\n\n")
+        if short != whole { short.append("For all options and details: \(self.path) --help all") }
+        return short.joined(separator: "\n\n")
+    }
+
+    /// Returns the sections of a help of the parser: the overview, the usage, the options of the command, the groups
+    /// of options, and the examples.
+    private func sections(_ help: String) -> [String] {
+        var sections = help.split(separator: "\n\n").map { $0.trimmingCharacters(in: .newlines) }
+        sections[0] = sections[0].replacing("OVERVIEW: ", with: "")
+        if let usage = sections.firstIndex(where: { $0.hasPrefix("USAGE: ") }) {
+            sections[usage] = sections[usage].replacing(/(\[-[^\[\]]*\]( \.\.\.)?\s*)+/, with: "[<options>] ")
+                .trimmingCharacters(in: .whitespaces)
+            let options = sections.firstIndex { $0.hasPrefix("OPTIONS:") }
+            let start = sections[usage + 1].hasPrefix("ARGUMENTS:") ? usage + 2 : usage + 1
+            if let options { sections.insert(sections.remove(at: options), at: start) }
+        }
+        if let examples = sections.firstIndex(where: { $0.hasPrefix("EXAMPLES:") }) {
+            sections.append(sections.remove(at: examples))
+        }
+        return sections
     }
 }
 #endif
