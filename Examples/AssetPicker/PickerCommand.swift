@@ -8,31 +8,33 @@ import Foundation
 @main
 struct PickerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "AssetPicker", abstract: "Lets a person choose assets in a browser, and uploads them.",
+        commandName: "AssetPicker", abstract: "Lets the user choose assets in a browser, and uploads them.",
         discussion: """
-            Only this machine reaches the page, and only by the printed URL, which is as good as a password. Started \
-            again with the same folder of state, it has the same URL, and continues the uploads.
+            The page can be reached only from this machine, and only by the printed URL, so keep the URL as secret as \
+            a password. Started again with the same state folder, the program serves the same URL and continues the \
+            uploads.
             """)
 
-    @Argument(help: "The asset library, a folder of photos, or the database of digiKam or Shotwell.")
+    @Argument(help: "An asset library, a folder of photos, or a digiKam or Shotwell database.")
     var library: String
 
-    @Argument(help: "The URL of the server; with tus, the one at which it creates uploads.")
+    @Argument(help: "The URL of the server; with tus, its URL for creating uploads.")
     var url: String
 
-    @Argument(help: "The folder that keeps the state of uploads, made if it is missing.")
+    @Argument(help: "The folder for the state of the uploads; it is created if it does not exist.")
     var state: String
 
-    @Option(name: .customLong("as"), help: "What the server takes: tus, raw bodies, or a form with a part 'file'.")
+    @Option(
+        name: .customLong("as"), help: "What the server accepts: tus, raw bodies, or a form with a part named 'file'.")
     var form = UploadForm.tus
 
-    @Option(help: "The number of assets that can be chosen at once, from 1.")
+    @Option(help: "The maximum number of assets that can be chosen at once, at least 1.")
     var limit = 50
 
-    @Option(help: "The media types that are offered, separated by commas; a part may be '*', as in image/*.")
+    @Option(help: "The media types to offer, separated by commas; either half may be '*', as in image/*.")
     var types = "*/*"
 
-    @Option(help: "The number of uploads at a time, from 1.")
+    @Option(help: "The maximum number of simultaneous uploads, at least 1.")
     var jobs = 3
 
     @Option(help: "The maximum rate of each upload, in bytes per second (default: none).")
@@ -40,7 +42,7 @@ struct PickerCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard self.limit > 0, self.jobs > 0, self.limitRate ?? 1 > 0 else {
-            throw ValidationError("--limit, --jobs and --limit-rate take numbers above 0.")
+            throw ValidationError("--limit, --jobs and --limit-rate must be greater than 0.")
         }
     }
 
@@ -52,7 +54,8 @@ struct PickerCommand: AsyncParsableCommand {
             return try path.write(to: file, atomically: true, encoding: .utf8)
         }
         guard try String(contentsOf: file, encoding: .utf8) == path else {
-            throw ValidationError("The folder '\(self.state)' has the uploads of another library: name another one.")
+            throw ValidationError(
+                "The folder '\(self.state)' contains the state of another library's uploads: use another folder.")
         }
     }
 

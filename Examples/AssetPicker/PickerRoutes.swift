@@ -31,7 +31,9 @@ struct PickerRoutes: Sendable {
 
     /// Answers a request; an error becomes a status and a text.
     func response(to head: HTTPRequestHead, _ body: Data) async -> PickerResponse {
-        guard self.session.admits(head) else { return self.refusal(.forbidden, "Only the picker's page is served.") }
+        guard self.session.admits(head) else {
+            return self.refusal(.forbidden, "Only requests from the picker's page are accepted.")
+        }
         guard let path = self.session.path(in: head.uri) else { return self.refusal(.notFound, "No such page.") }
         do {
             return try await self.response(to: head.method, String(path), body)
@@ -49,7 +51,9 @@ struct PickerRoutes: Sendable {
         case (.GET, "uploads.js"): return Self.file("text/javascript", PackageResources.uploads_js)
         case (.GET, "picker.css"): return Self.file("text/css", PackageResources.picker_css)
         case (.GET, "assets"):
-            guard let index = Self.number("from", in: query) else { return self.refusal(.badRequest, "from=INDEX") }
+            guard let index = Self.number("from", in: query) else {
+                return self.refusal(.badRequest, "Expected from=INDEX.")
+            }
             let page = try await self.assets.page(from: index)
             return try Self.json(AssetsAnswer(limit: self.limit, total: page.total, assets: page.assets))
         case (.GET, "thumbnails"):
@@ -74,13 +78,13 @@ struct PickerRoutes: Sendable {
 
     private func add(_ body: Data) async throws -> PickerResponse {
         guard let ids = try? JSONDecoder().decode([String].self, from: body), !ids.isEmpty else {
-            return self.refusal(.badRequest, "The identifiers of assets were expected, as an array.")
+            return self.refusal(.badRequest, "Expected an array of asset identifiers.")
         }
         guard ids.count <= self.limit else {
             return self.refusal(.badRequest, "At most \(self.limit) assets can be chosen at once.")
         }
         guard let assets = try await self.assets.assets(ids) else {
-            return self.refusal(.badRequest, "An asset no longer exists.")
+            return self.refusal(.badRequest, "One of the assets no longer exists.")
         }
         try await self.uploads.add(assets)
         return PickerResponse(status: .accepted)

@@ -35,7 +35,10 @@ struct PickerServer: Sendable {
                     }
                 }
         } catch let error as IOError where error.errnoCode == EADDRINUSE {
-            throw BlobError(.unavailable, "Port \(session.port) is taken: by another picker with \(folder.path)?")
+            throw BlobError(
+                .unavailable,
+                "Port \(session.port) is already in use, perhaps by another picker that uses the folder \(folder.path)."
+            )
         }
         session.port = self.channel.channel.localAddress?.port ?? 0
         try session.store(in: folder)

@@ -11,7 +11,7 @@ struct Base64Source: BlobInputStreamDataSource {
 
     init(_ locator: BlobLocator) throws {
         guard let bytes = Data(base64Encoded: locator.schemeSpecificPart) else {
-            throw BlobError(.invalidLocator, "The text after base64: is not Base64.")
+            throw BlobError(.invalidLocator, "The text after 'base64:' is not valid Base64.")
         }
         self.locator = locator
         self.bytes = bytes
@@ -49,6 +49,8 @@ await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { argument
     print(String(decoding: bytes, as: UTF8.self))
     // As in the tests of a plugin: the kit checks the contracts of a source, and reports a wrong length.
     guard arguments[0].hasPrefix("base64:") else { return }
-    print("broken contracts:", await violations(of: source, expecting: bytes))
-    print("of a liar:", await violations(of: FaultSource(source, .wrongByteCount(by: 1)), expecting: bytes))
+    print("contract violations:", await violations(of: source, expecting: bytes))
+    print(
+        "contract violations of a faulty source:",
+        await violations(of: FaultSource(source, .wrongByteCount(by: 1)), expecting: bytes))
 }

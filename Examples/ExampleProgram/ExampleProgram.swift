@@ -40,7 +40,7 @@ package enum ExampleProgram {
     /// - Throws: ``BlobError/Code/invalidArgument`` if the text is not such a URL.
     package static func serverURL(_ text: String) throws(BlobError) -> URL {
         guard let url = URL(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme) else {
-            throw BlobError(.invalidArgument, "The URL of a server must begin with http: or https:, not '\(text)'.")
+            throw BlobError(.invalidArgument, "The server URL must begin with http: or https:, but is '\(text)'.")
         }
         return url
     }

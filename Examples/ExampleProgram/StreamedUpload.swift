@@ -49,7 +49,8 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
         guard (200...299).contains(status) else { throw BlobError(.refused, "The server answered \(status): \(text)") }
         guard self.end.isAtEnd else {
             throw BlobError(
-                .truncated, "The server answered before the end of the body.", byteOffset: self.end.byteOffset)
+                .truncated, "The server responded before the body had been read to its end.",
+                byteOffset: self.end.byteOffset)
         }
         return "\(status) \(text)"
     }

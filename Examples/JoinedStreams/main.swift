@@ -31,7 +31,7 @@ ExampleProgram.run("JoinedStreams LOCATOR…", taking: 1...) { locators, registr
         return [InputStreamSource { InputStream(data: heading) }, try registry.source(for: locator)]
     }
     let counted = ConcatenatedSource(parts).counting { count, byteOffset, _ in
-        ExampleProgram.report("\(count) bytes, \(byteOffset) in all")
+        ExampleProgram.report("\(count) bytes, \(byteOffset) in total")
     }
     let stream = BlobInputStream(counted, mode: .asynchronous)
     let copier = Copier()

@@ -34,7 +34,7 @@ package struct FormArgument: Equatable, Sendable {
         var parser = Parser(text)
         guard let name = parser.takeName() else {
             // Without the text itself, which may be a secret.
-            throw BlobError(.invalidArgument, "-F takes NAME=VALUE, NAME=@LOCATOR or NAME=<LOCATOR.")
+            throw BlobError(.invalidArgument, "The value of -F must be NAME=VALUE, NAME=@LOCATOR or NAME=<LOCATOR.")
         }
         self.name = name
         do {
@@ -71,11 +71,12 @@ private struct Parser {
             self.position += 1
             let item = try self.takeItem(endingAt: nil) { .contents(locator: $0) }
             guard item.fileName == nil else {
-                throw BlobError(.invalidArgument, "A field, given by '<', has no file name.")
+                throw BlobError(.invalidArgument, "A field whose value follows '<' cannot have a file name.")
             }
             return [item]
         case UInt8(ascii: "("):
-            throw BlobError(.invalidArgument, "Nested parts are not supported; put a value with '(' in quotes.")
+            throw BlobError(
+                .invalidArgument, "Nested parts are not supported; put a value that begins with '(' in quotes.")
         default: return [try self.takeItem(endingAt: nil) { .value($0) }]
         }
     }
@@ -103,7 +104,7 @@ private struct Parser {
             } else {
                 throw BlobError(
                     .invalidArgument,
-                    "The text after a ';' is neither 'type=' nor 'filename='; put a value with ';' in quotes.")
+                    "Expected 'type=' or 'filename=' after a ';'; put a value that contains ';' in quotes.")
             }
         }
         return item
@@ -117,7 +118,7 @@ private struct Parser {
         }
         self.skipSpaces()
         guard self.next == nil || self.next == UInt8(ascii: ";") || self.next == end else {
-            throw BlobError(.invalidArgument, "Unexpected text after the quotes of a value.")
+            throw BlobError(.invalidArgument, "Unexpected text after the closing quote of a value.")
         }
         return word
     }
@@ -155,7 +156,8 @@ private struct Parser {
         let type = self.takePlain(endingAt: end)
         let parts = type.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isSpace) }) else {
-            throw BlobError(.invalidArgument, "'\(type)' is not a media type such as image/png.")
+            throw BlobError(
+                .invalidArgument, "'\(type)' is not a valid media type: expected TYPE/SUBTYPE, such as image/png.")
         }
         return type
     }

@@ -32,7 +32,7 @@ struct FormPart: Sendable {
         let header = try self.unlimitedHeader(info, naming, signedType)
         guard header.count <= naming.headerLimit else {
             throw BlobError(
-                .limitExceeded, "The header has \(header.count) bytes; the limit is \(naming.headerLimit).")
+                .limitExceeded, "The header has \(header.count) bytes, more than the limit of \(naming.headerLimit).")
         }
         return header
     }
@@ -92,7 +92,7 @@ struct FormPart: Sendable {
         }
         // Deprecated by RFC 7578, section 4.7; some receivers decode the part accordingly, most do not.
         guard name.lowercased() != "content-transfer-encoding" else {
-            throw BlobError(.invalidArgument, "Forms have no Content-Transfer-Encoding.")
+            throw BlobError(.invalidArgument, "A form cannot have the header Content-Transfer-Encoding.")
         }
     }
 }

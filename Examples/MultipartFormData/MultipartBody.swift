@@ -62,7 +62,8 @@ public struct MultipartBody: BlobInputStreamDataSource {
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         // Refused now, not when reading reaches a part that can be read only once.
         guard self.traits.contains(.repeatable) || self.firstOpening.wait(timeout: .now()) == .success else {
-            throw BlobError(.unsupported, "A part of this body can be read only once, and was opened already.")
+            throw BlobError(
+                .unsupported, "A part of this body can be read only once, and the body has already been opened.")
         }
         return .joined(self.parts, info)
     }

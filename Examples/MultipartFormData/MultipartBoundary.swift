@@ -22,7 +22,9 @@ public struct MultipartBoundary: Hashable, Sendable {
         else {
             throw BlobError(
                 .invalidArgument,
-                "'\(text)' is not a valid boundary: 1 to \(Self.maximumByteCount) ASCII letters, digits and hyphens.")
+                "'\(text)' is not a valid boundary: expected 1 to \(Self.maximumByteCount) ASCII letters, digits "
+                    + "and hyphens."
+            )
         }
         self.text = text
         self.isChosen = true

@@ -178,7 +178,8 @@ extension MultipartForm {
         fileURL: URL, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
         guard fileURL.isFileURL else {
-            throw BlobError(.invalidArgument, "The scheme '\(fileURL.scheme ?? "")' does not name a file.")
+            throw BlobError(
+                .invalidArgument, "The URL must be a file URL, but its scheme is '\(fileURL.scheme ?? "")'.")
         }
         try self.appendPart(source: FileSource(url: fileURL), name: name, fileName: fileName, mediaType: mediaType)
     }
@@ -214,7 +215,7 @@ extension MultipartForm {
         _ mediaType: String?
     ) throws(BlobError) {
         guard byteCount ?? 0 >= 0 else {
-            throw BlobError(.invalidArgument, "A length of \(byteCount ?? 0) bytes is negative.")
+            throw BlobError(.invalidArgument, "The length of the part must not be negative, but is \(byteCount ?? 0).")
         }
         try self.append(
             FormPart(

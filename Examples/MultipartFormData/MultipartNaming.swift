@@ -67,7 +67,7 @@ public struct MultipartNaming: Hashable, Sendable {
         guard fileName.utf8.count <= self.fileNameLimit else {
             throw BlobError(
                 .limitExceeded,
-                "A file name has \(fileName.utf8.count) bytes; the limit is \(self.fileNameLimit).")
+                "The file name has \(fileName.utf8.count) bytes, more than the limit of \(self.fileNameLimit).")
         }
         var bytes = Array(fileName.utf8)
         if self.style == .sanitized {
@@ -100,7 +100,7 @@ public struct MultipartNaming: Hashable, Sendable {
             case (lineFeed, .browser), (lineFeed, .sanitized): escaped += "%0A".utf8
             case (0..<0x20, _), (0x7F, _):
                 guard self.controlCharacters == .replaced else {
-                    throw BlobError(.invalidArgument, "The \(what) has a control character at byte \(index).")
+                    throw BlobError(.invalidArgument, "The \(what) contains a control character at byte \(index).")
                 }
                 escaped.append(UInt8(ascii: "_"))
             default: escaped.append(byte)

@@ -59,19 +59,19 @@ private struct PartCheck: BlobInspector {
     private mutating func fault(in bytes: RawSpan) -> BlobError? {
         guard self.byteOffset != self.info.byteCount else {
             return BlobError(
-                .sizeMismatch, "There are more bytes than the \(self.byteOffset) that were declared.",
+                .sizeMismatch, "The part has more than the \(self.byteOffset) bytes that were declared.",
                 operation: "read", byteOffset: self.byteOffset)
         }
         guard let match = bytes.withUnsafeBytes({ self.scanner?.firstMatch(in: $0) }) else { return nil }
         return BlobError(
-            .invalidArgument, "The part contains the boundary of the form: another one is needed.",
+            .invalidArgument, "The part contains the boundary of the form: use another boundary.",
             operation: "read", byteOffset: self.byteOffset + Int64(match))
     }
 
     private var faultAtEnd: BlobError? {
         guard let byteCount = self.info.byteCount, self.byteOffset != byteCount else { return nil }
         return BlobError(
-            .truncated, "The end came after \(self.byteOffset) of \(byteCount) declared bytes.",
+            .truncated, "The part ends after \(self.byteOffset) of the \(byteCount) bytes that were declared.",
             operation: "read", byteOffset: self.byteOffset)
     }
 }

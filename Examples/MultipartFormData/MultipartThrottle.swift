@@ -15,7 +15,9 @@ public struct MultipartThrottle: Hashable, Sendable {
 
     /// Creates a limit.
     public init(packetByteCount: Int, delay: Duration) {
-        precondition(packetByteCount > 0 && delay >= .zero, "A packet has a byte, and a delay is not negative.")
+        precondition(
+            packetByteCount > 0 && delay >= .zero,
+            "A packet must have at least one byte, and the delay must not be negative.")
         self.packetByteCount = packetByteCount
         self.delay = delay
     }

@@ -24,7 +24,7 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
             defer { self.isOpened = true }
             return !self.isOpened
         }
-        guard isFirst else { throw BlobError(.unsupported, "The source was opened already.") }
+        guard isFirst else { throw BlobError(.unsupported, "The source can be opened only once.") }
         Thread { self.fill(opening) }.start()
         return self.state.makeBody(
             startingAt: opening.byteOffset, info: self.describe(opening.context), read: { self.take(into: &$0) },

@@ -128,7 +128,7 @@ def started(command, names=subprocess.DEVNULL):
         if process.wait() not in statuses:
             errors.seek(0)
             message = errors.read().decode(errors="replace").strip()
-            raise RuntimeError(message or f"{command[0]} ended with {process.returncode}")
+            raise RuntimeError(message or f"{command[0]} ended with status {process.returncode}")
 
     try:
         yield process.stdout, end
@@ -158,7 +158,7 @@ def lines(chunk, encoding="utf-8"):
     if not chunk.endswith(b"\n"):
         chunk += b"\n"
     if len(chunk) >= 1 << 31:
-        raise ValueError("a line of 2 GiB or more is no value of a column")
+        raise ValueError("a line of 2 GiB or more does not fit in a column")
     text = numpy.frombuffer(chunk, numpy.uint8)
     ends = numpy.flatnonzero(text == ord("\n"))
     offsets = numpy.zeros(len(ends) + 1, numpy.int32)
@@ -192,7 +192,7 @@ def register(spark):
             self.options = dict(options)
             encoding = self.options.get("encoding", "utf-8")
             if "\n".encode(encoding) != b"\n":
-                raise ValueError(f"lines in {encoding} cannot be cut at bytes")
+                raise ValueError(f"text in {encoding} cannot be split into lines: a newline must be the single byte 0x0A")
 
         def partitions(self):
             return [InputPartition(one) for one in splits(self.options["path"], self.options)]
@@ -231,7 +231,7 @@ def register(spark):
         def __init__(self, schema, options):
             self.options = dict(options)
             if "locator" not in schema.names or "report" not in self.options:
-                raise ValueError("a column locator and the option report are needed")
+                raise ValueError("the column 'locator' and the option 'report' are required")
 
         def write(self, rows):
             locators = [row["locator"] for row in rows]
@@ -243,7 +243,7 @@ def register(spark):
                 report.writelines(line + "\n" for line in found)
             failed = sum(json.loads(line)["state"] == "failed" for line in found)
             if failed:
-                raise RuntimeError(f"{failed} of {len(found)} blobs have failed: {self.options['report']}")
+                raise RuntimeError(f"{failed} of {len(found)} blobs failed; see {self.options['report']}")
 
     class Blob(DataSource):
         kinds = {"lines": Lines, "ranges": Ranges, "members": Members}
@@ -255,7 +255,7 @@ def register(spark):
         def schema(self):
             rows = self.options.get("rows", "lines")
             if rows not in self.kinds:
-                raise ValueError(f"rows are {', '.join(self.kinds)}")
+                raise ValueError(f"the option 'rows' must be one of {', '.join(self.kinds)}")
             return "value string" if rows == "lines" else "path string, offset long, bytes binary"
 
         def reader(self, schema):
@@ -314,12 +314,12 @@ def put(bins, target, options, step="put"):
                 # A locator with a part that may be secret is printed without that part.
                 is_its = one is not None and (found["locator"] == name(one) or key(one) in found.get("url", ""))
                 if not is_its or found.get("part", number(one)) != number(one):
-                    raise RuntimeError(f"{command[0]} has a line out of turn: {line}")
+                    raise RuntimeError(f"{command[0]} printed a line that does not match its next input: {line}")
                 yield line.decode().rstrip("\n")
             # Status 1: some have failed; see their lines.
             end(0, 1)
             for one in rest:
-                raise RuntimeError(f"{command[0]} has no line about {name(one)}")
+                raise RuntimeError(f"{command[0]} printed no line about {name(one)}")
 
 
 def part(one):
@@ -407,7 +407,7 @@ def copy(spark, manifest, target, report, options={}):
             # Spark checks this only when the parts are stored.
             path = context._jvm.org.apache.hadoop.fs.Path(report)
             if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
-                raise FileExistsError(f"{report} exists")
+                raise FileExistsError(f"{report} already exists")
             parts = tasks.mapPartitions(lambda bins: put(bins, target, options, "parts"))
             parts.saveAsTextFile(report + ".parts")
             lines = finished(context, report + ".parts", firsts, target, options)
@@ -457,14 +457,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def main():
-    parser = Parser(description="Stores the blobs of a manifest; the status is 1 if some have failed.")
-    parser.add_argument("manifest", help="lines of a locator, a tab and its bytes")
+    parser = Parser(description="Stores the blobs of a manifest; the exit status is 1 if some failed.")
+    parser.add_argument("manifest", help="a file with a line for each blob: its locator, a tab, and its size in bytes")
     parser.add_argument("target", help="a URL that ends with '/'")
-    parser.add_argument("report", help="a new folder, for one line of JSON a blob")
+    parser.add_argument("report", help="a new folder for the report, with one line of JSON for each blob")
     parser.add_argument("--blob", default="blob", help="the command")
-    parser.add_argument("--tasks", help=f"how many (default: of {TASK} blobs, and at least 8 a core)")
-    parser.add_argument("--part-size", type=int, default=PART, help="the bytes of a part in S3 stores, from 5242880")
-    parser.add_argument("--put", default="", help="options of blob job put: --put='--max-time 600'")
+    parser.add_argument("--tasks", help=f"the number of tasks (default: one per {TASK} blobs, and at least 8 per core)")
+    parser.add_argument("--part-size", type=int, default=PART, help="the bytes of a part in S3 stores, at least 5242880")
+    parser.add_argument("--put", default="", help="options for blob job put, as in --put='--max-time 600'")
     options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     from pyspark.sql import SparkSession
 

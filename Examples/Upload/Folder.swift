@@ -9,7 +9,7 @@ import S3Source
 /// and `AWS_SECRET_ACCESS_KEY`.
 func uploadFolder(_ folder: String, to prefix: String) async throws {
     guard prefix.hasSuffix("/") else {
-        throw BlobError(.invalidArgument, "A prefix must end with '/', unlike '\(prefix)'.")
+        throw BlobError(.invalidArgument, "The prefix '\(prefix)' must end with '/'.")
     }
     let files = try files(in: folder)
     let uploader = try S3Uploader()

@@ -17,7 +17,7 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
         guard !list.contains(asset) else { return }
         if asset.isMissing { ExampleProgram.report("missing: \(asset.locator)") } else { missing.append(asset) }
     }
-    ExampleProgram.report("\(missing.count) assets to upload, \(list.count) uploaded before")
+    ExampleProgram.report("\(missing.count) assets to upload, \(list.count) already uploaded")
     // The first error ends all uploads; the next start continues.
     try await withThrowingTaskGroup(of: Asset.self) { group in
         for (index, asset) in missing.enumerated() {
@@ -27,7 +27,7 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
                 var uploader = ResumableUploader(BlobUploadRequest(.post, url))
                 uploader.stateFile = UploadStateFile(path: folder.appendingPathComponent("\(asset.id).upload").path)
                 uploader.request.onProgress = {
-                    ExampleProgram.report("\(asset.name ?? "-"): \($0) of \($1 ?? 0) bytes")
+                    ExampleProgram.report("\(asset.name ?? "-"): \($0) of \($1.map(String.init) ?? "?") bytes")
                 }
                 _ = try await uploader.upload(library.source(for: asset.id))
                 return asset
@@ -64,6 +64,6 @@ private final class UploadedList {
 #else
 /// Throws: this build excludes asset libraries.
 func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
-    throw BlobError(.unsupported, "This build leaves out asset libraries.")
+    throw BlobError(.unsupported, "This build does not support asset libraries.")
 }
 #endif

@@ -22,7 +22,7 @@ await ExampleProgram.run(usage, taking: 3...4) { arguments, registry in
     case ("resume", 3): try await resume(registry.source(for: rest[0]), to: rest[1], keepingStateIn: rest[2])
     case ("library", 3): try await uploadLibrary(rest[0], to: rest[1], keepingStateIn: rest[2])
     case ("folder", 2): try await uploadFolder(rest[0], to: rest[1])
-    default: throw BlobError(.invalidArgument, "Unknown command '\(command)', or wrong number of arguments.")
+    default: throw BlobError(.invalidArgument, "Unknown command '\(command)', or the wrong number of arguments.")
     }
 }
 
@@ -74,7 +74,9 @@ func uploadMapped(_ path: String, to url: String) async throws {
 func resume(_ source: any BlobInputStreamDataSource, to url: String, keepingStateIn path: String) async throws {
     var uploader = ResumableUploader(BlobUploadRequest(.post, url))
     uploader.stateFile = UploadStateFile(path: path)
-    uploader.request.onProgress = { sent, byteCount in ExampleProgram.report("\(sent) of \(byteCount ?? 0) bytes") }
-    uploader.onRecovery = { error in ExampleProgram.report("continues after: \(error)") }
+    uploader.request.onProgress = { sent, byteCount in
+        ExampleProgram.report("\(sent) of \(byteCount.map(String.init) ?? "?") bytes")
+    }
+    uploader.onRecovery = { error in ExampleProgram.report("continuing after an error: \(error)") }
     print("uploaded to \(try await uploader.upload(source))")
 }

@@ -73,8 +73,8 @@ import Testing
     @Test func theCustomSourceKeepsTheContractsAndIsPosted() throws {
         let locator = "base64:SGVsbG8sIHdvcmxkIQ=="
         let lines = try output(of: "CustomSource", [locator]).split(separator: "\n")
-        #expect(lines.prefix(2) == ["Hello, world!", "broken contracts: []"])
-        #expect(lines.last?.hasPrefix("of a liar: [C8: ") == true, "\(lines)")
+        #expect(lines.prefix(2) == ["Hello, world!", "contract violations: []"])
+        #expect(lines.last?.hasPrefix("contract violations of a faulty source: [C8: ") == true, "\(lines)")
         // printf 'Hello, world!' | sha256sum
         let digest = "315f5bdb76d078c43b8ac0064e4a0164612b1fce77c869345bfc94c75894edd3"
         try withReceiver { url in

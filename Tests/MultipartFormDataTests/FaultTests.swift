@@ -20,7 +20,7 @@ import Testing
         let body = try self.stream(String("1234567".prefix(count)), said: 7)
         let error = try #require(await errorThrown { try await bytes(of: body) })
         #expect(error.code == .truncated)
-        #expect(error.message == "Part 2 of 2 ('s'): The end came after \(count) of 7 declared bytes.")
+        #expect(error.message == "Part 2 of 2 ('s'): The part ends after \(count) of the 7 bytes that were declared.")
         #expect(error.byteOffset == Int64(count))
         #expect(error.layers == ["MultipartBody", "MultipartPart"])
     }
@@ -29,7 +29,7 @@ import Testing
         let body = try self.stream("12345678", said: Int64(count))
         let error = try #require(await errorThrown { try await bytes(of: body) })
         #expect(error.code == .sizeMismatch)
-        #expect(error.message == "Part 2 of 2 ('s'): There are more bytes than the \(count) that were declared.")
+        #expect(error.message == "Part 2 of 2 ('s'): The part has more than the \(count) bytes that were declared.")
     }
 
     @Test(arguments: [-1, 1] as [Int64]) func aSourceThatLiesAboutItsSizeIsNamed(difference: Int64) async throws {

@@ -232,7 +232,7 @@ def flow(page, receiver, picker):
     picture(page, 'uploading')
     size = sum(os.path.getsize(f'{store}/{name}') for name in os.listdir(store))
     receiver.kill()
-    page.wait('[...document.querySelectorAll(".message")].some(message => message.textContent.startsWith("Tries again"))')
+    page.wait('[...document.querySelectorAll(".message")].some(message => message.textContent.startsWith("Trying again"))')
     picture(page, 'receiver-lost')
     receiver.start()
     wait_for_growth(page, 3_000_000)

@@ -192,7 +192,7 @@ async function send(ids) {
     await request('uploads', { method: 'POST', body: JSON.stringify(ids) });
     for (const id of ids) chosen.delete(id);
     beforeRange.clear();
-    chosenHasChanged(`${ids.length} given to upload`);
+    chosenHasChanged(`${ids.length} added to the uploads`);
   } catch (error) {
     status.textContent = `Not uploaded: ${error.message}`;
   }

@@ -39,12 +39,12 @@ function update(entry, { name, phase, sent, byteCount, message }) {
   entry.querySelector('.state').textContent = phases[phase] ?? `${Math.floor(100 * sent / length)} %`;
   const bar = entry.querySelector('progress');
   [bar.max, bar.value] = [length, isDone ? length : sent];
-  const prefix = phase === 'uploading' && message ? 'Tries again: ' : '';
+  const prefix = phase === 'uploading' && message ? 'Trying again: ' : '';
   entry.querySelector('.message').textContent = prefix + (message ?? '');
   const button = entry.querySelector('button');
   button.hidden = isDone;
   button.textContent = phase === 'failed' ? 'Try again' : 'Cancel';
-  button.setAttribute('aria-label', phase === 'failed' ? `Try again to upload ${name}` : `Cancel the upload of ${name}`);
+  button.setAttribute('aria-label', phase === 'failed' ? `Try uploading ${name} again` : `Cancel the upload of ${name}`);
 }
 
 // Returns true if the number of finished uploads has changed.
@@ -80,7 +80,7 @@ export async function follow({ again, onChange, onReturn }) {
       await pause(150);
     } catch {
       version = -1;
-      offline.textContent = 'The picker does not answer. Start it again: this page then continues.';
+      offline.textContent = 'The picker is not responding. Start it again, and this page will continue.';
       offline.hidden = false;
       await pause(1000);
     }

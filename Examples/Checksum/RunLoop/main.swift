@@ -29,11 +29,14 @@ final class ChecksumCalculator: NSObject, StreamDelegate {
 ExampleProgram.run("RunLoopChecksum [--offset BYTES] LOCATOR", taking: 1...3) { arguments, registry in
     let offset =
         arguments.count == 1 ? 0 : arguments.count == 3 && arguments[0] == "--offset" ? Int64(arguments[1]) : nil
-    guard let offset else { throw BlobError(.invalidArgument, "--offset takes a number of bytes, before the locator.") }
+    guard let offset else {
+        throw BlobError(
+            .invalidArgument, "--offset must come before the locator, and be followed by a number of bytes.")
+    }
     let calculator = ChecksumCalculator()
     let stream = try BlobInputStream(arguments[arguments.count - 1], registry: registry, mode: .asynchronous)
     guard offset == 0 || stream.setProperty(NSNumber(value: offset), forKey: .fileCurrentOffsetKey) else {
-        throw BlobError(.invalidArgument, "The stream has no byte \(offset).")
+        throw BlobError(.invalidArgument, "The stream cannot start at byte \(offset).")
     }
     stream.delegate = calculator
     stream.schedule(in: .current, forMode: .default)
