@@ -192,7 +192,7 @@ def register(spark):
             self.options = dict(options)
             encoding = self.options.get("encoding", "utf-8")
             if "\n".encode(encoding) != b"\n":
-                raise ValueError(f"text in {encoding} cannot be split into lines: a newline must be the single byte 0x0A")
+                raise ValueError(f"text in {encoding} cannot be split into lines: a newline must be the byte 0x0A")
 
         def partitions(self):
             return [InputPartition(one) for one in splits(self.options["path"], self.options)]
@@ -463,7 +463,7 @@ def main():
     parser.add_argument("report", help="a new folder for the report, with one line of JSON for each blob")
     parser.add_argument("--blob", default="blob", help="the command")
     parser.add_argument("--tasks", help=f"the number of tasks (default: one per {TASK} blobs, and at least 8 per core)")
-    parser.add_argument("--part-size", type=int, default=PART, help="the bytes of a part in S3 stores, at least 5242880")
+    parser.add_argument("--part-size", type=int, default=PART, help="the bytes per part in S3 stores, at least 5242880")
     parser.add_argument("--put", default="", help="options for blob job put, as in --put='--max-time 600'")
     options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     from pyspark.sql import SparkSession

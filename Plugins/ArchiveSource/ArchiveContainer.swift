@@ -295,7 +295,7 @@ extension ArchiveContainer: ToolIndexImporting {
     /// Makes an index of the archive's source, if the source is a gzip.
     package func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool {
         guard let base = self.archive.base as? any ToolIndexImporting else {
-            throw BlobError(.unsupported, "The index is for gzip data, and the archive is not compressed with gzip.")
+            throw BlobError(.unsupported, "The index is for gzip data, but the archive is not compressed with gzip.")
         }
         return try base.importIndex(index, context)
     }

@@ -58,7 +58,7 @@ public struct BlobArchive: Sendable {
         var members: [BlobMember] = []
         try self.container.forEachMember(context) { member in
             guard members.count < limit else {
-                throw BlobError(.limitExceeded, "There are more members than the limit of \(limit).")
+                throw BlobError(.limitExceeded, "The archive has more members than the limit of \(limit).")
             }
             members.append(member)
             return true

@@ -33,11 +33,11 @@ extension BlobError {
     }
 
     static func withoutPassword(_ what: String) -> BlobError {
-        BlobError(.encrypted, "\(what) is encrypted, and no password is given.", remedy: .password)
+        BlobError(.encrypted, "\(what) is encrypted, but no password was given.", remedy: .password)
     }
 
     static func withoutProof(_ what: String) -> BlobError {
-        BlobError(.encrypted, "\(what) is encrypted, and has no checksum that shows whether the password is right.")
+        BlobError(.encrypted, "\(what) is encrypted, but has no checksum to verify the password with.")
     }
 
     static func wrongPassword(_ what: String, _ cause: BlobError? = nil) -> BlobError {
@@ -67,7 +67,7 @@ extension CRC32 {
         guard let expected, expected != self.value else { return }
         throw BlobError(
             .checksumMismatch,
-            "The CRC-32 of the member is \(String(self.value, radix: 16)), and \(witness) says "
+            "The CRC-32 of the member is \(String(self.value, radix: 16)), but \(witness) says "
                 + "\(String(expected, radix: 16)).")
     }
 }

@@ -82,7 +82,7 @@ extension BlobProvider {
     /// The providers of unsupported formats, which are recognised in order to refuse them by name.
     private static let unsupported = [
         BlobProvider(
-            .filter { _, _ in throw BlobError(.unsupported, "This is an lzop stream, a format that is not supported.")
+            .filter { _, _ in throw BlobError(.unsupported, "This is an lzop stream, which is not supported.")
             },
             schemes: ["lzop"], fileExtensions: ["lzo"],
             signatures: [BlobSignature([0x89, 0x4C, 0x5A, 0x4F, 0x00, 0x0D, 0x0A, 0x1A, 0x0A])]),
@@ -90,7 +90,7 @@ extension BlobProvider {
         BlobProvider(
             .container { _, _ in
                 throw BlobError(
-                    .unsupported, "This is a disc image with a UDF file system alone, which is not supported.")
+                    .unsupported, "The only file system of this disc image is UDF, which is not supported.")
             },
             schemes: ["udf"], signatures: [BlobSignature(Array("BEA01".utf8), at: 16 * 2048 + 1)]),
     ]

@@ -61,7 +61,9 @@ extension MemberWalker {
     /// Nil: only a pass over the archive reaches a member.
     var place: Int64? { nil }
 
-    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
+    func go(to place: Int64, index: Int) {
+        preconditionFailure("This walker cannot jump to a member; it only reads sequentially.")
+    }
 
     /// Nil: the bytes can be read only through this walker.
     var storedRange: Range<Int64>? { nil }
@@ -179,8 +181,8 @@ extension BlobMember {
             switch self.kind {
             case .directory: "a directory"
             case .symbolicLink: "a symbolic link" + (self.linkTarget.map { " to '\(BlobMember.printable($0))'" } ?? "")
-            case .hardLink: "a hard link that leads through too many others"
-            case .file, .special: "a device or another special file"
+            case .hardLink: "a hard link that passes through too many other links"
+            case .file, .special: "a device or other special file"
             }
         throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
     }
@@ -190,7 +192,7 @@ extension BlobMember {
         guard let headerFault else { return }
         throw BlobError(
             headerFault.holds("nconsistent") ? .inconsistent : .corrupted,
-            "The header of this member is not sound: \(headerFault)")
+            "The header of the member is not valid: \(headerFault.trimmingSuffix(".")).")
     }
 }
 

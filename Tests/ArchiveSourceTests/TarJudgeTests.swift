@@ -254,7 +254,7 @@ private struct Difference {
         self.reason =
             if ours.members.count == theirs.members.count, mine?.code == .trailingData, other == nil {
                 .trailing
-            } else if theirs.members.isEmpty, other?.message.contains("its structure was not found") ?? false {
+            } else if theirs.members.isEmpty, other?.message.contains("its structure is not valid") ?? false {
                 .firstHeader
             } else if other?.message.contains("sparse map") ?? false || theirs.members.last?.isSparse ?? false
                 || next?.isSparse ?? false

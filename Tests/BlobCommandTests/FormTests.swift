@@ -98,7 +98,7 @@ import Testing
 
     @Test func whatCannotBeSentIsRefusedBeforeAByte() throws {
         expect(try Launch("form").run(), failsWith: "invalidArgument", 64, saying: "at least one part")
-        expect(try self.form("-F", "a").run(), failsWith: "invalidArgument", 64, saying: "-F takes NAME=VALUE")
+        expect(try self.form("-F", "a").run(), failsWith: "invalidArgument", 64, saying: "must be NAME=VALUE")
         expect(try self.form("-F", "a=b;c").run(), failsWith: "invalidArgument", 64, saying: "in quotes")
         expect(try self.form("-F", "a\u{1}=b").run(), failsWith: "invalidArgument", 64, saying: "control character")
         expect(

@@ -112,7 +112,7 @@ def rows_and_writes(spark, folder):
                 write.save(url + "/objects/")
                 assert not failures
             except Exception as error:
-                assert failures and "1 of 61 blobs have failed" in str(error), error
+                assert failures and "1 of 61 blobs failed" in str(error), error
             lines = [json.loads(line) for line in open(report)]
             assert sorted(line["locator"] for line in lines) == sorted(locators)
             assert sum(line["state"] == "failed" for line in lines) == failures

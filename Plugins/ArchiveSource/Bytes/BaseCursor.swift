@@ -62,7 +62,9 @@ final class BaseCursor {
             self.isReleased = false
             return
         }
-        guard gap >= 0 else { throw BlobError(.internalError, "A backward seek without random access.") }
+        guard gap >= 0 else {
+            throw BlobError(.internalError, "Could not seek backward in a source without random access.")
+        }
         while self.byteOffset < byteOffset {
             let count = min(Int(clamping: byteOffset - self.byteOffset), buffer.count)
             guard try self.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])) > 0 else { return }

@@ -197,7 +197,7 @@ extension DecompressedSource: IndexVerifying {
         let found = Locked<BlockIndex?>(nil)
         try self.record(context) { base in BlockRecording(of: base) { index in found.withLock { $0 = index } } }
         guard let current = found.withLock({ $0 }) else {
-            try report("The data are not in several blocks that can be decoded apart from each other.")
+            try report("The data does not consist of several blocks that can be decoded independently.")
             return index.points.count
         }
         return try index.compare(with: current, report: report)
@@ -237,7 +237,7 @@ struct IndexedLength: BlobInspector {
     private func disproved() -> BlobError {
         self.index.disprove()
         return BlobError(
-            .changed, "The index of these blocks has another length than the data, and is no longer used.")
+            .changed, "The index of the blocks does not match the length of the data, and is no longer used.")
     }
 }
 
@@ -332,7 +332,7 @@ final class DecompressingStream: BlobByteStream {
         let label = "\(self.format.rawValue) stream"
         let beginning = try self.input.beginning(CompressionFormat.headerByteCount)
         guard self.format.begins(beginning) != false else {
-            throw BlobError(.corrupted, "Not a valid \(label): the first bytes are different.", byteOffset: 0)
+            throw BlobError(.corrupted, "Not a valid \(label): the signature at its start is missing.", byteOffset: 0)
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)
         let handle = try ArchiveHandle(self.input, label: label) { archive in
@@ -346,7 +346,8 @@ final class DecompressingStream: BlobByteStream {
         if handle.message != nil { throw handle.error }
         guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(
-                .unsupported, "Not a valid \(label), or one within another, which cannot be read.", byteOffset: 0)
+                .unsupported, "Not a valid \(label), or one that contains another, which is not supported.",
+                byteOffset: 0)
         }
         var entry: OpaquePointer?
         guard try handle.call({ blob_archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {

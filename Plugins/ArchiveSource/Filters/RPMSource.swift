@@ -67,7 +67,7 @@ private struct RPMPayload: BlobInspector {
     private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
         guard self.section != .lead else {
             guard bytes == RPMSource.signature else {
-                throw BlobError(.corrupted, "Not an RPM package: the first bytes are different.", byteOffset: 0)
+                throw BlobError(.corrupted, "Not an RPM package: the signature at its start is missing.", byteOffset: 0)
             }
             (self.section, self.start) = (.signatureHeader, Self.leadByteCount)
             return

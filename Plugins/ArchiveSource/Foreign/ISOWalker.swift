@@ -106,11 +106,11 @@ struct DiscVolume {
 
     /// The error for an image with files listed only in UDF.
     var isUnsupported: BlobError {
-        let what = self.counts.map { " of \($0.files) files" } ?? ""
+        let what = self.counts.map { " with \($0.files) files" } ?? ""
         return BlobError(
             .unsupported,
-            "The image has a UDF file system\(what), which is not supported, and its ISO 9660 catalogue lists only "
-                + "some of them.")
+            "The image has a UDF file system\(what), which is not supported, and its ISO 9660 file system lists only "
+                + "some of the files.")
     }
 
     /// Reads the numbers of files and directories: the anchor (10.2) names the descriptors of the volume, one of which

@@ -118,7 +118,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         case .cab:
             Facts(
                 signatures: [BlobSignature(Array("MSCF".utf8))], mediaTypes: ["application/vnd.ms-cab-compressed"],
-                fileExtensions: ["cab"], memberChecksum: "checksums of blocks")
+                fileExtensions: ["cab"], memberChecksum: "block checksums")
         case .xar:
             Facts(
                 signatures: [BlobSignature(Array("xar!".utf8))], mediaTypes: ["application/x-xar"],

@@ -58,7 +58,7 @@ public struct ArchiveIsolation: Hashable, Sendable {
             guard let found = HelperLocation.archives.find(path) else {
                 throw format.isWithoutHelper(
                     HelperLocation.archives.searched(path),
-                    readable: "in this process, at the risk that a damaged one harms it")
+                    readable: "in this process, at the risk that a damaged archive harms it")
             }
             return try HelperWalker(format, over: base, context, found, arguments, needsConfinement: true)
         case .helperIfFound:
@@ -96,10 +96,11 @@ extension ArchiveFormat {
     func isWithoutHelper(_ obstacle: String, readable way: String) -> BlobError {
         let what =
             self.isForeign
-            ? "Archives of the format \(self.rawValue)" : "Members of a 7z in rare coders, such as PPMd and BCJ2,"
+            ? "Archives of the format \(self.rawValue)"
+            : "Members of a 7z archive that use rare coders, such as PPMd or BCJ2,"
         return BlobError(
             .unsupported,
-            "\(what) are read by a helper process, and \(obstacle). They can be read \(way), if that is allowed.",
+            "\(what) are read by a helper process, but \(obstacle). They can be read \(way), if that is allowed.",
             remedy: .formatInProcess(self.rawValue))
     }
 }

@@ -36,7 +36,8 @@ final class HelperWalker: EntryWalker {
         let confinement = try self.process.confinement()
         if needsConfinement, let missing = confinement.missing {
             throw format.isWithoutHelper(
-                "the system does not confine it: \(missing)", readable: "unconfined, at the risk of a damaged one")
+                "the system does not confine it: \(missing)",
+                readable: "by an unconfined helper, at the risk that a damaged archive exploits it")
         }
         let command = ExchangeFrame(
             .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1)
@@ -138,7 +139,8 @@ final class HelperWalker: EntryWalker {
             try self.base.go(to: byteOffset, room)
         }
         guard byteOffset == self.base.byteOffset else {
-            throw BlobError(.corrupted, "The helper asked for a byte that cannot be reached.", byteOffset: byteOffset)
+            throw BlobError(
+                .corrupted, "The helper requested bytes at an offset that cannot be reached.", byteOffset: byteOffset)
         }
         return try self.base.read(into: room)
     }
@@ -146,7 +148,7 @@ final class HelperWalker: EntryWalker {
     private var label: String { "\(self.format.rawValue) archive" }
 
     private var isMalformed: BlobError {
-        BlobError(.corrupted, "The helper that reads the \(self.label) gave an invalid answer.")
+        BlobError(.corrupted, "The helper that reads the \(self.label) sent an invalid response.")
     }
 
     private func error(_ failure: ExchangeFrame.Failure, _ text: [UInt8]) -> BlobError {

@@ -46,7 +46,8 @@ final class AbandonableThread: Sendable {
         guard Self.abandonedCount.withLock({ $0 }) < Self.maximumAbandonedCount else {
             throw BlobError(
                 .limitExceeded,
-                "The limit of \(Self.maximumAbandonedCount) abandoned threads that still run libarchive is reached.",
+                "The limit of \(Self.maximumAbandonedCount) abandoned threads that are still running libarchive "
+                    + "has been reached.",
                 isTransient: true)
         }
         let shared = self.shared
@@ -77,7 +78,9 @@ final class AbandonableThread: Sendable {
             }
             return true
         }
-        guard isFree else { throw BlobError(.closed, "The archive was closed by a cancelled or late job.") }
+        guard isFree else {
+            throw BlobError(.closed, "The archive was closed because an earlier read was cancelled or timed out.")
+        }
         shared.hasJob.signal()
         do throws(BlobError) {
             return try context.wait(on: shared.isDone) { () throws(BlobError) in result.withLock { $0 } }.get()

@@ -31,7 +31,7 @@ final class ArchiveHandle {
     ) throws(BlobError) {
         try Self.library.get()
         guard let archive = blob_archive_read_new() else {
-            throw BlobError(.io, "Not enough memory for an archive.", isTransient: true)
+            throw BlobError(.io, "Not enough memory to open the archive.", isTransient: true)
         }
         self.archive = archive
         self.input = input
@@ -39,7 +39,7 @@ final class ArchiveHandle {
         let status = Self.utf8Locale.use { configure(archive) }
         guard status == ARCHIVE_OK else {
             // A warning means that libarchive would start an external program instead.
-            throw BlobError(.unavailable, "libarchive was built without what a \(label) needs.", isTransient: false)
+            throw BlobError(.unavailable, "libarchive was built without support for this \(label).", isTransient: false)
         }
         input.connect(to: archive)
         try self.call { blob_archive_read_open1($0) }
@@ -122,9 +122,9 @@ extension BlobError {
         let message =
             switch reason {
             // With a single format enabled, the message concerns the bytes, not the format.
-            case "Unrecognized archive format": "its structure was not found"
+            case "Unrecognized archive format": "its structure is not valid"
             case "Incorrect passphrase": "the password is wrong"
-            case "ZIP bad Authentication code": "the authentication code of the member does not fit its bytes"
+            case "ZIP bad Authentication code": "the authentication code of the member does not match its bytes"
             default: reason
             }
         let text = message.lowercased()
@@ -134,7 +134,7 @@ extension BlobError {
 }
 
 extension String {
-    fileprivate func trimmingSuffix(_ suffix: String) -> Substring {
+    func trimmingSuffix(_ suffix: String) -> Substring {
         self.hasSuffix(suffix) ? self.dropLast(suffix.count) : self[...]
     }
 }

@@ -56,7 +56,7 @@ final class ArchiveWalker: EntryWalker {
             try self.checkEnd()
             return false
         }
-        let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
+        let warning = status == ARCHIVE_WARN ? self.handle.message ?? "libarchive gave no reason" : nil
         self.dataEnd = 0
         self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
         // Copying converts the names, which requires the UTF-8 locale that `ask` sets.
@@ -106,7 +106,7 @@ final class ArchiveWalker: EntryWalker {
         guard let sum, sum.value != sum.expected else { return }
         throw BlobError(
             .checksumMismatch,
-            "The sum of the bytes of the member is \(sum.value), and its header says \(sum.expected).",
+            "The checksum of the member's bytes is \(sum.value), but its header says \(sum.expected).",
             byteOffset: self.dataEnd)
     }
 
@@ -153,7 +153,8 @@ extension ArchiveEntry {
         self.init(member: member, warning: warning, linkCount: entry.linkCount)
         self.gap = previous?.gap
         if self.gap == nil, let warning, warning.holds("kipped") {
-            self.gap = BlobError(.corrupted, "The archive is damaged before its member \(index): \(warning).")
+            self.gap = BlobError(
+                .corrupted, "The archive is damaged before member \(index): \(warning.trimmingSuffix(".")).")
         }
     }
 }

@@ -70,7 +70,8 @@ package final class ArchivePass: Sendable {
     func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {
         let lease = try self.lend(for: index, context)
         guard lease.pass != nil else {
-            throw self.state.withLock { $0.failure } ?? BlobError(.internalError, "The pass has no reader to move.")
+            throw self.state.withLock { $0.failure }
+                ?? BlobError(.internalError, "The pass over the archive has no reader to advance.")
         }
         lease.isRead = true
         while try lease.walker.advance() {
@@ -95,7 +96,8 @@ package final class ArchivePass: Sendable {
             // The kept reader failed: another reader must show that the archive is intact.
             walker = try self.makeWalker(context)
             guard let validator = old.validator, validator == walker.baseInfo.validator else {
-                throw BlobError(.changed, "The archive cannot be checked to its end: its content may have changed.")
+                throw BlobError(
+                    .changed, "The rest of the archive cannot be verified, because its content may have changed.")
             }
             for name in old.uniqueNames { walker.requireUnique(name, count: 0) }
         }
@@ -307,7 +309,7 @@ final class RecordingWalker: WalkerLayer {
         for (name, count) in self.counts where count > 1 {
             throw BlobError(
                 .ambiguousMember,
-                "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index.")
+                "\(count) members have the name '\(BlobMember.printable(name))'; select one by its index.")
         }
     }
 }

@@ -72,7 +72,8 @@ struct MemberSearch {
         if !walker.isSequential { return walker }
         guard self.archive.format.endsWithData else { return nil }
         try self.checkRepeatable(
-            "Of a \(self.archive.format.rawValue) that can be read only once, a member is read by its index, as in '@0'."
+            "In a \(self.archive.format.rawValue) archive that can be read only once, select a member by its index, "
+                + "as in '@0'."
         )
         return try self.makeWalker()
     }
@@ -140,7 +141,7 @@ struct MemberSearch {
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
-        try self.checkRepeatable("This member is a hard link to an earlier one, and the archive can be read only once.")
+        try self.checkRepeatable("This member is a hard link to an earlier one, but the archive can be read only once.")
         if let table {
             // The table has also shown that the name is unique.
             let earlier = try table.records(named: link.member.linkTarget ?? [])
@@ -174,7 +175,7 @@ struct MemberSearch {
         BlobError(
             .corrupted,
             "This member is a hard link to '\(BlobMember.printable(link.member.linkTarget ?? []))', "
-                + "and there is no such member before it.")
+                + "but no member with that name precedes it.")
     }
 
     /// Returns the member with the bytes in a cpio, where the last of several names for a file has the bytes: the first
@@ -187,7 +188,7 @@ struct MemberSearch {
                 return (walker, later)
             }
         }
-        try self.checkRepeatable("This member has several names and no bytes, and the archive can be read only once.")
+        try self.checkRepeatable("This member has hard links but no content, and the archive can be read only once.")
         let again = try self.makeWalker()
         guard let same = try self.advance(again, to: entry.member.index) else {
             throw .archiveHasChanged
@@ -200,7 +201,7 @@ struct MemberSearch {
         guard !member.isEncrypted else {
             throw BlobError(
                 .encrypted,
-                "This member is encrypted, and the encryption of \(self.archive.format.rawValue) archives is not supported."
+                "This member is encrypted, but decrypting \(self.archive.format.rawValue) archives is not supported."
             )
         }
         try member.checkKind()

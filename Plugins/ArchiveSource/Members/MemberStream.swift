@@ -74,13 +74,13 @@ final class MemberStream: BlobByteStream {
         try self.checkLength(upTo: end)
         if self.isAtEnd, let byteCount = self.info?.byteCount, end < byteCount {
             throw BlobError(
-                .sizeMismatch, "The member ends at byte \(byteOffset) of the \(byteCount) bytes that the archive says.")
+                .sizeMismatch, "The member ends after \(end) of the \(byteCount) bytes stated in the archive.")
         }
     }
 
     private func checkLength(upTo end: Int64) throws(BlobError) {
         guard let byteCount = self.info?.byteCount, end > byteCount else { return }
-        throw BlobError(.sizeMismatch, "The member has more than the \(byteCount) bytes that the archive says.")
+        throw BlobError(.sizeMismatch, "The member has more than the \(byteCount) bytes stated in the archive.")
     }
 
     /// Makes the checks that are possible only after the member, and returns the walker.

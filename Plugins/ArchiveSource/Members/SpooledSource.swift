@@ -82,9 +82,9 @@ private final class Spool: Sendable {
             guard reader.byteOffset <= context.spoolLimit else {
                 throw BlobError(
                     .limitExceeded,
-                    "To be searched, this archive has to be copied to a temporary file, because its source has no "
-                        + "random access; it is larger than the limit of \(context.spoolLimit) bytes for that "
-                        + "(spool limit).", byteOffset: context.spoolLimit, remedy: .spoolLimit)
+                    "To search this archive, it must be copied to a temporary file, because its source has no random "
+                        + "access, but it is larger than the spool limit of \(context.spoolLimit) bytes.",
+                    byteOffset: context.spoolLimit, remedy: .spoolLimit)
             }
             try file.append(bytes)
         }

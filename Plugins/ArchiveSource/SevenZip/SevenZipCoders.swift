@@ -269,11 +269,11 @@ enum SevenZipMethod {
     /// Returns the error for an unsupported method.
     static func unread(_ method: UInt64) -> BlobError {
         let number = String(method, radix: 16, uppercase: true)
-        let name = self.names[method].map { "\($0) (method \(number))" } ?? "method \(number), which is not known"
+        let name = self.names[method].map { "\($0) (method \(number))" } ?? "the unknown method \(number)"
         let reason =
             self.branches.contains(method)
-            ? "is read with liblzma from version \(method == 0x0A ? "5.4" : "5.6") on, which is not there"
-            : "is not read"
-        return BlobError(.unsupported, "This member of the 7z archive is packed with \(name), and this \(reason).")
+            ? "requires liblzma \(method == 0x0A ? "5.4" : "5.6") or later"
+            : "is not supported"
+        return BlobError(.unsupported, "This member of the 7z archive uses \(name), which \(reason).")
     }
 }

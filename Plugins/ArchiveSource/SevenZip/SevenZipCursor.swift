@@ -42,8 +42,8 @@ final class SevenZipCursor {
         }
         guard let walker else {
             throw layout.folders[folder].isEncrypted
-                ? BlobError(.unsupported, "This member is encrypted in a way that is not read.")
-                : BlobError(.corrupted, "The bytes of this member do not lie within the archive.")
+                ? BlobError(.unsupported, "The member is encrypted with a method that is not supported.")
+                : BlobError(.corrupted, "The data of the member lies outside the archive.")
         }
         self.walker = walker
         self.secrets = secrets
@@ -154,7 +154,8 @@ final class SevenZipStream: BlobByteStream {
             }
             if try cursor.read(into: &output) { return .bytes }
             guard cursor.byteOffset == self.info?.byteCount else {
-                throw BlobError(.sizeMismatch, "The member ends at byte \(cursor.byteOffset), before its length.")
+                throw BlobError(
+                    .sizeMismatch, "The member ends at byte \(cursor.byteOffset), before its stated length.")
             }
         } catch {
             let isDoubtful = error.isAboutFormat && !cursor.secrets.isEmpty && !self.archive.isProven(cursor)

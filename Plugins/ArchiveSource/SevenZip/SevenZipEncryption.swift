@@ -74,8 +74,8 @@ extension SevenZipEncryption.Secret {
         guard self.cycles <= SevenZipEncryption.maximumCycles else {
             throw BlobError(
                 .limitExceeded,
-                "The key of the 7z archive takes 2^\(self.cycles) rounds, "
-                    + "the limit is 2^\(SevenZipEncryption.maximumCycles)."
+                "Deriving the key of the 7z archive takes 2^\(self.cycles) rounds, "
+                    + "more than the limit of 2^\(SevenZipEncryption.maximumCycles)."
             )
         }
         var hash = SHA256()
@@ -117,7 +117,8 @@ struct SevenZipKey: Sendable {}
 
 extension BlobError {
     fileprivate static let withoutCrypto = BlobError(
-        .unsupported, "An encrypted 7z needs the trait Crypto of the package BlobStreams, which is off.")
+        .unsupported, "An encrypted 7z archive needs the trait Crypto of the package BlobStreams, which is not enabled."
+    )
 }
 #endif
 
@@ -234,7 +235,7 @@ private struct Decryption: BlobTransform {
         guard count > 0 else {
             guard isLast else { return .needsInput }
             throw BlobError(
-                .truncated, "The encrypted bytes end early.", byteOffset: self.byteOffset + Int64(input.byteCount))
+                .truncated, "The encrypted data ends too early.", byteOffset: self.byteOffset + Int64(input.byteCount))
         }
         let blocks = input.extracting(first: count)
         #if Crypto

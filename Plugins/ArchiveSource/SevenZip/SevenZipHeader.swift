@@ -62,7 +62,7 @@ struct SevenZipHeader {
         let start = try base.beginning(Int(self.startByteCount), context)
         // Otherwise libarchive would itself search for an archive after a program.
         guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
-            throw BlobError(.corrupted, "Not a 7z archive: the first bytes are different.", byteOffset: 0)
+            throw BlobError(.corrupted, "Not a 7z archive: the signature at its start is missing.", byteOffset: 0)
         }
         let (offset, count, checksum) = start.withUnsafeBytes {
             ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))
@@ -71,7 +71,7 @@ struct SevenZipHeader {
         guard start.count < self.startByteCount || count > 0 || ArchiveFormat.isStartOfSevenZip(start) else {
             throw BlobError(
                 .corrupted,
-                "The beginning of the 7z archive names no header, and its checksum is wrong: it was not completed.",
+                "The start of the 7z archive refers to no header and has a wrong checksum: it was not completed.",
                 byteOffset: 8)
         }
         // Nothing follows the signature header of an archive without members.
@@ -114,12 +114,14 @@ struct SevenZipHeader {
         guard self.neededByteCount <= limit else {
             throw BlobError(
                 .limitExceeded,
-                "The header of the 7z archive needs \(self.neededByteCount) bytes of memory, the limit is \(limit).")
+                "The header of the 7z archive needs \(self.neededByteCount) bytes of memory, more than the limit of "
+                    + "\(limit)."
+            )
         }
     }
 
     static var isOdd: BlobError {
-        BlobError(.unsupported, "The header of the 7z archive has parts that are not read.")
+        BlobError(.unsupported, "The header of the 7z archive uses features that are not supported.")
     }
 
     /// The expected length and checksum of a header; nil if unknown.

@@ -103,7 +103,7 @@ final class HeaderWalker: WalkerLayer {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        preconditionFailure("Bytes are read by another walker.")
+        preconditionFailure("The bytes must be read by another walker.")
     }
 
     func advance() throws(BlobError) -> Bool {

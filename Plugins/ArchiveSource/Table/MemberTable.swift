@@ -44,7 +44,9 @@ struct MemberTable: Sendable {
     /// - Throws: ``BlobError/Code/corrupted``; damage in records throws only when they are read.
     init(_ bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.fixed(UInt8.self) == Self.version else { throw reader.failure("has another table of members") }
+        guard try reader.fixed(UInt8.self) == Self.version else {
+            throw reader.failure("has a table of members in an unsupported version")
+        }
         self.count = try reader.count(atMost: Self.maximumCount)
         let recordByteCount = try reader.count(atMost: bytes.count)
         self.bytes = bytes
@@ -53,7 +55,9 @@ struct MemberTable: Sendable {
         self.blocks = self.records.upperBound
         self.buckets = self.blocks + 8 * ((self.count + Self.recordsPerBlock - 1) / Self.recordsPerBlock)
         self.slots = self.buckets + 4 * (self.bucketCount + 1)
-        guard bytes.count == self.slots + 4 * self.count else { throw reader.failure("has a table of members cut off") }
+        guard bytes.count == self.slots + 4 * self.count else {
+            throw reader.failure("has a table of members with a wrong length")
+        }
     }
 
     static func bucketCount(_ count: Int) -> Int { max(1, (count + Self.slotsPerBucket - 1) / Self.slotsPerBucket) }
@@ -145,7 +149,7 @@ struct MemberTable: Sendable {
 
     private func number32(_ offset: Int) -> UInt32 { self.bytes.withUnsafeBytes { $0.number32(at: offset) } }
 
-    private var isCorrupted: BlobError { BlobError(.corrupted, "The table of members contradicts itself.") }
+    private var isCorrupted: BlobError { BlobError(.corrupted, "The table of members is inconsistent.") }
 }
 
 /// A builder of a ``MemberTable``, which receives the members of an archive in order.

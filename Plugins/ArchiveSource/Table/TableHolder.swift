@@ -111,7 +111,7 @@ final class TableHolder: Sendable {
     /// Drops a table that does not match the archive, and removes the index file unless the policy names it.
     func discard() {
         self.state.withLock { $0 = State(validator: $0.validator, searchCount: $0.searchCount) }
-        self.file?.noteRefusal("it does not fit the archive")
+        self.file?.noteRefusal("it does not match the archive")
         self.file?.discard()
     }
 

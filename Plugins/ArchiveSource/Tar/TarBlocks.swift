@@ -27,7 +27,9 @@ final class TarBlocks {
             guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.isTruncated }
             guard self.nextOffset > 0 else {
                 throw BlobError(
-                    .truncated, "Not a tar archive: the data is empty; one without members has blocks of zeros.")
+                    .truncated,
+                    "Not a tar archive: the data is empty, but even one without members contains blocks of zeros."
+                )
             }
             return nil
         }
@@ -120,7 +122,7 @@ final class TarBlocks {
         guard byteCount <= TarExtensions.maximumByteCount else {
             throw BlobError(
                 .limitExceeded,
-                "A header has \(byteCount) bytes, the limit is \(TarExtensions.maximumByteCount).",
+                "An extension header has \(byteCount) bytes, more than the limit of \(TarExtensions.maximumByteCount).",
                 byteOffset: self.nextOffset)
         }
         try self.begin(byteCount)

@@ -67,17 +67,17 @@ struct PaxRecords {
             guard let length = decimal(rest.prefix { $0 != 0x20 }), length <= rest.count,
                 let record = Self.record(rest.prefix(Int(length)))
             else {
-                self.warning = self.warning ?? "a record of the pax header is malformed"
+                self.warning = self.warning ?? "a record in the pax header is malformed"
                 break
             }
             self.take(record.key, record.value)
             rest = rest.dropFirst(Int(length))
         }
         if let regionCount, regionCount != Int64(self.sparseRegions?.count ?? 0) {
-            self.warning = self.warning ?? "the map of the sparse file is not whole"
+            self.warning = self.warning ?? "the map of the sparse file has the wrong number of entries"
         }
         if let version = self.sparseVersion, version != (0, 0), version != (0, 1), version != (1, 0) {
-            self.warning = self.warning ?? "the format of the sparse file is not known"
+            self.warning = self.warning ?? "the format of the sparse file is unknown"
         }
     }
 
@@ -145,7 +145,7 @@ struct PaxRecords {
 
     private mutating func number(_ value: ArraySlice<UInt8>) -> Int64? {
         let number = decimal(value)
-        if number == nil { self.warning = "a number of the pax header is malformed" }
+        if number == nil { self.warning = "a number in the pax header is malformed" }
         return number
     }
 }

@@ -55,7 +55,7 @@ struct TarMemberData {
 
     private static func lengthError(in blocks: TarBlocks) -> BlobError {
         BlobError(
-            .corrupted, "The lengths of the parts of the sparse file do not add up to its bytes in the archive.",
+            .corrupted, "The lengths of the parts of the sparse file do not add up to its length in the archive.",
             byteOffset: blocks.data.lowerBound)
     }
 
@@ -85,7 +85,7 @@ struct TarMemberData {
         let start = blocks.data.lowerBound
         while true {
             guard !blocks.data.isEmpty else {
-                throw BlobError(.corrupted, "The map of the sparse file has no end.", byteOffset: start)
+                throw BlobError(.corrupted, "The map of the sparse file is incomplete.", byteOffset: start)
             }
             let place = blocks.data.lowerBound
             for (position, byte) in try blocks.read().enumerated() where try map.take(byte) {

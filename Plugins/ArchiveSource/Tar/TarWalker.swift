@@ -97,13 +97,13 @@ final class TarWalker: MemberWalker {
             guard self.blocks.nextOffset <= limit else {
                 throw BlobError(
                     .limitExceeded,
-                    "The headers before a member take more than the limit of \(Self.maximumHeaderByteCount) bytes.",
+                    "The headers before a member exceed the limit of \(Self.maximumHeaderByteCount) bytes.",
                     byteOffset: self.blocks.nextOffset)
             }
         }
         guard extensions.isEmpty else {
             throw BlobError(
-                .truncated, "The tar archive ends between an extension and its member.",
+                .truncated, "The tar archive ends between an extension header and its member.",
                 byteOffset: self.blocks.nextOffset)
         }
         try self.blocks.checkEnd(self.context)
@@ -178,7 +178,7 @@ final class TarWalker: MemberWalker {
         self.byteCount = realSize ?? size
         if self.byteCount < 0 {
             self.byteCount = 0
-            self.warning = self.warning ?? "its length with its holes is negative"
+            self.warning = self.warning ?? "the expanded size of the sparse file is negative"
         }
         if let regions = extensions.pax?.sparseRegions { self.data.regions = regions }
         self.data.hasMapInData = extensions.pax?.hasMapInData ?? false

@@ -25,7 +25,10 @@ struct ZipDirectory {
 
     init(_ scanner: ArchiveScanner) throws(BlobError) {
         guard scanner.hasRandomAccess, let byteCount = scanner.info.byteCount else {
-            throw BlobError(.unsupported, "A zip archive has its directory at its end, and this source cannot seek.")
+            throw BlobError(
+                .unsupported,
+                "The directory of a zip archive is at its end, but this source has no random access or no known length."
+            )
         }
         self.scanner = scanner
         let tailCount = min(Int64(Self.maximumTrailerByteCount), byteCount)
@@ -33,7 +36,7 @@ struct ZipDirectory {
         let tail = try scanner.bytes(at: tailOffset, count: Int(tailCount))
         guard let end = Self.lastTrailer(tail) else {
             throw BlobError(
-                .truncated, "The zip archive ends without the directory of its members.", byteOffset: byteCount)
+                .truncated, "The zip archive ends without a directory of its members.", byteOffset: byteCount)
         }
         let trailerOffset = tailOffset + Int64(end)
         var disks = (UInt32(tail.number16(at: end + 4)), UInt32(tail.number16(at: end + 6)))
@@ -58,12 +61,13 @@ struct ZipDirectory {
         }
         guard disks == (0, 0) else {
             throw BlobError(
-                .unsupported, "The zip archive is one part of several, which cannot be read.", byteOffset: trailerOffset
+                .unsupported, "The zip archive is split into several parts, which is not supported.",
+                byteOffset: trailerOffset
             )
         }
         guard size <= UInt64(directoryEnd), declared <= UInt64(Int64.max) else {
             throw BlobError(
-                .inconsistent, "The directory of the zip archive does not lie within it.", byteOffset: trailerOffset)
+                .inconsistent, "The directory of the zip archive lies outside the archive.", byteOffset: trailerOffset)
         }
         let start = directoryEnd - Int64(size)
         self.range = start..<directoryEnd
@@ -142,7 +146,7 @@ struct ZipDirectory {
         let (number, modulus) = self.declaredCount
         guard modulus == 0 ? UInt64(count) == number : UInt64(count) % modulus == number else {
             throw BlobError(
-                .inconsistent, "The zip archive has \(count) members, and says that it has \(number).",
+                .inconsistent, "The zip archive has \(count) members, but says that it has \(number).",
                 byteOffset: self.range.upperBound)
         }
     }
@@ -271,7 +275,8 @@ struct ZipDirectory {
 
         private var isBroken: BlobError {
             BlobError(
-                .inconsistent, "The directory of the zip archive is broken, or names a place outside of it.",
+                .inconsistent,
+                "The directory of the zip archive is damaged, or refers to an offset outside the archive.",
                 byteOffset: self.byteOffset)
         }
     }

@@ -86,11 +86,11 @@ struct ZipEntry: Equatable {
     ) throws(BlobError) -> Range<Int64> {
         let fixed = try scanner.bytes(at: self.localOffset, count: 30)
         let (nameCount, extraCount) = (Int(fixed.number16(at: 26)), Int(fixed.number16(at: 28)))
-        guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.differs("place") }
+        guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.differs("local header") }
         let header = try scanner.bytes(at: self.localOffset, count: 30 + nameCount + extraCount)
-        guard header.count == 30 + nameCount + extraCount else { throw self.differs("place") }
+        guard header.count == 30 + nameCount + extraCount else { throw self.differs("local header") }
         let flags = header.number16(at: 6)
-        guard header.number16(at: 8) == self.method else { throw self.differs("method") }
+        guard header.number16(at: 8) == self.method else { throw self.differs("compression method") }
         guard self.isNamed(header[30..<(30 + nameCount)], isUTF8: flags & ZipRecord.nameIsUTF8 != 0) else {
             throw self.differs("name")
         }
@@ -160,12 +160,12 @@ struct ZipEntry: Equatable {
             }
             if start + 20 <= bytes.count, long == (UInt64(self.compressedByteCount), UInt64(self.byteCount)) { return }
         }
-        throw self.differs("descriptor")
+        throw self.differs("data descriptor")
     }
 
     private func differs(_ what: String) -> BlobError {
         BlobError(
-            .inconsistent, "The directory of the zip archive and the header of the member differ in its \(what).",
+            .inconsistent, "The directory of the zip archive does not match the \(what) stored with the member.",
             byteOffset: self.localOffset)
     }
 

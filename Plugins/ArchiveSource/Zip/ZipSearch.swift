@@ -72,14 +72,14 @@ struct ZipSearch {
         _ entry: ZipEntry, within surroundings: ZipMemberBounds, _ scanner: ArchiveScanner
     ) throws(BlobError) -> Found {
         guard entry.encryption != .unsupported else {
-            throw BlobError(.encrypted, "This member is encrypted, and the method of its encryption is not supported.")
+            throw BlobError(.encrypted, "The member is encrypted with a method that is not supported.")
         }
         var entry = entry
         let data = try entry.locate(scanner, within: surroundings)
         try entry.member.checkKind()
         guard entry.decrypted.compressedByteCount >= 0 else {
             throw BlobError(
-                .corrupted, "The member is encrypted, and shorter than the bytes of its encryption.",
+                .corrupted, "The encrypted member is shorter than the data that its encryption requires.",
                 byteOffset: data.lowerBound)
         }
         return Found(entry: entry, data: data, scanner: scanner)
@@ -218,7 +218,7 @@ extension ZipSearch.Found {
     ) throws(BlobError) -> BlobBody {
         let password = try context.password(of: base.locator, for: "This member")
         guard !password.isEmpty, !password.utf8.contains(0) else {
-            throw BlobError(.encrypted, "This member is encrypted, and its password cannot be empty or contain a zero.")
+            throw BlobError(.encrypted, "The password of an encrypted member must not be empty or contain a zero byte.")
         }
         let decrypted = self.entry.decrypted
         let range = 0..<decrypted.compressedByteCount
@@ -254,7 +254,7 @@ extension BlobError {
         guard self.isAboutFormat || self.code == .inconsistent || self.code == .limitExceeded else { return self }
         // Some wrong passwords pass the check of one or two bytes and yield meaningless bytes.
         let isCertain = self.code == .encrypted || self.code == .unsupported
-        let hint = isCertain ? "" : " The password may be wrong, or the member damaged."
+        let hint = isCertain ? "" : " The password may be wrong, or the member may be damaged."
         return BlobError(
             self.code, self.message + hint, operation: self.operation, byteOffset: self.byteOffset.map { $0 + start },
             remedy: self.remedy, cause: self.cause)

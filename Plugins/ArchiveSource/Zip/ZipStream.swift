@@ -35,8 +35,8 @@ final class ZipStream: BlobByteStream {
         if method == .stored, found.entry.compressedByteCount != found.entry.byteCount {
             throw BlobError(
                 .inconsistent,
-                "The member is stored as it is, in \(found.entry.compressedByteCount) bytes, "
-                    + "and should have \(found.entry.byteCount).", byteOffset: found.entry.localOffset)
+                "The member is stored without compression in \(found.entry.compressedByteCount) bytes, "
+                    + "but should have \(found.entry.byteCount).", byteOffset: found.entry.localOffset)
         }
     }
 
@@ -110,7 +110,7 @@ final class ZipStream: BlobByteStream {
 
     static func endsEarly(at byteOffset: Int64) -> BlobError {
         BlobError(
-            .inconsistent, "The deflate data of the member end before their declared end.", byteOffset: byteOffset)
+            .inconsistent, "The deflate data of the member ends before its declared end.", byteOffset: byteOffset)
     }
 
     static func endsLate(at byteOffset: Int64) -> BlobError {
@@ -143,7 +143,7 @@ struct ZipEntrySum {
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         guard self.isWrapped || Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else {
             throw BlobError(
-                .sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
+                .sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes stated in the archive.")
         }
         self.byteOffset += Int64(bytes.count)
         self.checksum.update(bytes)
@@ -159,7 +159,7 @@ struct ZipEntrySum {
         guard hasLength else {
             throw BlobError(
                 .sizeMismatch,
-                "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
+                "The member ends after \(self.byteOffset) of the \(self.entry.byteCount) bytes stated in the archive."
             )
         }
         guard hasAllBytes else { return }

@@ -122,7 +122,7 @@ import Testing
     func aMemberWithADamagedHeaderIsReported(_ member: String) throws {
         let path = try self.make(
             "a.tgz", "add('x', b'12 nonsense', type=tarfile.XHDTYPE); add('m', \(member)); add('n')")
-        expect(try self.extract(path), failsWith: "corrupted", 65, saying: "The header of this member is not sound")
+        expect(try self.extract(path), failsWith: "corrupted", 65, saying: "The header of the member is not valid")
         #expect(self.names == ["n"])
     }
 
