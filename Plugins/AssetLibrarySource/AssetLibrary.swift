@@ -69,7 +69,7 @@ public final class AssetLibrary: Sendable {
         self.access = access
         guard try self.folder.exists() else {
             throw BlobError(
-                .notFound, "No asset library in '\(self.folder.path)': it has no \(LibraryFolder.catalogue).",
+                .notFound, "No asset library in '\(self.folder.path)': it does not contain \(LibraryFolder.catalogue).",
                 operation: "open")
         }
         self.catalogues = Locked(
@@ -202,7 +202,7 @@ public final class AssetLibrary: Sendable {
         let group = try self.makeImport(duplicates: duplicates, context: context) { result = $0 }
         try group.add(source, name: name)
         try group.finish()
-        guard let result else { throw BlobError(.internalError, "An import was finished without a result.") }
+        guard let result else { throw BlobError(.internalError, "The import finished without a result.") }
         return result
     }
 

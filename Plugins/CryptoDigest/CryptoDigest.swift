@@ -66,7 +66,7 @@ private struct CryptoHasher<Function: HashFunction>: BlobHasher {
 #else
 extension CryptoDigest {
     private static let isAvailable = false
-    private static let missingTrait = "Digests need the trait Crypto of the package BlobStreams, which is off."
+    private static let missingTrait = "Digests need the trait Crypto of the package BlobStreams, which is not enabled."
 
     /// Traps: the trait `Crypto` is off.
     public func makeHasher() -> any BlobHasher { preconditionFailure(Self.missingTrait) }
@@ -89,7 +89,7 @@ extension CryptoDigest {
     package static func requireTrait(for purpose: String) throws(BlobError) {
         guard self.all.isEmpty else { return }
         throw BlobError(
-            .unavailable, "\(purpose) needs the trait Crypto of the package BlobStreams, which is off.",
+            .unavailable, "\(purpose) needs the trait Crypto of the package BlobStreams, which is not enabled.",
             isTransient: false)
     }
 }

@@ -156,7 +156,7 @@ struct FilePath: Hashable, Sendable {
     /// Returns the path as a C string; throws when the path contains a zero byte.
     func cString() throws(BlobError) -> [CChar] {
         guard !self.bytes.contains(0) else {
-            throw BlobError(.invalidArgument, "A path cannot hold a zero byte.")
+            throw BlobError(.invalidArgument, "A path must not contain a zero byte.")
         }
         return self.bytes.cString
     }

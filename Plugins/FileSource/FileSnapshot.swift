@@ -102,10 +102,10 @@ final class FileSnapshot {
     private func accept(_ now: FileStatus) throws(BlobError) {
         if now.byteCount < self.byteCount {
             throw BlobError(
-                .changed, "The file shrank from \(self.byteCount) to \(now.byteCount) bytes while it was read.")
+                .changed, "The file shrank from \(self.byteCount) to \(now.byteCount) bytes while it was being read.")
         }
         guard now.byteCount > self.byteCount, self.growth == .snapshot else {
-            throw BlobError(.changed, "The file was written to while it was read.")
+            throw BlobError(.changed, "The file was modified while it was being read.")
         }
         try self.compare()
         self.lastStatus = now
@@ -126,8 +126,8 @@ final class FileSnapshot {
         guard proof.byteCount == 0, proof.holds else {
             throw BlobError(
                 .changed,
-                "The file was rewritten while it was read: the \(byteCount) bytes before byte \(self.deliveredEnd) "
-                    + "have changed.")
+                "The file was rewritten while it was being read: the \(byteCount) bytes before byte "
+                    + "\(self.deliveredEnd) have changed.")
         }
     }
 }

@@ -43,7 +43,7 @@ public struct FileSource: BlobInputStreamDataSource {
 
     /// Creates a source for a file URL; traps when `isFileURL` is false.
     public init(url: URL, growth: GrowthPolicy = .snapshot) {
-        precondition(url.isFileURL, "FileSource needs a file URL.")
+        precondition(url.isFileURL, "The URL of a FileSource must be a file URL.")
         // `URL.path` is text, and is empty when the bytes are not UTF-8.
         let locator = try? BlobLocator(url.absoluteString)
         self.init(pathBytes: locator?.filePath ?? Array(url.path.utf8), growth: growth)
@@ -98,7 +98,7 @@ public struct FileSource: BlobInputStreamDataSource {
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         let body = BlobBody.stream(SequentialStream(descriptor, info: info), startingAt: 0)
         guard descriptor.status.isFIFO else { return body }
-        return try self.fifoOpening.take("A FIFO can be read only once, and was opened before.") { body }
+        return try self.fifoOpening.take("A FIFO can be read only once, and has already been opened.") { body }
     }
 
     /// The provider for `file` and `stdin` locators.
@@ -106,13 +106,15 @@ public struct FileSource: BlobInputStreamDataSource {
         .origin { locator, _ in
             guard locator.scheme == "file" else {
                 guard locator.schemeSpecificPart.isEmpty else {
-                    throw BlobError(.invalidLocator, "Standard input is 'stdin:', with nothing after it.")
+                    throw BlobError(
+                        .invalidLocator, "The locator of standard input must be 'stdin:', with nothing after it.")
                 }
                 return StandardInputSource()
             }
             guard let path = locator.filePath else {
                 throw BlobError(
-                    .invalidLocator, "A file locator has an absolute path and no host: file:///folder/name.")
+                    .invalidLocator, "A file locator must have an absolute path and no host, as in file:///folder/name."
+                )
             }
             return FileSource(pathBytes: path)
         }, schemes: ["file", "stdin"])
@@ -146,7 +148,7 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard !descriptor.status.isFolder else {
             throw BlobError(.unsupported, "Standard input is a directory.")
         }
-        return try Self.opening.take("Standard input can be read only once, and was opened before.") {
+        return try Self.opening.take("Standard input can be read only once, and has already been opened.") {
             .stream(SequentialStream(descriptor, info: info), startingAt: 0)
         }
     }

@@ -80,7 +80,7 @@ struct AdjustmentDescriptions {
     static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
         guard case .renderable(let recipe) = found else { return found }
         guard let size = picture.size else {
-            throw BlobError(.unsupported, "The size of the picture is not known.")
+            throw BlobError(.unsupported, "The size of the picture is unknown.")
         }
         let plan = try RenderPlan(recipe, for: size)
         if let turn = plan.turnAndCrop, turn.crop == nil, turn.orientation.number == picture.orientation {

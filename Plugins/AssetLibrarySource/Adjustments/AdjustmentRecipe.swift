@@ -36,14 +36,18 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     ///   ``BlobError/Code/limitExceeded``.
     init(_ json: [UInt8]) throws(BlobError) {
         guard json.count <= Self.byteLimit else {
-            throw BlobError(.limitExceeded, "A recipe has \(json.count) bytes, more than \(Self.byteLimit).")
+            throw BlobError(
+                .limitExceeded, "The recipe has \(json.count) bytes, more than the limit of \(Self.byteLimit).")
         }
         do {
             let decoder = JSONDecoder()
             let format = try decoder.decode(Format.self, from: Data(json))
             guard format.formatIdentifier == Self.formatIdentifier, format.formatVersion == Self.formatVersion else {
                 throw BlobError(
-                    .unsupported, "A recipe has the format \(format.formatIdentifier) \(format.formatVersion).")
+                    .unsupported,
+                    "The recipe has the format \(format.formatIdentifier) \(format.formatVersion), which is not "
+                        + "supported."
+                )
             }
             self.operations = try decoder.decode(Document.self, from: Data(json)).operations
         } catch let error as BlobError where error.code == .unsupported {
@@ -59,7 +63,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     /// - Throws: ``BlobError/Code/invalidArgument``, ``BlobError/Code/limitExceeded``.
     func check() throws(BlobError) {
         guard self.operations.count <= Self.operationLimit else {
-            throw BlobError(.limitExceeded, "A recipe has more than \(Self.operationLimit) operations.")
+            throw BlobError(.limitExceeded, "The recipe has more operations than the limit of \(Self.operationLimit).")
         }
         for operation in self.operations { try operation.check() }
     }
@@ -101,11 +105,11 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     package init(_ edits: Edits, of media: MediaDescription) throws(BlobError) {
         let picture = DecodedPicture(media)
         guard let size = picture.size else {
-            throw BlobError(.unsupported, "The asset is not a picture of a known size, and cannot be adjusted.")
+            throw BlobError(.unsupported, "The asset cannot be adjusted, because it is not a picture of a known size.")
         }
         let number = edits.orientation ?? picture.orientation
         guard var turn = PictureOrientation(number), let quarter = PictureOrientation(6) else {
-            throw BlobError(.invalidArgument, "An orientation is 1 to 8, and not \(number).")
+            throw BlobError(.invalidArgument, "The orientation must be a number from 1 to 8, not \(number).")
         }
         for _ in 0..<(((edits.quarterTurns % 4) + 4) % 4) { turn = turn.followed(by: quarter) }
         var operations = [AdjustmentOperation.orientation(turn.number)]

@@ -29,7 +29,7 @@ struct Rendering {
     }
 
     /// The error for bytes that differ from the first rendering.
-    static let isAnother = BlobError(.changed, "The picture was rendered again, and is not the same.")
+    static let isAnother = BlobError(.changed, "The picture was rendered again, with a different result.")
 
     /// The size of the decoded original, and the steps of the rendering.
     ///
@@ -134,7 +134,7 @@ final class RenderingPass {
             let count = try self.output.read(into: self.buffer)
             guard count > 0 else {
                 guard try self.file.status() == self.file.snapshot else {
-                    throw BlobError(.changed, "The original was written to while it was rendered.")
+                    throw BlobError(.changed, "The original was modified while it was being rendered.")
                 }
                 guard self.header.isComplete else { throw RenderedHeader.isInvalid }
                 return []

@@ -61,8 +61,8 @@ struct Catalogue: Sendable {
         guard FileStatus(at: "\(path)-wal")?.byteCount ?? 0 == 0 else {
             throw BlobError(
                 .permissionDenied,
-                "The catalogue has a log, '\(path)-wal', that can be read only where its folder can be written: copy the "
-                    + "catalogue and the log there.", operation: "open")
+                "The catalogue has a log, '\(path)-wal', which can be read only in a writable folder: copy the "
+                    + "catalogue and the log to one.", operation: "open")
         }
         return "\(BlobLocator(filePath: Array(path.utf8)).text)?immutable=1"
     }
@@ -88,7 +88,8 @@ struct Catalogue: Sendable {
             }
             guard try !Self.migrator.hasBeenSuperseded(db) else { throw Self.isTooNew }
             guard try !isMade || Self.migrator.completedMigrations(db).contains(Self.oldestVersion) else {
-                throw BlobError(.unsupported, "The catalogue was not finished: open the library for writing.")
+                throw BlobError(
+                    .unsupported, "The catalogue is incomplete: open the library for writing to complete it.")
             }
         }
     }
@@ -103,7 +104,8 @@ struct Catalogue: Sendable {
     }
 
     private static let isTooNew = BlobError(
-        .unsupported, "The catalogue was made by a newer version, and cannot be read by this one.")
+        .unsupported,
+        "The catalogue was created by a newer version of the software, and cannot be read by this version.")
 
     private static func checked<Value>(_ body: () throws -> Value) throws(BlobError) -> Value {
         do { return try body() } catch { throw BlobError(catalogue: error) }
@@ -133,7 +135,7 @@ struct Catalogue: Sendable {
         try self.read { db in
             let answer = try String.fetchOne(db, sql: "PRAGMA \(isDeep ? "integrity_check" : "quick_check")(1)")
             guard answer == "ok" else {
-                throw BlobError(.corrupted, "The catalogue is damaged: \(answer ?? "no answer").")
+                throw BlobError(.corrupted, "The catalogue is damaged: \(answer ?? "the check had no result").")
             }
             if let row = try Row.fetchOne(db, sql: "PRAGMA foreign_key_check") {
                 let table = String.fromDatabaseValue(row["table"] ?? .null) ?? "unknown"
@@ -191,7 +193,7 @@ extension BlobError {
             self = BlobError(wrapping: error)
             return
         }
-        let act = "The catalogue of the library could not be used"
+        let act = "Could not use the catalogue of the library"
         let text = "\(act): \(error.message ?? "unknown error") (SQLite \(error.extendedResultCode.rawValue))."
         let code: Code =
             switch error.resultCode {

@@ -48,15 +48,17 @@ struct CheckedRow {
         let content =
             switch self.stored(column).storage {
             case .null: "NULL"
-            case .int64: "a number"
-            case .double: "a number with a point"
-            case .string: "a text"
+            case .int64: "an integer"
+            case .double: "a floating-point number"
+            case .string: "text"
             case .blob(let data): "\(data.count) bytes"
             }
-        let number = Int64.fromDatabaseValue(self.stored(self.key)).map(String.init) ?? "of no number"
+        let number = Int64.fromDatabaseValue(self.stored(self.key)).map(String.init) ?? "?"
         return BlobError(
             .corrupted,
-            "The catalogue holds \(content) where it cannot be: column '\(column)', row \(number) of '\(self.table)'.")
+            "The catalogue contains an invalid value (\(content)) in column '\(column)', row \(number) of "
+                + "'\(self.table)'."
+        )
     }
 
     private func stored(_ column: String) -> DatabaseValue { self.row[column] ?? .null }

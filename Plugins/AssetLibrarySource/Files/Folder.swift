@@ -21,7 +21,7 @@ final class Folder {
                 name, O_RDONLY | O_DIRECTORY | flags, in: folder, doing: "Could not open the folder \(path)")
         } catch {
             guard error.systemErrorNumber == ENOTDIR || error.systemErrorNumber == ELOOP else { throw error }
-            throw BlobError(.unsupported, "A link or a file exists at the path of the folder \(path).")
+            throw BlobError(.unsupported, "\(path) is a symbolic link or a file, not a folder.")
         }
         self.path = path
     }
@@ -36,7 +36,7 @@ final class Folder {
     /// Opens a folder in this one, creating it if missing.
     func makeFolder(named name: String) throws(BlobError) -> Folder {
         guard mkdirat(self.descriptor.number, name, 0o777) == 0 || errno == EEXIST else {
-            throw self.failure("Could not make the folder", name)
+            throw self.failure("Could not create the folder", name)
         }
         return try self.folder(named: name)
     }
@@ -77,7 +77,9 @@ final class Folder {
     /// - Returns: False if the new name already exists; then nothing is changed.
     func moveFile(named name: String, to folder: Folder, as newName: String) throws(BlobError) -> Bool {
         if blob_rename_new(self.descriptor.number, name, folder.descriptor.number, newName) == 0 { return true }
-        guard errno == EEXIST else { throw self.failure("Could not move to \(folder.path)", name) }
+        guard errno == EEXIST else {
+            throw BlobError(systemError: errno, doing: "Could not move \(self.path)/\(name) to \(folder.path)")
+        }
         return false
     }
 

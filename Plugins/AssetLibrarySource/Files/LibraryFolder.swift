@@ -87,7 +87,7 @@ struct LibraryFolder: Sendable {
         let parts = storedPath.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let isPlain = parts.dropFirst().allSatisfy { $0.first != nil && $0.first != UInt8(ascii: ".") }
         guard parts.count > 1, parts[0].elementsEqual(Self.originals.utf8), isPlain, !storedPath.utf8.contains(0) else {
-            throw BlobError(.corrupted, "The catalogue names an original outside of the library: '\(storedPath)'.")
+            throw BlobError(.corrupted, "The catalogue refers to an original outside the library: '\(storedPath)'.")
         }
         return "\(self.path)/\(storedPath)"
     }
@@ -98,7 +98,7 @@ struct LibraryFolder: Sendable {
     func exists() throws(BlobError) -> Bool {
         if FileStatus(at: self.cataloguePath) != nil { return true }
         guard errno == ENOENT || errno == ENOTDIR else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(self.cataloguePath)")
+            throw BlobError(systemError: errno, doing: "Could not get the status of \(self.cataloguePath)")
         }
         return false
     }
@@ -114,12 +114,12 @@ struct LibraryFolder: Sendable {
         }
         for missing in folders.dropLast().reversed() {
             guard mkdir(missing.path, 0o777) == 0 || errno == EEXIST else {
-                throw BlobError(systemError: errno, doing: "Could not make the folder \(missing.path)")
+                throw BlobError(systemError: errno, doing: "Could not create the folder \(missing.path)")
             }
         }
         guard FileStatus(at: self.path)?.isFolder == true else {
             throw BlobError(
-                .invalidArgument, "A library is a folder, but '\(self.path)' is a file.", operation: "write")
+                .invalidArgument, "A library must be a folder, but '\(self.path)' is a file.", operation: "write")
         }
         for parent in folders.dropFirst() { try Folder(parent.path).synchronise() }
         let folder = try Folder(self.path)
@@ -134,7 +134,8 @@ struct LibraryFolder: Sendable {
         }
         if let stranger {
             throw BlobError(
-                .invalidArgument, "A library needs an empty folder, but '\(self.path)' contains '\(stranger)'.",
+                .invalidArgument,
+                "A library can be created only in an empty folder, but '\(self.path)' contains '\(stranger)'.",
                 operation: "write")
         }
     }

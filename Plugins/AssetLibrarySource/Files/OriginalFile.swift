@@ -104,7 +104,7 @@ final class OriginalFile {
             offset += Int64(count)
         }
         guard offset == byteCount, try self.status().hasContent(of: self.snapshot) else {
-            throw BlobError(.changed, "The original was written to while it was read.")
+            throw BlobError(.changed, "The original was modified while it was being read.")
         }
         return hasher.finalize()
     }

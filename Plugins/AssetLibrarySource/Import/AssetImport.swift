@@ -208,7 +208,7 @@ public final class AssetImport {
             try BlobError.naming("open") {
                 // Reading the catalogue's file and closing it would release SQLite's locks.
                 guard !self.library.contains(path: path) else {
-                    throw BlobError(.invalidArgument, "A file of the library cannot be imported into it.")
+                    throw BlobError(.invalidArgument, "A file in the library cannot be imported into the same library.")
                 }
                 try CloudPlaceholder.check(file: path)
             }
@@ -385,7 +385,7 @@ public final class AssetImport {
     }
 
     private static let isRemoved = BlobError(
-        .changed, "An asset with these bytes was removed while they were imported once more.")
+        .changed, "The asset with this content was removed while the same content was being imported again.")
 
     private func setSidecars(of member: Member, _ db: Database) throws -> Added {
         let isAdjusted = try Catalogue.setSidecars(member.file.sidecars, of: member.id, isNew: false, db)
@@ -445,7 +445,7 @@ enum CloudPlaceholder {
         MediaFormat.allCases.map(\.fileExtension) + ["jpeg", "tiff", "heif", "m4v"])
 
     private static func isInTheCloud(_ name: String) -> BlobError {
-        BlobError(.unavailable, "'\(name)' is in the cloud, and not on this disk: download it first.")
+        BlobError(.unavailable, "'\(name)' is stored in the cloud, not on this disk: download it first.")
     }
 }
 #endif

@@ -62,7 +62,7 @@ package struct ImportOrigin: Sendable {
         }
         let file = try OriginalFile(path)
         guard file.snapshot == self.status else {
-            throw BlobError(.changed, "The file was written to or moved while it was imported.")
+            throw BlobError(.changed, "The file was modified or moved while it was being imported.")
         }
         return (BlobLocator(filePath: Array(path.utf8)).text, file)
     }

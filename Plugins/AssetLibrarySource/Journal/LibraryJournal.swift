@@ -59,7 +59,7 @@ struct LibraryJournal: Sendable {
     func truncate(to byteCount: Int64) throws(BlobError) {
         let file = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
         guard uninterrupted({ ftruncate(file.number, off_t(byteCount)) }) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not shorten the journal of the library")
+            throw BlobError(systemError: errno, doing: "Could not truncate the journal of the library")
         }
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
     }

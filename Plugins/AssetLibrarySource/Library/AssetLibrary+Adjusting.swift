@@ -51,7 +51,7 @@ extension AssetLibrary {
             guard let adjustment, adjustment.render?.id == render else { return (false, []) }
             return (true, isChanged ? [.adjusted(adjustment)] : [])
         }
-        guard isKept else { throw BlobError(.changed, "An asset was removed while its render was kept.") }
+        guard isKept else { throw BlobError(.changed, "The asset was removed while its render was being stored.") }
     }
 
     /// Returns the asset that shows an asset with its present adjustment; nil if there is no such asset.
@@ -73,7 +73,8 @@ extension AssetLibrary {
         try self.checkCanWrite()
         if let recipe, let asset = try self.asset(id) {
             guard let size = DecodedPicture(asset.media).size else {
-                throw BlobError(.unsupported, "The asset is not a picture of a known size, and cannot be adjusted.")
+                throw BlobError(
+                    .unsupported, "The asset cannot be adjusted, because it is not a picture of a known size.")
             }
             _ = try RenderPlan(recipe, for: size)
         }
@@ -87,7 +88,8 @@ extension AssetLibrary {
     package func setAdjustment(of id: UUID, sidecar path: String) throws(BlobError) {
         try self.checkCanWrite()
         guard let kind = Sidecar.kind(path) else {
-            throw BlobError(.invalidArgument, "A file with an adjustment has the extension AAE or xmp: '\(path)'.")
+            throw BlobError(
+                .invalidArgument, "Not an adjustment file, whose extension must be .aae or .xmp: '\(path)'.")
         }
         let content = try Sidecar.content(Array(path.utf8))
         _ = try self.adjust(id) { db in try Catalogue.setSidecars([kind: content], of: id, isNew: false, db) }

@@ -16,7 +16,8 @@ extension AssetLibrary {
     public func makeAlbum(named name: String, isShared: Bool = false) throws(BlobError) {
         try self.checkCanWrite()
         guard !name.isEmpty, !name.utf8.contains(0) else {
-            throw BlobError(.invalidArgument, "An album must have a name, without zero bytes.", operation: "write")
+            throw BlobError(
+                .invalidArgument, "The name of an album must not be empty or contain a zero byte.", operation: "write")
         }
         let album = JournalAlbum(name: name, isShared: isShared, madeAt: Date().nanoseconds)
         try self.commit { db in
@@ -92,7 +93,7 @@ extension AssetLibrary {
             // An item added since then keeps its original in use.
             let album = try Catalogue.album(name, db)
             guard try !album.isShared || Catalogue.itemCount(in: album, db) == 0 else {
-                throw BlobError(.changed, "An item was added to the stream while its items were removed.")
+                throw BlobError(.changed, "An item was added to the shared album while its items were being removed.")
             }
             try Catalogue.deleteAlbum(album, db)
             return ((), [.albumRemoved(album)])

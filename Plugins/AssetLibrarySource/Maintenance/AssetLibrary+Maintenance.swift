@@ -88,7 +88,9 @@ extension AssetLibrary {
         try Descriptor(temporaryPath, O_RDWR | O_NOFOLLOW, doing: "Could not open \(temporaryPath)")
             .synchronise(doing: "Could not synchronise \(temporaryPath)")
         guard blob_rename_new(AT_FDCWD, temporaryPath, AT_FDCWD, path) == 0 else {
-            guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(path)") }
+            guard errno == EEXIST else {
+                throw BlobError(systemError: errno, doing: "Could not rename the temporary file to \(path)")
+            }
             throw BlobError(.invalidArgument, "'\(path)' already exists.", operation: "write")
         }
         try Folder(URL(fileURLWithPath: path).deletingLastPathComponent().path).synchronise()

@@ -86,7 +86,7 @@ package struct LibraryCheck {
 
     private func catalogueProblem() throws -> String? {
         do {
-            guard try self.folder.exists() else { return "The catalogue is lost." }
+            guard try self.folder.exists() else { return "The catalogue is missing." }
             let catalogue = try Catalogue(in: self.folder.path, isReadOnly: true)
             if try catalogue.isEmpty() { return "The catalogue has no tables." }
             try catalogue.check(isMade: true)
@@ -114,7 +114,8 @@ package struct LibraryCheck {
         guard let asset = try library.catalogue.holder(of: original) else {
             // It may have been removed with its last asset.
             guard try !library.catalogue.originals(where: "id = ?", [original.id]).isEmpty else { return }
-            return try self.report(.catalogue, original.path, "The catalogue has an original that belongs to no asset.")
+            return try self.report(
+                .catalogue, original.path, "The catalogue lists an original that does not belong to any asset.")
         }
         var damage = try self.damage(of: original, asset, library)
         // An import or a removal may have changed the row before it changed the file.
@@ -164,7 +165,7 @@ package struct LibraryCheck {
             return found(.content, "The original cannot be opened: \(error.message)", false)
         }
         guard file.snapshot.byteCount == asset.byteCount else {
-            let detail = "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount)."
+            let detail = "The original has \(file.snapshot.byteCount) bytes, but should have \(asset.byteCount)."
             return found(.size, detail, true)
         }
         guard self.isDeep else { return nil }
@@ -178,7 +179,8 @@ package struct LibraryCheck {
         guard sha256 == asset.sha256 else {
             return found(
                 .content,
-                "The original has the SHA-256 \(sha256.hexadecimal) in place of \(asset.sha256.hexadecimal).", true)
+                "The original has the SHA-256 \(sha256.hexadecimal), but should have \(asset.sha256.hexadecimal).", true
+            )
         }
         guard try library.catalogue.blocks(of: asset) != blocks else { return nil }
         if self.repairs { try library.catalogue.setBlocks(blocks, of: asset) }
@@ -211,8 +213,8 @@ package struct LibraryCheck {
         if self.repairs { try library.rewriteJournal() }
         try self.report(
             .journal, LibraryFolder.journal,
-            "The journal lacks \(unequalCount) assets and \(lostRenderCount) stored renders of the catalogue, has "
-                + "\(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.",
+            "The journal lacks \(unequalCount) assets and \(lostRenderCount) stored renders that the catalogue has; it "
+                + "has \(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.",
             isRepaired: self.repairs)
     }
 
@@ -226,7 +228,7 @@ package struct LibraryCheck {
         let orphans = try Self.orphans(folders, library)
         if self.repairs { try library.recoverLocked() }
         for path in orphans.sorted() {
-            try self.report(.orphan, path, "No row of the catalogue names this file.", isRepaired: self.repairs)
+            try self.report(.orphan, path, "The catalogue does not refer to this file.", isRepaired: self.repairs)
         }
     }
 

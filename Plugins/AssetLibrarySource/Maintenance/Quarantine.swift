@@ -62,11 +62,11 @@ extension AssetLibrary {
     package func restoreQuarantined(_ name: String, context: BlobContext = BlobContext()) throws -> Asset {
         try self.checkCanWrite()
         guard QuarantinedFile.isName(name), OriginalsFolder.hasQuarantined(name, self.folder) else {
-            throw BlobError(.notFound, "There is no such file in the quarantine: '\(name)'.", operation: "open")
+            throw BlobError(.notFound, "There is no file '\(name)' in the quarantine.", operation: "open")
         }
         guard let formerID = QuarantinedFile.id(of: name) else {
             throw BlobError(
-                .unsupported, "A catalogue that was set aside is not an asset: '\(name)'.", operation: "write")
+                .unsupported, "'\(name)' is a catalogue that was set aside, not an asset.", operation: "write")
         }
         let lock = try LibraryLock.shared(self.folder, context)
         return try withExtendedLifetime(lock) {

@@ -37,7 +37,7 @@ extension AssetLibrary: AssetCatalogue {
         if tables.isSuperset(of: DigiKamCatalogue.tables) { return try DigiKamCatalogue(at: path) }
         if tables.isSuperset(of: ShotwellCatalogue.tables) { return try ShotwellCatalogue(at: path) }
         throw BlobError(
-            .unsupported, "'\(path)' is not a photo catalogue in a known format: neither digiKam's nor Shotwell's.",
+            .unsupported, "'\(path)' is not a photo catalogue in a known format (digiKam or Shotwell).",
             operation: "open")
     }
 

@@ -50,7 +50,7 @@ struct DigiKamCatalogue: AssetCatalogue {
             let id = ManagerCollection(collection)
             guard let id, id.kind != .event,
                 try self.database.hasRow(id.number, in: id.kind == .album ? "Albums" : "Tags")
-            else { throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection).") }
+            else { throw BlobError(.notFound, "There is no collection '\(collection)' in '\(self.path)'.") }
             condition =
                 id.kind == .album
                 ? " AND Images.album = \(id.number)"

@@ -38,7 +38,7 @@ struct FileStore: AssetStore {
         let file = try OriginalFile(asset.storedPath)
         guard file.snapshot.byteCount == asset.byteCount else {
             file.close()
-            throw BlobError(.changed, "The original was written to or replaced while it was opened.")
+            throw BlobError(.changed, "The original was modified or replaced while it was being opened.")
         }
         return file
     }
@@ -53,7 +53,7 @@ struct FileStore: AssetStore {
         }
         let (sha256, blocks) = try computing()
         guard sha256 == asset.sha256 else {
-            throw BlobError(.changed, "The original was written to or replaced while it was opened.")
+            throw BlobError(.changed, "The original was modified or replaced while it was being opened.")
         }
         return blocks
     }
@@ -75,7 +75,7 @@ struct FileStore: AssetStore {
         let picture = DecodedPicture(found.media.replaced(by: MediaDescription(file.headerBytes)))
         if let adjustment = found.adjustment {
             let checked = try? AdjustmentDescriptions.checked(adjustment, picture)
-            return (checked ?? .notRenderable(["of a picture of another size"]), picture)
+            return (checked ?? .notRenderable(["made for a picture of another size"]), picture)
         }
         var descriptions = AdjustmentDescriptions()
         for path in found.sidecarPaths {

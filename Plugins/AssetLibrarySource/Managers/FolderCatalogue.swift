@@ -42,7 +42,7 @@ struct FolderCatalogue: AssetCatalogue {
                 guard error.code == .notFound || error.code == .unsupported else { throw error }
             }
         }
-        throw BlobError(.notFound, "There is no such folder of photos in '\(self.path)': \(collection).")
+        throw BlobError(.notFound, "There is no folder of photos '\(collection)' in '\(self.path)'.")
     }
 
     /// Returns the folders that contain assets, by path; assets directly in the catalogue's folder are in no
@@ -81,7 +81,7 @@ struct FolderCatalogue: AssetCatalogue {
             try body(parts, self.assets(of: folder, names, prefix: parts))
             let folders = names.filter { !Self.isHidden($0) && folder.status(of: $0)?.isFolder == true }
             guard parts.count < Self.depthLimit || folders.isEmpty else {
-                failure = BlobError(.limitExceeded, "Folders are nested more than \(Self.depthLimit) deep.")
+                failure = BlobError(.limitExceeded, "Folders are nested more than \(Self.depthLimit) levels deep.")
                 continue
             }
             waiting += folders.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }.map { parts + [$0] }

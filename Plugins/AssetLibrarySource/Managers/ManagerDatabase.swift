@@ -30,7 +30,7 @@ struct ManagerDatabase: Sendable {
         self.path = resolvedPath(Array(path.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? path
         let found = try self.tables()
         guard let missing = tables.first(where: { !found.contains($0) }) else { return }
-        throw BlobError(.unsupported, "The database '\(path)' has no table '\(missing)', and cannot be read.")
+        throw BlobError(.unsupported, "The database '\(path)' cannot be read, because it has no table '\(missing)'.")
     }
 
     /// Returns the names of the tables, without views and virtual tables, which could contain anything.
@@ -154,7 +154,7 @@ struct ManagerDatabase: Sendable {
                 if case .empty = self.logState, try self.status() == before { return try result.get() }
             }
         }
-        throw BlobError(.changed, "The database '\(self.path)' was changed again and again while it was read.")
+        throw BlobError(.changed, "The database '\(self.path)' changed repeatedly while it was being read.")
     }
 
     private func read<Value>(_ options: String, _ body: (Database) throws -> Value) throws -> Value {
@@ -199,7 +199,8 @@ struct ManagerDatabase: Sendable {
     private func incomplete(_ cause: (any Error)?) -> BlobError {
         BlobError(
             .unavailable,
-            "A change of the database '\(self.path)' is not complete: its program was stopped, and has to be started once.",
+            "The database '\(self.path)' contains an incomplete change, because its program was interrupted: start the "
+                + "program once to repair it.",
             operation: "open", cause: cause)
     }
 }

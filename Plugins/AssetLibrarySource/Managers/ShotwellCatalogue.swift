@@ -69,7 +69,7 @@ struct ShotwellCatalogue: AssetCatalogue {
                     try self.visit(rows, " AND t.id IN (\(page))", body)
                 }
             }
-        default: throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection).")
+        default: throw BlobError(.notFound, "There is no collection '\(collection)' in '\(self.path)'.")
         }
     }
 

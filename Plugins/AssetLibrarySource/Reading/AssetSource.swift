@@ -153,8 +153,8 @@ public struct AssetSource: BlobInputStreamDataSource {
             throw BlobError(
                 .unsupported,
                 "The picture has an adjustment that cannot be rendered (\(identifiers.joined(separator: ", "))); "
-                    + "with '&unrenderable=original' in its URL the original is read, and with '&unrenderable=render' "
-                    + "a picture that another program rendered, if the library has one.")
+                    + "add '&unrenderable=original' to its URL to read the original, or '&unrenderable=render' to "
+                    + "read a picture that another program rendered, if the library has one.")
         }
     }
 

@@ -79,7 +79,8 @@ struct AssetResolver {
         }
         guard try file.hasContent(of: asset, blocks, context) else {
             throw BlobError(
-                .checksumMismatch, "The original is damaged: its bytes are not those that were imported.", byteOffset: 0
+                .checksumMismatch, "The original is damaged: its content differs from the imported content.",
+                byteOffset: 0
             )
         }
         return file
@@ -176,8 +177,8 @@ extension AssetLibrary {
         guard found == asset.sha256 else {
             throw BlobError(
                 .checksumMismatch,
-                "The original has the SHA-256 \(found.hexadecimal), and was imported with "
-                    + "\(asset.sha256.hexadecimal).", byteOffset: 0)
+                "The original has the SHA-256 \(found.hexadecimal), but had "
+                    + "\(asset.sha256.hexadecimal) when it was imported.", byteOffset: 0)
         }
         do {
             if self.access == .writing {

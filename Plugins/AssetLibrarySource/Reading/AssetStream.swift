@@ -114,8 +114,8 @@ final class AssetStream: BlobByteStream {
             guard found.elementsEqual(expected) else {
                 throw BlobError(
                     .checksumMismatch,
-                    "The \(block.count) bytes of the original from here on have the SHA-256 \(found.hexadecimal), and "
-                        + "were imported with \(Array(expected).hexadecimal).", byteOffset: block.lowerBound)
+                    "The next \(block.count) bytes of the original have the SHA-256 \(found.hexadecimal), but had "
+                        + "\(Array(expected).hexadecimal) when they were imported.", byteOffset: block.lowerBound)
             }
             return self.representation.update { $0.deliver(upTo: block.upperBound) }
         }
@@ -162,7 +162,9 @@ final class AssetStream: BlobByteStream {
             guard file.snapshot.byteCount == asset.byteCount else {
                 throw BlobError(
                     .sizeMismatch,
-                    "The original has \(file.snapshot.byteCount) bytes, and was imported with \(asset.byteCount).")
+                    "The original has \(file.snapshot.byteCount) bytes, but had \(asset.byteCount) when it was "
+                        + "imported."
+                )
             }
             representation.update { _ = $0.becomeReady() }
             return file
@@ -195,7 +197,7 @@ final class AssetStream: BlobByteStream {
             if try self.find(reason), self.representation.update({ $0.becomeReady() }) { return }
         }
         if let cause { throw cause }
-        throw BlobError(.changed, "The original was moved, removed or written to, and was not found again.")
+        throw BlobError(.changed, "The original was moved, removed or modified, and could not be found again.")
     }
 
     /// Looks for the file once; returns false if another attempt may succeed.
@@ -210,14 +212,14 @@ final class AssetStream: BlobByteStream {
         }
         self.representation.update { $0.record = asset.map { AssetRecord($0, self.version) } }
         if asset == nil, self.removal == .fail {
-            throw BlobError(.changed, "The asset was removed from the library while it was read.")
+            throw BlobError(.changed, "The asset was removed from the library while it was being read.")
         }
         try asset?.check(sameContentAs: self.asset, self.version)
         if self.removal == .finish, reason == .moved || reason == .recatalogued, try self.file.acceptStatus() {
             return true
         }
         guard let asset else {
-            throw BlobError(.changed, "The asset was removed from the library while it was read.")
+            throw BlobError(.changed, "The asset was removed from the library while it was being read.")
         }
         let found: OriginalFile
         do {
@@ -228,7 +230,7 @@ final class AssetStream: BlobByteStream {
         let isSameFile = found.snapshot.identity == self.file.snapshot.identity
         if reason != .edited, isSameFile { return try self.file.acceptStatus() }
         guard try found.hasContent(of: self.asset, self.blocks, self.context) else {
-            throw BlobError(.changed, "The original was written to or replaced while it was read.")
+            throw BlobError(.changed, "The original was modified or replaced while it was being read.")
         }
         self.file = found
         return true
@@ -250,8 +252,9 @@ extension Asset {
         let act = self.sha256 == other.sha256 ? "edited" : "given another original"
         throw BlobError(
             .changed,
-            "The asset was \(act) while it was read: it has generation \(self.generation) with the validator "
-                + "\(self.validator.token), and was opened with \(other.generation).", locator: self.locator.text)
+            "The asset was \(act) while it was being read: it now has generation \(self.generation) with the validator "
+                + "\(self.validator.token), but had generation \(other.generation) when it was opened.",
+            locator: self.locator.text)
     }
 }
 
@@ -316,7 +319,7 @@ final class FollowedAsset: BlobInspector {
         if let now = try resolver.store.asset(named: resolver.id, BlobContext()) {
             try now.check(sameContentAs: asset, .current)
         } else if removal == .fail {
-            throw BlobError(.changed, "The asset was removed from the library while it was read.")
+            throw BlobError(.changed, "The asset was removed from the library while it was being read.")
         }
     }
 }

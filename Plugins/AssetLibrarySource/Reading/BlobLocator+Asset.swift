@@ -25,7 +25,8 @@ extension BlobLocator {
         // A '%' may also be a literal character of an identifier that is not encoded.
         let text = PercentEncoding.encode(id.utf8, leaving: Self.idCharacters)
         guard let locator = make(text) ?? make(text.replacing("%", with: "%25")) else {
-            preconditionFailure("An encoded identifier and an extension of letters and digits give a locator.")
+            preconditionFailure(
+                "An encoded identifier and an extension of letters and digits must form a valid locator.")
         }
         self = locator
     }
@@ -71,7 +72,8 @@ extension BlobLocator {
     private var isNoAsset: BlobError {
         BlobError(
             .invalidLocator,
-            "An asset is named as in \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG, or \(Self.photoScheme)://UUID.",
+            "The URL of an asset must be \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG or "
+                + "\(Self.photoScheme)://UUID.",
             operation: "resolve", locator: self.description)
     }
 }
@@ -88,7 +90,7 @@ extension BlobLocator {
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown version.
     func assetVersion() throws(BlobError) -> AssetSource.Version {
         try self.choice("version", Self.versions) { name in
-            "An asset has the versions 'current' and 'original', not '\(name)'."
+            "The version of an asset must be 'current' or 'original', not '\(name)'."
         } ?? .current
     }
 
@@ -98,7 +100,7 @@ extension BlobLocator {
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown treatment.
     func unrenderablePolicy() throws(BlobError) -> AssetSource.UnrenderablePolicy? {
         try self.choice("unrenderable", Self.policies) { name in
-            "In place of a picture that cannot be rendered, there are 'fail', 'original' and 'render', and not '\(name)'."
+            "The value of 'unrenderable' must be 'fail', 'original' or 'render', not '\(name)'."
         }
     }
 

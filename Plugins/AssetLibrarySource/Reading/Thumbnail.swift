@@ -86,7 +86,8 @@ extension AssetResolver {
         }
         let bytes = try self.makeThumbnail(of: file, asset, size, helper: helper, context)
         guard try file.status().hasContent(of: file.snapshot) else {
-            throw BlobError(.changed, "The original was written to while it was decoded.", locator: asset.locator.text)
+            throw BlobError(
+                .changed, "The original was modified while it was being decoded.", locator: asset.locator.text)
         }
         // A cache that cannot be written must not withhold the picture.
         bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
@@ -115,7 +116,7 @@ extension AssetResolver {
         }
         let process = try MediaProcess(for: .pictures, at: helper, context)
         guard let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue, meanwhile: verify) else {
-            throw BlobError(.internalError, "The helper declined a thumbnail.", locator: asset.locator.text)
+            throw BlobError(.internalError, "The helper did not create a thumbnail.", locator: asset.locator.text)
         }
         return Data(bytes)
     }
@@ -125,7 +126,7 @@ extension AssetResolver {
         let (sha256, _) = try file.digests(byteCount: file.snapshot.byteCount, context)
         guard sha256 != asset.sha256 else { return }
         throw BlobError(
-            .checksumMismatch, "The original is not what was imported: it has the SHA-256 \(sha256.hexadecimal).",
+            .checksumMismatch, "The original differs from the imported content: its SHA-256 is \(sha256.hexadecimal).",
             locator: asset.locator.text)
     }
 }
