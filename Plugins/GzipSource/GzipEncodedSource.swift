@@ -26,7 +26,7 @@ public struct GzipEncodedSource: BlobLayer {
     ///   - base: The source of the bytes to encode.
     ///   - level: 0 (not compressed) to 9 (smallest, slowest).
     public init(_ base: any BlobInputStreamDataSource, level: Int = Self.defaultLevel) {
-        precondition((0...9).contains(level), "The level of a gzip is 0 to 9.")
+        precondition((0...9).contains(level), "The compression level must be from 0 to 9.")
         self.base = base
         self.level = level
     }

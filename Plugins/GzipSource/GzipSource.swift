@@ -270,7 +270,7 @@ extension GzipSource: ToolIndexImporting {
         if let stated = index.compressedByteCount, let byteCount = info.byteCount, stated != byteCount {
             throw BlobError(
                 .inconsistent,
-                "The \(index.format.rawValue) index is for \(stated) compressed bytes, and there are \(byteCount).")
+                "The \(index.format.rawValue) index is for \(stated) compressed bytes, but the data has \(byteCount).")
         }
         let comparison = ToolIndexComparison(index)
         try self.record(PointRecorder(place, self.tuning, comparison), context)

@@ -137,7 +137,8 @@ struct HTTPRequests: RemoteRequests {
         var request = TransferRequest(try TransferURL("\(locator.scheme):\(locator.schemeSpecificPart)"))
         request.privateFields = options.headers.map { BlobHTTPField($0.name, $0.value) }
         try BlobHTTPField.validate(
-            request.privateFields, reserved: Self.reservedFields, "follows from how the object is read")
+            request.privateFields, reserved: Self.reservedFields,
+            "cannot be set, because it depends on how the object is read")
         request.settings = options.transfers
         (self.request, self.scheme) = (request, locator.scheme)
         let last = request.url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""

@@ -99,7 +99,7 @@ public struct S3Source: BlobInputStreamDataSource {
             let locator = try BlobLocator(locator)
             guard locator.scheme == "s3", locator.selectors.isEmpty else {
                 throw BlobError(
-                    .invalidLocator, "The locator does not name an object of a store.", operation: "resolve")
+                    .invalidLocator, "The locator must name an object in an S3 store.", operation: "resolve")
             }
             try self.init(locator, S3Address(locator), S3Store(options, .process))
         } catch {

@@ -92,7 +92,7 @@ import Testing
         #expect(outcome.bytes == self.bytes)
         #expect(outcome.error?.code == .sizeMismatch)
         #expect(outcome.error?.byteOffset == Int64(member.encoded.count - 4))
-        #expect(outcome.error?.message.contains("has 5000 bytes, the trailer says 4999") == true)
+        #expect(outcome.error?.message.contains("has 5000 bytes, but the trailer says 4999") == true)
     }
 
     @Test func aWrongChecksumOfZlibIsAMismatchAfterTheBytes() {

@@ -65,7 +65,7 @@ import Testing
         #expect(error?.byteOffset == Int64(file.count) && error?.operation == "read" && error?.isTransient == false)
         #expect(error?.layers.first == "GzipSource")
         #expect(
-            error?.description == "truncated: The gzip ends in its data, before its end. [file:///x.gz] "
+            error?.description == "truncated: The gzip stream ends too early, in its data. [file:///x.gz] "
                 + "(at byte \(file.count))")
     }
 

@@ -32,12 +32,14 @@ final class BlockedStream: StreamOverReader {
                     var block = UnsafeRawBufferPointer(rebasing: bytes[end..<(end + byteCount)])
                     try decoder.decode(&block, into: &output)
                     guard block.isEmpty else {
-                        throw BlobError(.corrupted, "The blocks have more bytes than blocks can have.")
+                        throw BlobError(.corrupted, "The blocks contain more data than the format allows.")
                     }
                 }
                 end += byteCount
             }
-            guard decoder.isBetweenMembers else { throw BlobError(.corrupted, "The blocks are not whole members.") }
+            guard decoder.isBetweenMembers else {
+                throw BlobError(.corrupted, "The blocks do not contain complete members.")
+            }
             return (decoder.memberCount, starts)
         }
     }

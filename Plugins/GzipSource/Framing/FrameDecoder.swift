@@ -182,7 +182,7 @@ struct FrameDecoder: ~Copyable {
         let message =
             self.byteOffset == 0
             ? "The \(self.format.rawValue) data is empty."
-            : "The \(self.format.rawValue) ends \(place), before its end."
+            : "The \(self.format.rawValue) stream ends too early, \(place)."
         throw BlobError(.truncated, message, byteOffset: self.byteOffset)
     }
 
@@ -260,7 +260,7 @@ struct FrameDecoder: ~Copyable {
             default: throw self.trailingData(at: self.byteOffset)
             }
         case .padding, .done: throw self.trailingData(at: self.byteOffset)
-        case .data: preconditionFailure("Data are decoded elsewhere.")
+        case .data: preconditionFailure("The data must be decoded elsewhere.")
         }
     }
 
@@ -347,7 +347,7 @@ struct FrameSum: Sendable {
         throw BlobError(
             .checksumMismatch,
             "The \(self.crc == nil ? "Adler-32" : "CRC-32") of the decoded bytes is \(hexadecimal(found, digits: 8)), "
-                + "the trailer says \(hexadecimal(expected, digits: 8)).", byteOffset: byteOffset)
+                + "but the trailer says \(hexadecimal(expected, digits: 8)).", byteOffset: byteOffset)
     }
 
     /// Compares the length with ISIZE, the length in the trailer of a gzip member.
@@ -358,7 +358,7 @@ struct FrameSum: Sendable {
         guard found != expected else { return }
         throw BlobError(
             .sizeMismatch,
-            "The member has \(found) bytes, the trailer says \(expected) (both modulo 2^32).",
+            "The member has \(found) bytes, but the trailer says \(expected) (both modulo 2^32).",
             byteOffset: byteOffset)
     }
 }

@@ -78,7 +78,7 @@ struct GzipHeader {
         case 2:
             // CM: 8 is deflate, the only defined method.
             guard byte == 8 else {
-                throw BlobError(.unsupported, "The gzip has the unknown compression method \(byte).")
+                throw BlobError(.unsupported, "The gzip data uses the unknown compression method \(byte).")
             }
         case 3:
             guard byte & Self.reserved == 0 else {
@@ -107,7 +107,7 @@ struct GzipHeader {
             throw BlobError(
                 .checksumMismatch,
                 "The checksum of the gzip header is \(hexadecimal(found, digits: 4)), "
-                    + "it says \(hexadecimal(self.number, digits: 4)).")
+                    + "but the header says \(hexadecimal(self.number, digits: 4)).")
         }
     }
 
@@ -151,11 +151,11 @@ struct ZlibHeader {
         }
         // FCHECK makes the two bytes a multiple of 31.
         guard (Int(firstByte) << 8 | Int(byte)) % 31 == 0 else {
-            throw BlobError(.unsupported, "Not zlib: the check of the header fails.")
+            throw BlobError(.unsupported, "Not zlib: the check bits of the header are wrong.")
         }
         // FDICT
         guard byte & 0x20 == 0 else {
-            throw BlobError(.unsupported, "The zlib data need a preset dictionary.")
+            throw BlobError(.unsupported, "The zlib data requires a preset dictionary, which is not supported.")
         }
         return true
     }

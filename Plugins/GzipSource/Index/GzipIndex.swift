@@ -116,7 +116,7 @@ final class GzipIndex: HeldIndex {
         guard let place = self.layout.windows[slice] else { return [] }
         let packed = try self.windows.read(at: place.byteOffset, count: place.byteCount)
         guard CRC32(of: packed).value == place.checksum else {
-            throw BlobError(.corrupted, "The window of a restart point has another checksum.")
+            throw BlobError(.corrupted, "The window of a restart point has a wrong checksum.")
         }
         return try Inflater.window(packed: packed[...])
     }

@@ -138,14 +138,14 @@ struct GzipIndexLayout: Sendable {
     ///   points than the compressed data can hold.
     init(decoding bytes: [UInt8], spacing: Int64) throws(BlobError) {
         var reader = IndexReader(bytes)
-        guard try reader.varint() == Self.version else { throw reader.failure("has another version") }
+        guard try reader.varint() == Self.version else { throw reader.failure("has an unsupported version") }
         let compressedByteCount = Int64(try reader.count())
         let byteCount = Int64(try reader.count())
         let memberCount = try reader.count()
         let pointCount = try reader.count()
         // The bounds keep sums and products of offsets from overflowing.
         guard pointCount > 0, max(compressedByteCount, byteCount) <= .max / 8 else {
-            throw reader.failure("has no restart points, or sizes that no content has")
+            throw reader.failure("has no restart points, or contains impossible sizes")
         }
         guard byteCount / Self.maximumRatio <= compressedByteCount,
             Int64(pointCount) <= Self.maximumPointCount(byteCount: byteCount, spacing: spacing)
@@ -155,7 +155,7 @@ struct GzipIndexLayout: Sendable {
         let points = RestartPoints(places, compressedByteCount: compressedByteCount, byteCount: byteCount)
         let sumCount = reader.remaining / 4
         guard reader.remaining % 4 == 0, sumCount == Self.firstSegments(of: points).last else {
-            throw reader.failure("has another number of checksums")
+            throw reader.failure("has the wrong number of checksums")
         }
         let sums = try (0..<sumCount).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
         self.init(points, windows: windows, memberCount: memberCount, sums: sums)
@@ -174,7 +174,7 @@ struct GzipIndexLayout: Sendable {
             guard !overflows, !overflowsToo, bitOffset <= compressedByteCount * 8, byteOffset <= byteCount,
                 index == 0 ? bits == 0 && bytes == 0 && windowCount == 0 : bits > 0 && bytes > 0,
                 windowCount > 0 || bitOffset % 8 == 0
-            else { throw reader.failure("has a restart point out of order") }
+            else { throw reader.failure("has a restart point that is out of order or out of range") }
             previous = RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, isInData: windowCount > 0)
             points.append(previous)
             windows.append(

@@ -34,7 +34,7 @@ final class ToolIndexComparison {
     /// - Parameter window: The decoded bytes before the position; nil before a member or its data.
     func meet(bitOffset: Int64, byteOffset: Int64, window: UnsafeRawBufferPointer? = nil) {
         while let point = self.next, (point.place.byteOffset, point.place.bitOffset) < (byteOffset, bitOffset) {
-            self.fail(point, "nothing begins there.")
+            self.fail(point, "decoding cannot begin there.")
         }
         guard let point = self.next, point.place == RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset) else {
             return
@@ -47,7 +47,7 @@ final class ToolIndexComparison {
             if isRight, count == min(window.count, Inflater.windowByteCount) {
                 self.number += 1
             } else {
-                self.fail(point, "its window has other bytes.")
+                self.fail(point, "its window does not match the data.")
             }
         } catch {
             self.fail(point, error.message)
@@ -59,16 +59,16 @@ final class ToolIndexComparison {
         while let point = self.next {
             // Tools write a last point after the last block or after the trailer.
             let isAtEnd = point.place.byteOffset == byteCount && point.place.bitOffset <= compressedByteCount * 8
-            if isAtEnd { self.number += 1 } else { self.fail(point, "nothing begins there.") }
+            if isAtEnd { self.number += 1 } else { self.fail(point, "decoding cannot begin there.") }
         }
         if let stated = self.index.byteCount, stated != byteCount {
-            self.faults.append("There are \(byteCount) decoded bytes, the index says \(stated).")
+            self.faults.append("There are \(byteCount) decoded bytes, but the index says \(stated).")
         }
     }
 
     private func fail(_ point: ToolIndex.Point, _ reason: String) {
         let place = point.place
-        self.faults.append("Point \(self.number), at bit \(place.bitOffset) and byte \(place.byteOffset): \(reason)")
+        self.faults.append("Point \(self.number) (bit \(place.bitOffset), byte \(place.byteOffset)): \(reason)")
         self.number += 1
     }
 }

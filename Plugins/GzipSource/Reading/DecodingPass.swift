@@ -49,7 +49,7 @@ final class DecodingPass {
         var firstByte: UInt8 = 0
         if point.bitOffset % 8 != 0 {
             guard let byte = try self.base.bytes(atMost: 1).first else {
-                throw BlobError(.truncated, "The compressed data end before a restart point of their index.")
+                throw BlobError(.truncated, "The compressed data ends before a restart point of its index.")
             }
             firstByte = byte
         }

@@ -32,7 +32,7 @@ struct IndexVerification {
             if self.faults[slice] == nil { try self.compare(slice) }
             guard let fault = self.faults[slice] else { continue }
             let point = layout.points[slice]
-            try report("Restart point \(slice), at bit \(point.bitOffset) and byte \(point.byteOffset): \(fault)")
+            try report("Restart point \(slice) (bit \(point.bitOffset), byte \(point.byteOffset)): \(fault)")
         }
         if let fault { try report(fault) }
     }
@@ -51,7 +51,7 @@ struct IndexVerification {
         }
         while try !reader.bytes(atMost: Self.stepByteCount).isEmpty {}
         if reader.byteOffset != layout.byteCount {
-            self.fault = "There are \(reader.byteOffset) decoded bytes, the index says \(layout.byteCount)."
+            self.fault = "There are \(reader.byteOffset) decoded bytes, but the index says \(layout.byteCount)."
         }
     }
 

@@ -82,7 +82,7 @@ final class IndexedStream: LateStream {
         guard byteCount == self.index.layout.byteCount else {
             throw BlobError(
                 .changed,
-                "The index does not match this gzip, which has \(byteCount) bytes, and is no longer used.")
+                "The index does not match the gzip data, which decodes to \(byteCount) bytes, and is no longer used.")
         }
     }
 }

@@ -132,7 +132,8 @@ final class SegmentDecoder {
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             guard try self.pass.decode(into: &output) == .end, self.ahead.isEmpty else {
                 throw self.mismatch(
-                    .sizeMismatch, "There are more decoded bytes than the \(self.layout.byteCount) of the index.")
+                    .sizeMismatch, "There are more decoded bytes than the \(self.layout.byteCount) stated in the index."
+                )
             }
         }
     }
@@ -158,8 +159,8 @@ final class SegmentDecoder {
                 guard try self.pass.decode(into: &output) == .bytes else {
                     throw self.mismatch(
                         .truncated,
-                        "The compressed data end after \(self.byteOffset + Int64(before)) decoded bytes, their index "
-                            + "says \(self.layout.byteCount).")
+                        "The compressed data ends after \(self.byteOffset + Int64(before)) decoded bytes, but its "
+                            + "index says \(self.layout.byteCount).")
                 }
             }
         }
@@ -196,7 +197,7 @@ final class SegmentDecoder {
                 throw self.mismatch(
                     .checksumMismatch,
                     "The CRC-32 of the decoded bytes from \(place) on is \(hexadecimal(sum.value, digits: 8)), "
-                        + "the index says \(hexadecimal(expected, digits: 8)).")
+                        + "but the index says \(hexadecimal(expected, digits: 8)).")
             }
         }
     }

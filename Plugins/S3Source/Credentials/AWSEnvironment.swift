@@ -24,7 +24,7 @@ struct AWSEnvironment: Sendable {
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         let count = fread(&bytes, 1, bytes.count, file)
         guard count <= limit else {
-            throw BlobError(.limitExceeded, "'\(path)' has more than \(limit) bytes, which is the limit.")
+            throw BlobError(.limitExceeded, "'\(path)' has more bytes than the limit of \(limit).")
         }
         return String(decoding: bytes[..<count], as: UTF8.self)
     }

@@ -28,7 +28,8 @@ struct ContainerEndpoint: Sendable {
         let host = url.origin.host
         guard url.origin.scheme == "https" || Self.trustedHosts.contains(host) || host.hasPrefix("127.") else {
             throw BlobError(
-                .invalidArgument, "The endpoint of the container's credentials is neither https nor local: '\(host)'.")
+                .invalidArgument,
+                "The container credentials endpoint must use https or be local, but its host is '\(host)'.")
         }
         (self.url, self.environment) = (url, environment)
     }
@@ -56,7 +57,7 @@ struct ContainerEndpoint: Sendable {
             return self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN")
         }
         guard let text = try self.environment.file(path) else {
-            throw BlobError(.notFound, "The file '\(path)' with the container's token was not found.")
+            throw BlobError(.notFound, "The file '\(path)' with the container's authorization token was not found.")
         }
         return text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
@@ -73,12 +74,13 @@ struct ContainerEndpoint: Sendable {
             // The explanation is left out, because it may repeat the request.
             guard answer.head.status == 200 else {
                 throw BlobError(
-                    .permissionDenied, "The endpoint of the container's credentials answered \(answer.head.status).",
+                    .permissionDenied, "The container credentials endpoint answered \(answer.head.status).",
                     isTransient: answer.head.status >= 500)
             }
             // The response is not shown, because it contains secrets.
             guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) else {
-                throw BlobError(.corrupted, "The endpoint of the container's credentials answered without any.")
+                throw BlobError(
+                    .corrupted, "The response of the container credentials endpoint contains no valid credentials.")
             }
             return try AccessKeys(
                 identifier: answer.AccessKeyId, secret: answer.SecretAccessKey, sessionToken: answer.Token,

@@ -44,7 +44,7 @@ final class KeyChain: Sendable {
         let profile = try profile()
         if let keys = try Self.keys(
             profile["aws_access_key_id"], profile["aws_secret_access_key"], profile["aws_session_token"],
-            "aws_access_key_id and aws_secret_access_key of the profile")
+            "aws_access_key_id and aws_secret_access_key in the profile")
         {
             self.origin = .fixed(keys)
             return
@@ -56,7 +56,7 @@ final class KeyChain: Sendable {
         if let foreign {
             throw BlobError(
                 .unsupported,
-                "The profile has '\(foreign)', which is not supported: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
+                "The profile uses '\(foreign)', which is not supported: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
                     + "and AWS_SESSION_TOKEN, as 'aws configure export-credentials' prints them.")
         }
         guard let endpoint = try ContainerEndpoint(environment) else {
@@ -73,7 +73,7 @@ final class KeyChain: Sendable {
     ) throws(BlobError) -> AccessKeys? {
         guard identifier != nil || secret != nil else { return nil }
         guard let identifier, let secret else {
-            throw BlobError(.invalidArgument, "Of \(names), only one is set.")
+            throw BlobError(.invalidArgument, "Only one of \(names) is set.")
         }
         return try AccessKeys(identifier: identifier, secret: secret, sessionToken: token).checked()
     }
@@ -123,7 +123,7 @@ extension AccessKeys {
     func checked() throws(BlobError) -> AccessKeys {
         let texts = [self.identifier, self.secret, self.sessionToken ?? "x"]
         guard texts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }) else {
-            throw BlobError(.invalidArgument, "The credentials have a character that credentials cannot have.")
+            throw BlobError(.invalidArgument, "The credentials are empty or contain an invalid character.")
         }
         return self
     }

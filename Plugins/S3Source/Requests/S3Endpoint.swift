@@ -16,10 +16,10 @@ struct S3Endpoint: Sendable {
             self.store = try url.map { (url) throws(BlobError) in try TransferURL(url) }
         } catch {
             throw error.code == .invalidLocator
-                ? BlobError(.invalidArgument, "The endpoint is not an http or https URL.") : error
+                ? BlobError(.invalidArgument, "The endpoint must be an http or https URL.") : error
         }
         guard self.store?.credentials == nil, self.store?.text.contains("?") != true else {
-            throw BlobError(.invalidArgument, "The URL of the endpoint has credentials or a query.")
+            throw BlobError(.invalidArgument, "The URL of the endpoint must not contain credentials or a query.")
         }
     }
 
@@ -62,21 +62,25 @@ struct S3Address: Sendable, Equatable {
     init(_ locator: BlobLocator) throws(BlobError) {
         let text = locator.schemeSpecificPart
         let path = text.prefix { $0 != "?" }
-        guard path.hasPrefix("//") else { throw Self.invalid("is written as in s3://bucket/key") }
+        guard path.hasPrefix("//") else { throw Self.invalid("must have the form s3://bucket/key") }
         let authority = path.dropFirst(2).prefix { $0 != "/" }
         // No character that could end the host of a URL or begin another component.
         guard (1...255).contains(authority.utf8.count), authority.utf8.allSatisfy(Self.bucketCharacters.contains) else {
-            throw Self.invalid("has a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
+            throw Self.invalid("must have a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
         }
         self.bucket = String(authority)
         self.key = PercentEncoding.decode(path.dropFirst(2 + authority.count + 1).utf8) ?? []
-        guard !self.key.isEmpty else { throw Self.invalid("names a key; buckets are not listed") }
+        guard !self.key.isEmpty else {
+            throw Self.invalid("must contain a key, because listing buckets is not supported")
+        }
         guard path.count < text.count else { return }
         for parameter in text.dropFirst(path.count + 1).split(separator: "&", omittingEmptySubsequences: false) {
             let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0] == "versionId", self.version == nil, !parts[1].isEmpty,
                 let version = PercentEncoding.decode(parts[1].utf8).flatMap({ String(validating: $0, as: UTF8.self) })
-            else { throw Self.invalid("has no query but ?versionId=VERSION; a '?' in a key is %3F") }
+            else {
+                throw Self.invalid("must have no query other than ?versionId=VERSION; a '?' in a key is written as %3F")
+            }
             self.version = version
         }
     }

@@ -136,7 +136,7 @@ final class S3Store: Sendable {
             options.region ?? environment.value("AWS_REGION", "AWS_DEFAULT_REGION") ?? settings["region"]
             ?? S3Endpoint.defaultRegion
         guard S3Answer.isRegion(region) else {
-            throw BlobError(.invalidArgument, "A region has lower-case letters, digits and '-' only.")
+            throw BlobError(.invalidArgument, "A region must contain only lower-case letters, digits and '-'.")
         }
         let keys =
             switch options.credentials.kind {

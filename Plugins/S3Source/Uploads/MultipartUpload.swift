@@ -33,7 +33,7 @@ struct MultipartUpload: Sendable {
         call.checksums = [BlobHTTPField("x-amz-checksum-algorithm", "CRC64NVME"), S3Call.wholeChecksumField]
         let identifier = try await client.send(call) { (answer) throws(BlobError) in
             let identifier = try answer.document("InitiateMultipartUploadResult").text(of: "UploadId") ?? ""
-            guard !identifier.isEmpty else { throw S3Client.corrupted("no identifier of the upload") }
+            guard !identifier.isEmpty else { throw S3Client.corrupted("does not contain the identifier of the upload") }
             return identifier
         }
         return MultipartUpload(client: client, identifier: identifier)
@@ -56,7 +56,7 @@ struct MultipartUpload: Sendable {
                 if document.text(of: "IsTruncated") == "true" {
                     // A marker that does not grow would repeat the same request without end.
                     guard let next = document.text(of: "NextPartNumberMarker").flatMap({ Int($0) }), next > last else {
-                        throw S3Client.corrupted("half a list of parts")
+                        throw S3Client.corrupted("contains an incomplete list of parts")
                     }
                     marker = next
                 }
@@ -84,7 +84,7 @@ struct MultipartUpload: Sendable {
         guard let number = element.text(of: "PartNumber").flatMap({ Int($0) }), number > 0,
             let byteCount = element.text(of: "Size").flatMap({ Int64($0) }), byteCount >= 0,
             let tag = element.text(of: "ETag").map(EntityTag.text), !tag.isEmpty
-        else { throw S3Client.corrupted("a part without number, size or tag") }
+        else { throw S3Client.corrupted("lists a part without a number, a size or an entity tag") }
         return Part(number: number, byteCount: byteCount, tag: tag)
     }
 
@@ -120,7 +120,7 @@ struct MultipartUpload: Sendable {
         return try await self.client.send(call, MemorySource(body)) { (answer) throws(BlobError) in
             let document = try answer.document("CompleteMultipartUploadResult")
             let tag = document.text(of: "ETag").map(EntityTag.text) ?? ""
-            guard !tag.isEmpty else { throw S3Client.corrupted("no tag of the object") }
+            guard !tag.isEmpty else { throw S3Client.corrupted("does not contain the entity tag of the object") }
             // The other checksums are computed from the checksums of the parts.
             let isWhole = document.text(of: "ChecksumType") != "COMPOSITE"
             let stated = isWhole ? document.text(of: "ChecksumCRC64NVME") : nil
@@ -183,7 +183,8 @@ extension CyclicSum {
         guard stated == self.base64 else {
             throw BlobError(
                 .checksumMismatch,
-                "The store has bytes with the CRC-64/NVME \(stated), not those with \(self.base64) that were sent.",
+                "The bytes in the store have the CRC-64/NVME \(stated), but the bytes that were sent have "
+                    + "\(self.base64).",
                 operation: "write", isTransient: isTransient)
         }
         return true
@@ -199,7 +200,7 @@ extension S3Client.Answer {
         matching digests: PartDigests, _ address: S3Address
     ) throws(BlobError) -> (tag: String, isCompared: Bool) {
         guard let tag = self.head.value(of: "etag").map(EntityTag.text), !tag.isEmpty else {
-            throw S3Client.corrupted("no entity tag")
+            throw S3Client.corrupted("does not contain an entity tag")
         }
         let encryption = self.head.value(of: "x-amz-server-side-encryption") ?? "AES256"
         let isDigest =
@@ -208,7 +209,8 @@ extension S3Client.Answer {
         guard !isDigest || tag.lowercased() == digests.md5.hexadecimal else {
             throw BlobError(
                 .checksumMismatch,
-                "The store has bytes with the MD5 \(tag), not those with \(digests.md5.hexadecimal) that were sent.",
+                "The bytes in the store have the MD5 \(tag), but the bytes that were sent have "
+                    + "\(digests.md5.hexadecimal).",
                 operation: "write", isTransient: true)
         }
         let stated = self.head.value(of: S3Call.checksumName)
@@ -248,7 +250,8 @@ struct MultipartCompletion: Sendable {
         guard tag.lowercased() != expected else { return (self.facts(byteCount, tag), check) }
         if let expected, EntityTag.isCombined(tag) {
             throw BlobError(
-                .checksumMismatch, "The store made an object with the tag \(tag) of parts with \(expected).",
+                .checksumMismatch,
+                "The store created an object with the tag \(tag), but its parts give the tag \(expected).",
                 operation: "write", locator: self.locator)
         }
         return (try await self.checked(byteCount, tag), check)
@@ -272,7 +275,7 @@ struct MultipartCompletion: Sendable {
     func stored() async throws(BlobError) -> S3Uploader.StoredObject {
         try await self.client.send(S3Call(method: "HEAD")) { (answer) throws(BlobError) in
             guard let byteCount = answer.head.contentLength, let tag = answer.head.value(of: "etag") else {
-                throw S3Client.corrupted("an object without length or tag")
+                throw S3Client.corrupted("does not contain the length and the entity tag of the object")
             }
             return self.facts(byteCount, EntityTag.text(tag))
         }
@@ -284,8 +287,8 @@ struct MultipartCompletion: Sendable {
         guard object == expected else {
             throw BlobError(
                 .changed,
-                "The store has \(object.byteCount) bytes with the tag \(object.entityTag), not the "
-                    + "\(byteCount) with \(tag) that it accepted.", operation: "write", locator: self.locator)
+                "The store has \(object.byteCount) bytes with the tag \(object.entityTag), but it accepted "
+                    + "\(byteCount) bytes with the tag \(tag).", operation: "write", locator: self.locator)
         }
         return object
     }

@@ -29,7 +29,8 @@ struct PartPlan: Equatable, Sendable {
         guard (limits.minimumByteCount...limits.maximumByteCount).contains(partByteCount) else {
             throw BlobError(
                 .invalidArgument,
-                "A part has \(limits.minimumByteCount) to \(limits.maximumByteCount) bytes, not \(partByteCount).")
+                "A part must have \(limits.minimumByteCount) to \(limits.maximumByteCount) bytes, not \(partByteCount)."
+            )
         }
         var partByteCount = partByteCount
         if let byteCount, byteCount > partByteCount * Int64(limits.maximumCount) {
@@ -38,7 +39,7 @@ struct PartPlan: Equatable, Sendable {
             guard partByteCount <= limits.maximumByteCount else {
                 throw BlobError(
                     .limitExceeded,
-                    "\(byteCount) bytes are more than \(limits.maximumCount) parts, the limit, can have.")
+                    "\(byteCount) bytes do not fit in \(limits.maximumCount) parts, which is the limit.")
             }
         }
         (self.partByteCount, self.byteCount, self.limits) = (partByteCount, byteCount, limits)
@@ -58,7 +59,7 @@ struct PartPlan: Equatable, Sendable {
         guard number > self.limits.maximumCount else { return }
         throw BlobError(
             .limitExceeded,
-            "The source has more than \(self.limits.maximumCount) parts of \(self.partByteCount) bytes, which is the "
+            "The source does not fit in \(self.limits.maximumCount) parts of \(self.partByteCount) bytes, which is the "
                 + "limit: make the parts larger.", operation: "write")
     }
 }

@@ -30,10 +30,10 @@ struct S3Client: Sendable {
             do throws(BlobError) {
                 document = try MarkupElement.parse(self.body)
             } catch {
-                throw S3Client.corrupted("a document that is not valid: \(error.message)")
+                throw S3Client.corrupted("is not a valid document: \(error.message)")
             }
             guard document.name.local == name else {
-                throw S3Client.corrupted("a document '\(document.name.local)'")
+                throw S3Client.corrupted("is an unexpected document '\(document.name.local)'")
             }
             return document
         }
@@ -155,7 +155,7 @@ struct S3Client: Sendable {
 
     static func corrupted(_ what: String) -> BlobError {
         BlobError(
-            .corrupted, "The store answered with \(what)\(what.hasSuffix(".") ? "" : ".")", operation: "write",
+            .corrupted, "The store's response \(what)\(what.hasSuffix(".") ? "" : ".")", operation: "write",
             isTransient: false)
     }
 }

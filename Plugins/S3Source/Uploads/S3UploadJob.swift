@@ -43,8 +43,8 @@ struct S3UploadJob: Sendable {
         guard !mustBuffer || plan.partByteCount <= S3Uploader.maximumBufferByteCount else {
             throw BlobError(
                 .limitExceeded,
-                "A part of \(plan.partByteCount) bytes would be kept in memory; "
-                    + "\(S3Uploader.maximumBufferByteCount) is the limit.")
+                "A part of \(plan.partByteCount) bytes would have to be kept in memory, but the limit is "
+                    + "\(S3Uploader.maximumBufferByteCount) bytes.")
         }
         var (upload, stored): (MultipartUpload?, [Int: MultipartUpload.Part]) = (nil, [:])
         if let state {
@@ -166,7 +166,7 @@ struct S3UploadJob: Sendable {
         guard let stateFile else { return nil }
         guard self.source.traits.contains(.repeatable), let validator = info.validator else {
             throw BlobError(
-                .unsupported, "An upload that continues later needs a source that can be read and compared again.",
+                .unsupported, "A resumable upload requires a source that can be read again and has a validator.",
                 locator: self.source.locator?.description)
         }
         let found = try await BlockingPool.reads.value { () throws(BlobError) in stateFile.load() }

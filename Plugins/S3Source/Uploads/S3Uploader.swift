@@ -165,7 +165,8 @@ public struct S3Uploader: Sendable {
             address.version == nil
         else {
             throw BlobError(
-                .invalidLocator, "Objects are stored as s3://BUCKET/KEY, without a version.", operation: "resolve")
+                .invalidLocator, "The target of an S3 upload must be s3://BUCKET/KEY, without a version.",
+                operation: "resolve")
         }
         return address
     }
@@ -273,7 +274,7 @@ public struct S3Uploader: Sendable {
             let found = try await object.stored()
             guard try await self.is(found, source, of: upload, plan, context) else {
                 throw BlobError(
-                    .changed, "The store no longer has the upload, and has another object.",
+                    .changed, "The store no longer has the upload, but has another object in its place.",
                     operation: "write", locator: upload.object)
             }
             return (found, false)
@@ -360,7 +361,8 @@ package struct SharedMultipartUpload: Sendable, Equatable {
         let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: self.byteCount, limits: limits)
         guard self.byteCount >= 0, plan.partByteCount == self.partByteCount else {
             throw BlobError(
-                .invalidArgument, "\(self.byteCount) bytes are not divided into parts of this size.",
+                .invalidArgument,
+                "An object of \(self.byteCount) bytes cannot be divided into parts of \(self.partByteCount) bytes.",
                 operation: "write")
         }
         return plan
