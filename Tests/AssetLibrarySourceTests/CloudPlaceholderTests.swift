@@ -26,7 +26,7 @@ import Testing
     func aPlaceholderOfICloudIsUnavailable(text: String) throws {
         let error = try self.error(Array(text.utf8), named: ".IMG_1.HEIC.icloud")
         #expect(error?.code == .unavailable)
-        #expect(error?.message.contains("'IMG_1.HEIC' is in the cloud") == true)
+        #expect(error?.message.contains("'IMG_1.HEIC' is stored in the cloud") == true)
     }
 
     @Test func otherFilesOfSuchNamesAreImported() throws {

@@ -67,7 +67,7 @@ import Testing
         try Data(long.utf8).write(to: second)
         let run = try finished("JoinedStreams", [first.path, second.path])
         #expect(run.outputText == "==> \(first.path) <==\none\n==> \(second.path) <==\n\(long)")
-        #expect(run.errors.hasSuffix(" bytes, \(run.output.count) in all\n"), "\(run.errors)")
+        #expect(run.errors.hasSuffix(" bytes, \(run.output.count) in total\n"), "\(run.errors)")
     }
 
     @Test func theCustomSourceKeepsTheContractsAndIsPosted() throws {

@@ -117,12 +117,12 @@ import Testing
         for point in windowed {
             try index.write(losing: [index.place(ofWindow: point)])
             let found = try faults()
-            #expect(found.count == 1 && found[0].hasPrefix("Restart point \(point), at bit "), "\(found)")
+            #expect(found.count == 1 && found[0].hasPrefix("Restart point \(point) (bit "), "\(found)")
             // A window of another point, with a checksum that is right.
             let other = try #require(windowed.first { $0 != point })
             try index.write()
             try index.forge(windows: [point: try index.window(of: other)])
-            #expect(try faults().map { $0.prefix(20) } == ["Restart point \(point), at bit ".prefix(20)])
+            #expect(try faults().map { $0.prefix(20) } == ["Restart point \(point) (bit ".prefix(20)])
         }
         var points = index.layout.points.places
         points[3].bitOffset += 1

@@ -130,7 +130,7 @@ import Testing
         expect(try self.library.run("cat", "\(self.url)&unrenderable=render"), failsWith: "unsupported", 65)
         expect(
             try self.library.run("library", "adjust", self.url, "--sidecar", file), failsWith: "invalidArgument", 64,
-            saying: "AAE")
+            saying: ".aae")
         expect(
             try self.library.run("library", "adjust", self.url, "--stored-render", UUID().uuidString),
             failsWith: "notFound",
