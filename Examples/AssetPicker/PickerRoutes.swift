@@ -92,7 +92,7 @@ struct PickerRoutes: Sendable {
 
     private func thumbnail(of id: String) async -> PickerResponse {
         guard let bytes = try? await self.assets.thumbnail(of: id) else {
-            return self.refusal(.notFound, "The asset has no thumbnail.")
+            return self.refusal(.notFound, "No thumbnail is available for the asset.")
         }
         return PickerResponse(
             type: bytes.starts(with: [0x89]) ? "image/png" : "image/jpeg", body: bytes, age: Self.thumbnailAge)

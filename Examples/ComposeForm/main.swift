@@ -45,6 +45,6 @@ await ExampleProgram.run("ComposeForm LOCATOR", taking: 1...1) { arguments, regi
     }
 
     print(body.contentType)
-    print("\(body.byteCount ?? -1) bytes, SHA-256 \(try await digest(from: 0))")
+    print("\(body.byteCount.map(String.init) ?? "?") bytes, SHA-256 \(try await digest(from: 0))")
     print("from byte 500000, SHA-256 \(try await digest(from: 500_000))")
 }

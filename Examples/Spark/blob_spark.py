@@ -461,7 +461,7 @@ def main():
     parser.add_argument("manifest", help="a file with a line for each blob: its locator, a tab, and its size in bytes")
     parser.add_argument("target", help="a URL that ends with '/'")
     parser.add_argument("report", help="a new folder for the report, with one line of JSON for each blob")
-    parser.add_argument("--blob", default="blob", help="the command")
+    parser.add_argument("--blob", default="blob", help="the blob command to run (default: blob)")
     parser.add_argument("--tasks", help=f"the number of tasks (default: one per {TASK} blobs, and at least 8 per core)")
     parser.add_argument("--part-size", type=int, default=PART, help="the bytes per part in S3 stores, at least 5242880")
     parser.add_argument("--put", default="", help="options for blob job put, as in --put='--max-time 600'")

@@ -184,7 +184,7 @@ extension BlobMember {
             case .hardLink: "a hard link that passes through too many other links"
             case .file, .special: "a device or other special file"
             }
-        throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+        throw BlobError(.unsupported, "This member is \(what), and has no content to read.")
     }
 
     /// Throws when the header has a fault: ``BlobError/Code/inconsistent`` or ``BlobError/Code/corrupted``.

@@ -113,7 +113,7 @@ final class ArchiveScanner {
 
     /// Moves the buffer to an offset, and fills it with at least `count` bytes, fewer only at the end of the base.
     private func fill(from byteOffset: Int64, _ count: Int) throws(BlobError) {
-        precondition(count <= self.buffer.count, "A request must fit in the buffer.")
+        precondition(count <= self.buffer.count, "The requested bytes must fit in the buffer.")
         let end = self.start + Int64(self.count)
         if byteOffset >= self.start, byteOffset <= end {
             let kept = self.buffer[Int(byteOffset - self.start)..<self.count]

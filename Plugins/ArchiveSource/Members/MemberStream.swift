@@ -69,7 +69,7 @@ final class MemberStream: BlobByteStream {
         self.isAtEnd = self.block.isEmpty
         let (end, overflows) = self.blockOffset.addingReportingOverflow(Int64(self.block.count))
         guard self.blockOffset >= byteOffset, !overflows else {
-            throw BlobError(.corrupted, "Parts of the member overlap at its byte \(self.blockOffset).")
+            throw BlobError(.corrupted, "Parts of the member overlap at byte \(self.blockOffset) of the member.")
         }
         try self.checkLength(upTo: end)
         if self.isAtEnd, let byteCount = self.info?.byteCount, end < byteCount {

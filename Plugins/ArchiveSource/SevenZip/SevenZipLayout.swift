@@ -81,7 +81,7 @@ struct SevenZipLayout {
     ///   coder needs too much memory.
     func checkReadable(folder index: Int, _ context: BlobContext) throws(BlobError) {
         if let method = self.folders[index].unreadMethod { throw SevenZipMethod.unread(method) }
-        try context.checkMemory(self.folders[index].memoryByteCount, for: "A coder of the 7z archive")
+        try context.checkMemory(self.folders[index].memoryByteCount, for: "The data of the 7z archive")
     }
 
     /// Makes the checks before libarchive decodes any folder.
@@ -89,7 +89,7 @@ struct SevenZipLayout {
     /// - Throws: ``BlobError/Code/limitExceeded``.
     func checkMemory(_ context: BlobContext) throws(BlobError) {
         let byteCount = self.folders.reduce(0) { max($0, $1.memoryByteCount) }
-        try context.checkMemory(byteCount, for: "A coder of the 7z archive")
+        try context.checkMemory(byteCount, for: "The data of the 7z archive")
     }
 
     /// Returns a walker over the members of a folder; nil when no archive of the folder can be made.

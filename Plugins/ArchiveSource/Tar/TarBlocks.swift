@@ -78,7 +78,7 @@ final class TarBlocks {
         let (sum, overflows) = start.addingReportingOverflow(byteCount)
         guard byteCount >= 0, !overflows, sum <= Int64.max - 511 else {
             throw BlobError(
-                .corrupted, "The length of a member, \(byteCount) bytes, is out of range.",
+                .corrupted, "The member's length of \(byteCount) bytes is out of range.",
                 byteOffset: self.nextOffset)
         }
         self.data = start..<sum

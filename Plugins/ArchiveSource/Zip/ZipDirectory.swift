@@ -316,6 +316,6 @@ struct ZipDirectory {
             if try scanner.bytes(at: place, count: 56).number32(at: 0) == 0x0606_4B50 { return place }
         }
         throw BlobError(
-            .inconsistent, "The zip archive refers to a trailer that does not exist.", byteOffset: locatorOffset)
+            .inconsistent, "The zip archive refers to a zip64 trailer that does not exist.", byteOffset: locatorOffset)
     }
 }

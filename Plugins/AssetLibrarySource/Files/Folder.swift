@@ -85,7 +85,7 @@ final class Folder {
 
     /// Returns all names except those that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
-        try folderEntries(".", in: self.descriptor.number, doing: "Could not read \(self.path)/.")
+        try folderEntries(".", in: self.descriptor.number, doing: "Could not read the folder \(self.path)")
             .compactMap { String(validating: $0.name, as: UTF8.self) }
     }
 

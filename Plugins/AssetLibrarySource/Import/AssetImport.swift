@@ -338,7 +338,9 @@ public final class AssetImport {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             return .failure(BlobError(catalogue: error))
         }
-        guard let added else { throw BlobError(.internalError, "A source was committed without a result.") }
+        guard let added else {
+            throw BlobError(.internalError, "The source was committed to the catalogue without a result.")
+        }
         return .success(added)
     }
 

@@ -139,7 +139,7 @@ extension AssetLibrary {
         }
         if let damagedPath { try folders.setAside(damagedPath) }
         marker.remove()
-        guard let asset else { throw BlobError(.internalError, "A file was restored without an asset.") }
+        guard let asset else { throw BlobError(.internalError, "The file was restored, but has no asset.") }
         return asset
     }
 

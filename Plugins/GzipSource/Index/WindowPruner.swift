@@ -88,7 +88,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
             try bytes.withUnsafeBytes { bytes in
                 var bytes = bytes
                 guard try self.deflater?.encode(&bytes, isLast: true, into: &output) == true else {
-                    throw BlobError(.internalError, "A packed window does not fit into its buffer.")
+                    throw BlobError(.internalError, "The packed window does not fit in its buffer.")
                 }
             }
         }
