@@ -82,7 +82,7 @@ private final class Spool: Sendable {
             guard reader.byteOffset <= context.spoolLimit else {
                 throw BlobError(
                     .limitExceeded,
-                    "To search this archive, it must be copied to a temporary file, because its source has no random "
+                    "To be searched, the archive must be copied to a temporary file, because its source has no random "
                         + "access, but it is larger than the spool limit of \(context.spoolLimit) bytes.",
                     byteOffset: context.spoolLimit, remedy: .spoolLimit)
             }

@@ -71,7 +71,8 @@ struct SevenZipHeader {
         guard start.count < self.startByteCount || count > 0 || ArchiveFormat.isStartOfSevenZip(start) else {
             throw BlobError(
                 .corrupted,
-                "The start of the 7z archive refers to no header and has a wrong checksum: it was not completed.",
+                "The start of the 7z archive does not refer to a header, and its checksum is wrong: the archive was "
+                    + "not completed.",
                 byteOffset: 8)
         }
         // Nothing follows the signature header of an archive without members.

@@ -251,7 +251,7 @@ struct MultipartCompletion: Sendable {
         if let expected, EntityTag.isCombined(tag) {
             throw BlobError(
                 .checksumMismatch,
-                "The store created an object with the tag \(tag), but its parts give the tag \(expected).",
+                "The store created an object with the tag \(tag), but its parts require the tag \(expected).",
                 operation: "write", locator: self.locator)
         }
         return (try await self.checked(byteCount, tag), check)

@@ -179,7 +179,7 @@ public struct S3Uploader: Sendable {
             "authorization", "content-length", "content-md5", "expect", "host", "transfer-encoding",
             "x-amz-content-sha256", "x-amz-date", "x-amz-security-token",
         ]
-        try BlobHTTPField.validate(self.fields, reserved: reserved, "is set by the uploader")
+        try BlobHTTPField.validate(self.fields, reserved: reserved, "cannot be set, because the uploader sets it")
     }
 
     /// Returns the object at a locator if its tag proves that it equals the source; otherwise, or on failure, nil.
