@@ -20,17 +20,17 @@ package protocol BlockDecoder: AnyObject {
 package struct Block: Sendable {
     /// The compressed bytes; empty when ``isStreamed`` is true.
     var bytes: [UInt8]
-    /// True when the block is too large to be kept in memory: ``BlockFinder/nextBytes()`` returns its bytes.
+    /// True if the block is too large to be kept in memory: ``BlockFinder/nextBytes()`` returns its bytes.
     var isStreamed = false
     /// The length of the decoded bytes; nil if unknown before decoding.
     var byteCount: Int64?
     /// The length and checksum that an index expects of the decoded bytes; nil without an index.
     var expected: Content?
-    /// True when the checksum of the decoded bytes is computed, for an index.
+    /// True if the checksum of the decoded bytes is computed, for an index.
     var isSummed = false
-    /// The checksum of the format that the decoder verifies; nil when the block has none.
+    /// The checksum of the format that the decoder verifies; nil if the block has none.
     var check: String?
-    /// The restart point after the block, whose decoded offset is not known yet; nil when the data list their blocks.
+    /// The restart point after the block, whose decoded offset is not known yet; nil if the data list their blocks.
     var next: RestartPoint?
     /// The approximate memory for the bytes and for decoding them, in bytes.
     var memoryByteCount: Int
@@ -89,18 +89,18 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// The number of compressed bytes in memory: all bytes of the block, unless it is streamed or at its end.
     var compressedByteCount: Int64 { Int64(self.bytes.count) }
 
-    /// True when the compressed bytes arrive in pieces; see ``Block/isStreamed``.
+    /// True if the compressed bytes arrive in pieces; see ``Block/isStreamed``.
     var isStreamed: Bool { self.block.isStreamed }
 
-    /// The restart point after the block, once the block is at its end; nil when the data list their blocks.
+    /// The restart point after the block, once the block is at its end; nil if the data list their blocks.
     var next: RestartPoint? {
         self.block.next.map { RestartPoint(bitOffset: $0.bitOffset, byteOffset: self.byteOffset, detail: $0.detail) }
     }
 
-    /// The checksum of the format that is verified at the end; nil when the block has none.
+    /// The checksum of the format that is verified at the end; nil if the block has none.
     var check: String? { self.block.check }
 
-    /// True when the whole block is decoded and checked.
+    /// True if the whole block is decoded and checked.
     var isAtEnd: Bool { self.decoder == nil }
 
     /// The CRC-32 of the bytes decoded so far, if the block computes one; see ``Block/isSummed``.

@@ -7,7 +7,7 @@ import BlobIndex
 package final class BlockAccess: Sendable {
     /// The facts learned about one version of the content.
     private final class Facts: Sendable {
-        /// The table of the blocks; nil when the data have none.
+        /// The table of the blocks; nil if the data have none.
         let table: BlockTable?
         let reached = ReachedPoints()
         /// The block that the last reader left.
@@ -24,10 +24,10 @@ package final class BlockAccess: Sendable {
     /// - Parameter scheme: The scheme of the format. A format without blocks gives no access.
     package init(scheme: String) { self.scheme = scheme }
 
-    /// True when an index of the blocks may be useful, because the data may not list them.
+    /// True if an index of the blocks may be useful, because the data may not list them.
     package var isIndexable: Bool { BlockFormat.mayNotListBlocks(self.scheme) }
 
-    /// Returns the blocks that the data list; nil when they list none, or list them incorrectly.
+    /// Returns the blocks that the data list; nil if they list none, or list them incorrectly.
     ///
     /// - Throws: Errors of the base.
     /// - Complexity: Reads the table, once per version of a content with a validator.
@@ -35,11 +35,11 @@ package final class BlockAccess: Sendable {
         try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
     }
 
-    /// Returns the decoded bytes from an offset on; nil when the data have no blocks, or none worth using.
+    /// Returns the decoded bytes from an offset on; nil if the data have no blocks, or none worth using.
     ///
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
-    ///   - index: The index of blocks that the data do not list; nil when no index exists or may be used.
+    ///   - index: The index of blocks that the data do not list; nil if no index exists or may be used.
     ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil to record
     ///     nothing.
     ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that are not as

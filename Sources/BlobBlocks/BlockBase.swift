@@ -8,7 +8,7 @@ package struct BlockBase: Sendable {
     let byteCount: Int64
     let context: BlobContext
 
-    /// Creates the compressed bytes of `source`; nil when `source` lacks random access or a known length.
+    /// Creates the compressed bytes of `source`; nil if `source` lacks random access or a known length.
     ///
     /// - Parameter info: The current info of `source`; all readers must have the content that it describes.
     package init?(_ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ context: BlobContext) {
@@ -31,7 +31,7 @@ package struct BlockBase: Sendable {
 }
 
 extension BlobReader {
-    /// Reads to the end, which runs the final checks of the base; returns true when all bytes are zeros.
+    /// Reads to the end, which runs the final checks of the base; returns true if all bytes are zeros.
     func drain() throws -> Bool {
         var areZeros = true
         try self.forEachPiece { bytes in areZeros = areZeros && bytes.allSatisfy { $0 == 0 } }
@@ -54,7 +54,7 @@ struct FinderInput {
         self.byteOffset = byteOffset
     }
 
-    /// Reads until `count` bytes are available; returns false when the base has fewer.
+    /// Reads until `count` bytes are available; returns false if the base has fewer.
     mutating func fill(_ count: Int) throws(BlobError) -> Bool {
         while self.bytes.count < count {
             let more = try self.base.bytes(atMost: max(Self.pieceByteCount, count - self.bytes.count))

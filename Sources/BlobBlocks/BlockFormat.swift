@@ -7,16 +7,16 @@ struct BlockFormat: Sendable {
     let streamsFirst: Bool
     /// Returns the blocks that the compressed data list; nil without such a list.
     let table: @Sendable (BlockBase) throws -> BlockTable?
-    /// Returns a finder of the blocks from a start on, for data that do not list them; nil when the format has none.
+    /// Returns a finder of the blocks from a start on, for data that do not list them; nil if the format has none.
     let scan: (@Sendable (BlockBase, BlockScan) throws -> (any BlockFinder)?)?
     /// Makes a block from its compressed bytes, or from the first of them when it is streamed.
     let makeBlock:
         @Sendable (_ bytes: [UInt8], _ table: BlockTable, _ index: Int, _ context: BlobContext) throws -> Block
 
-    /// Returns true when data in a format may have blocks without listing them.
+    /// Returns true if data in a format may have blocks without listing them.
     static func mayNotListBlocks(_ scheme: String) -> Bool { ["bzip2", "zstd"].contains(scheme) }
 
-    /// Returns the format with a scheme; nil when the scheme is unknown or its library cannot be loaded.
+    /// Returns the format with a scheme; nil if the scheme is unknown or its library cannot be loaded.
     static func named(_ scheme: String) -> BlockFormat? {
         switch scheme {
         case "xz": .xz

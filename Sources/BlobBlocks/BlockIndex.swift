@@ -21,7 +21,7 @@ package final class BlockIndex: HeldIndex, BlockList {
         self.largestByteCount = points.maximumSliceByteCount
     }
 
-    /// True when the index turned out to be made from other bytes than the content.
+    /// True if the index turned out to be made from other bytes than the content.
     package var isDisproved: Bool { self.disproof.withLock { $0 } }
 
     /// Marks the index as made from other bytes than the content, despite matching validators.
@@ -66,7 +66,7 @@ package final class BlockIndex: HeldIndex, BlockList {
     /// The largest encoded length of the fields before the blocks, in bytes: four varints.
     private static let maximumHeadByteCount: Int64 = 4 * 10
 
-    /// Loads the index of some content from a file; returns nil when it is missing or damaged.
+    /// Loads the index of some content from a file; returns nil if it is missing or damaged.
     ///
     /// - Throws: Errors of reading the file.
     package static func load(

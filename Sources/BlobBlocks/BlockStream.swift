@@ -67,7 +67,7 @@ final class BlockStream: LateStream {
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - patienceOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
-    ///   - expected: The index that found the first block, and its number; nil when its place is certain.
+    ///   - expected: The index that found the first block, and its number; nil if its place is certain.
     ///   - recording: Records the blocks for an index; nil to record nothing.
     ///   - found: Called with the start of each further block, once all blocks before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.

@@ -13,7 +13,7 @@ extension BlockList {
     /// The length of all decoded bytes.
     package var byteCount: Int64 { self.points.byteCount }
 
-    /// True when opening at an offset costs about as much as opening at the start.
+    /// True if opening at an offset costs about as much as opening at the start.
     package var isRandomAccess: Bool { self.points.count > 1 && self.largestByteCount <= maximumRandomAccessByteCount }
 }
 
@@ -32,7 +32,7 @@ package struct BlockTable: BlockList {
     private var ends: [Int64] = []
     package private(set) var largestByteCount: Int64 = 0
 
-    /// Appends a block; returns false when the table would exceed the limit, or the maximum length of a blob.
+    /// Appends a block; returns false if the table would exceed the limit, or the maximum length of a blob.
     mutating func append(_ compressed: Range<Int64>, byteCount: Int64, detail: UInt64) -> Bool {
         guard self.ends.count < Self.maximumCount,
             self.points.append(byteCount, compressed: compressed, detail: detail)

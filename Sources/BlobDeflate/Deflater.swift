@@ -43,7 +43,7 @@ package struct Deflater: ~Copyable {
     ///
     /// - Parameters:
     ///   - input: The next bytes; consumed bytes are removed from its front.
-    ///   - isLast: True when no bytes follow `input`; must stay true until the end.
+    ///   - isLast: True if no bytes follow `input`; must stay true until the end.
     ///   - output: Has room. Appended to; not kept.
     /// - Returns: True at the end of the stream, which is reached only after the last input.
     /// - Complexity: O(bytes used and appended), no allocation.

@@ -24,7 +24,7 @@ final class ISALEngine: InflateEngine {
     /// The last eight bytes consumed from inputs, the last byte in the highest bits.
     private var lastBytes: UInt64 = 0
 
-    /// True when the library was found.
+    /// True if the library was found.
     static let isLoaded = blob_isal_load() == nil
 
     /// - Precondition: ``isLoaded``.

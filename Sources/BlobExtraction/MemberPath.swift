@@ -17,7 +17,7 @@ package struct MemberPath: Hashable, Sendable {
 
     /// Creates the path of a member from its name, leaving out empty parts and `.`.
     ///
-    /// - Parameter isTarget: True when the name is the target of a hard link, for errors.
+    /// - Parameter isTarget: True if the name is the target of a hard link, for errors.
     /// - Throws: ``BlobError/Code/unsupported`` for a name that is absolute, has `..` as a part, contains a zero byte,
     ///   or is longer than 4095 bytes.
     package init(_ name: [UInt8], isTarget: Bool = false) throws(BlobError) {
@@ -55,7 +55,7 @@ package struct MemberPath: Hashable, Sendable {
     /// The names of the path, the topmost first.
     package var names: [[UInt8]] { self.bytes.split(separator: Self.slash).map(Array.init) }
 
-    /// Returns true when a symbolic link at this path leads to a place beneath the folder, through any extracted links.
+    /// Returns true if a symbolic link at this path leads to a place beneath the folder, through any extracted links.
     ///
     /// A link that already existed in the folder may lead out of it; nothing is written through such a link.
     ///
@@ -69,7 +69,7 @@ package struct MemberPath: Hashable, Sendable {
     }
 
     /// Returns the relative target of a link at this path that corresponds to an absolute target in a file system whose
-    /// root is the folder; nil when no such link is certain to stay beneath the folder.
+    /// root is the folder; nil if no such link is certain to stay beneath the folder.
     package func relativeTarget(_ target: [UInt8]) -> [UInt8]? {
         guard target.first == Self.slash else { return nil }
         let up = repeatElement(Self.parent[...], count: max(0, self.names.count - 1))

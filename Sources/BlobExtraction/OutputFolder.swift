@@ -202,7 +202,7 @@ package final class OutputFolder {
         return staging.descriptor
     }
 
-    /// Throws when a member cannot have this name because of an existing file.
+    /// Throws if a member cannot have this name because of an existing file.
     private func checkPlace(_ path: MemberPath, _ folder: Descriptor) throws(BlobError) {
         guard let status = folder.status(of: path.name.cString) else { return }
         guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
@@ -270,7 +270,7 @@ package final class OutputFolder {
         Self.identity(StagingFolder.fileName, in: try self.stagingFolder())
     }
 
-    /// Returns the identity of a file that is not a folder, without following a link; nil when it is missing or a
+    /// Returns the identity of a file that is not a folder, without following a link; nil if it is missing or a
     /// folder.
     private static func identity(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
         folder.status(of: name).flatMap { $0.isFolder ? nil : $0.identity }

@@ -134,7 +134,7 @@ package final class NewFile {
 }
 
 extension BlobMember {
-    /// The times of the last access and modification, both set to the modification time; nil when the member has no
+    /// The times of the last access and modification, both set to the modification time; nil if the member has no
     /// time.
     var times: [timespec]? {
         guard let time = self.modificationTime?.timeIntervalSince1970 else { return nil }

@@ -12,7 +12,7 @@ package struct CachedFiles: Sendable {
     ///   - folder: The name of the folder in the user's cache folder.
     ///   - fileExtension: The extension of the files.
     ///   - maximumByteCount: The limit on the total size of the files.
-    /// - Returns: Nil when the user has no cache folder.
+    /// - Returns: Nil if the user has no cache folder.
     package init?(in folder: String, fileExtension: String, maximumByteCount: Int64) {
         guard let caches = UserCacheFolder() else { return nil }
         self.folder = IndexFolder(
@@ -20,7 +20,7 @@ package struct CachedFiles: Sendable {
             fileExtension: fileExtension)
     }
 
-    /// Returns the content of a file; nil when the file is missing or longer than `maximumByteCount`.
+    /// Returns the content of a file; nil if the file is missing or longer than `maximumByteCount`.
     ///
     /// - Throws: Disk errors and errors of the process.
     package func content(of name: String, atMost maximumByteCount: Int64) throws(BlobError) -> [UInt8]? {
@@ -46,7 +46,7 @@ package struct CachedFiles: Sendable {
 package struct CachedIndex: Sendable {
     /// The path of the file.
     package let path: String
-    /// The locator of the origin, without a password; nil when the file is damaged or has another version.
+    /// The locator of the origin, without a password; nil if the file is damaged or has another version.
     package let origin: String?
     /// The length of the file in bytes.
     package let byteCount: Int64
@@ -77,7 +77,7 @@ package struct CachedIndex: Sendable {
 }
 
 extension IndexDescriptor {
-    /// The origin of an index file; nil when the file is damaged or has another version.
+    /// The origin of an index file; nil if the file is damaged or has another version.
     fileprivate var origin: String? {
         guard (try? self.read(at: 0, count: IndexTable.headByteCount)) == IndexTable.head else { return nil }
         return try? IndexTable(of: self).origin

@@ -23,7 +23,7 @@ package struct IndexFile: Sendable {
     ///   - policy: The place where indexes are kept.
     ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
     ///   - layer: The path of the layers of an index that is kept in the file, as in ``IndexSection/Key/layer``.
-    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when the policy names a folder and the locator is
+    /// - Returns: Nil if the policy is ``BlobIndexPolicy/none``, when the policy names a folder and the locator is
     ///   nil, when the user has no cache folder, or when the path of the layers is longer than 4096 bytes.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?, layer: String = "") {
         guard layer.utf8.count <= Self.maximumLayerByteCount else { return nil }
@@ -39,7 +39,7 @@ package struct IndexFile: Sendable {
         self.path = "\(folder.path)/\(self.name)"
     }
 
-    /// True when anything exists at ``path``.
+    /// True if anything exists at ``path``.
     package var exists: Bool { access(self.path, F_OK) == 0 }
 
     // MARK: Reading
@@ -72,7 +72,7 @@ package struct IndexFile: Sendable {
         return section
     }
 
-    /// Returns the index that `decode` makes from a section; nil when the section is missing or damaged.
+    /// Returns the index that `decode` makes from a section; nil if the section is missing or damaged.
     ///
     /// - Parameter maximumByteCount: See ``section(_:for:atMost:)``.
     /// - Throws: Errors of reading the file.
@@ -110,7 +110,7 @@ package struct IndexFile: Sendable {
         return "it was written by \(format.rawValue); 'blob index build --from' compares it with the data"
     }
 
-    /// Returns the index that another tool wrote at the path of this file; nil when the file is not such an index.
+    /// Returns the index that another tool wrote at the path of this file; nil if the file is not such an index.
     ///
     /// The user must have named the file and own it. The file is never changed.
     ///
@@ -181,7 +181,7 @@ package struct IndexFile: Sendable {
     /// identity of the content from which the sections were made, if the length, both ends and 32 parts between them
     /// are the same. Sections that are verified during use depend on nothing else.
     ///
-    /// - Returns: Nil when ``IndexedContent/of(_:_:)`` returns nil.
+    /// - Returns: Nil if ``IndexedContent/of(_:_:)`` returns nil.
     /// - Throws: Errors of opening and reading `base`.
     /// - Complexity: See ``IndexedContent/of(_:_:)``; for a copy, opens `base` 32 more times.
     package func content(
@@ -229,7 +229,7 @@ package struct IndexFile: Sendable {
     /// - Parameters:
     ///   - sections: At most 256 sections with different keys, written in this order.
     ///   - content: The content that the sections were made from.
-    ///   - isReplacing: True when a file that the user named may be replaced. If false and the file exists, nothing is
+    ///   - isReplacing: True if a file that the user named may be replaced. If false and the file exists, nothing is
     ///     written, unless this process wrote the file with `isReplacing` false.
     /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named exists and is not an index,
     ///   ``BlobError/Code/limitExceeded`` when the file would exceed the limit of its folder; errors of writing. After
@@ -273,7 +273,7 @@ package struct IndexFile: Sendable {
 
     /// Removes the file.
     ///
-    /// - Returns: True when the file existed.
+    /// - Returns: True if the file existed.
     /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user; errors of removing it.
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
@@ -301,7 +301,7 @@ package struct IndexFile: Sendable {
 private struct OwnFile: Hashable {
     private static let known = Locked<Set<OwnFile>>([])
 
-    /// Nil when the file is missing.
+    /// Nil if the file is missing.
     private let identity: FileIdentity?
 
     init(_ path: String) { self.identity = FileStatus(at: path)?.identity }
@@ -321,7 +321,7 @@ private struct IndexOutput: ~Copyable {
         (self.file, self.maximumByteCount) = (file, maximumByteCount)
     }
 
-    /// Returns true when `byteCount` more bytes fit within the limit.
+    /// Returns true if `byteCount` more bytes fit within the limit.
     func hasRoom(for byteCount: Int64) -> Bool { byteCount <= self.maximumByteCount - self.byteOffset }
 
     /// Appends bytes.

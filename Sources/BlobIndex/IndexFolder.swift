@@ -12,7 +12,7 @@ struct IndexFolder: Hashable, Sendable {
     /// The extension of the files; files with other extensions are left alone.
     var fileExtension = IndexFolder.fileExtension
 
-    /// Returns the folder of a policy; nil when the policy names none, or the user has no cache folder.
+    /// Returns the folder of a policy; nil if the policy names none, or the user has no cache folder.
     static func of(_ policy: BlobIndexPolicy) -> IndexFolder? {
         switch policy.place {
         case .none, .file: nil
@@ -21,7 +21,7 @@ struct IndexFolder: Hashable, Sendable {
         }
     }
 
-    /// Returns the folder in the user's cache folder; nil when the user has no cache folder.
+    /// Returns the folder in the user's cache folder; nil if the user has no cache folder.
     static func automatic(_ caches: UserCacheFolder? = UserCacheFolder()) -> IndexFolder? {
         caches.map {
             IndexFolder(
@@ -38,7 +38,7 @@ struct IndexFolder: Hashable, Sendable {
         return "\(hash).\(self.fileExtension)"
     }
 
-    /// Opens the folder; returns nil when it is missing, or not accessible to this user alone.
+    /// Opens the folder; returns nil if it is missing, or not accessible to this user alone.
     ///
     /// - Throws: Disk errors and errors of the process.
     func open() throws(BlobError) -> OpenIndexFolder? {
@@ -71,7 +71,7 @@ struct IndexFolder: Hashable, Sendable {
 }
 
 extension BlobError {
-    /// True when a file or folder is missing, or not accessible to this user.
+    /// True if a file or folder is missing, or not accessible to this user.
     fileprivate var isMissingOrInaccessible: Bool {
         self.code == .notFound || self.code == .permissionDenied || self.code == .invalidArgument
             || self.systemErrorNumber == ELOOP
@@ -106,7 +106,7 @@ final class OpenIndexFolder {
         }
     }
 
-    /// Opens a file; returns nil when it is missing, or not a regular file that only this user may write.
+    /// Opens a file; returns nil if it is missing, or not a regular file that only this user may write.
     func file(_ name: String) throws(BlobError) -> IndexDescriptor? {
         do throws(BlobError) {
             let file = try IndexDescriptor(name, in: self.descriptor)
@@ -122,7 +122,7 @@ final class OpenIndexFolder {
         try AtomicFile(named: name, in: self.descriptor)
     }
 
-    /// Removes a file; returns false when the file is missing.
+    /// Removes a file; returns false if the file is missing.
     func remove(_ name: String) throws(BlobError) -> Bool {
         if unlinkat(self.descriptor.number, name, 0) == 0 { return true }
         guard errno != ENOENT else { return false }

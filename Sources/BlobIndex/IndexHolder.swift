@@ -2,13 +2,13 @@ package import BlobCore
 
 /// An index that a holder keeps.
 package protocol HeldIndex: Sendable {
-    /// True when the index turned out to be made from other bytes than the content.
+    /// True if the index turned out to be made from other bytes than the content.
     var isDisproved: Bool { get }
 }
 
 /// The holder of the index of one source, which searches for the index at first use.
 package final class IndexHolder<Index: HeldIndex>: Sendable {
-    /// Loads the index of some content from a file; returns nil when it is missing or damaged.
+    /// Loads the index of some content from a file; returns nil if it is missing or damaged.
     package typealias Load =
         @Sendable (_ file: IndexFile, _ layer: String, _ content: IndexedContent) throws(BlobError) -> Index?
 
@@ -26,7 +26,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         let index: Index?
         let writtenCount: Int
 
-        /// False when no index was found, but another source may have written one since.
+        /// False if no index was found, but another source may have written one since.
         var isCurrent: Bool { self.index != nil || self.writtenCount == indexesWritten.withLock { $0 } }
 
         var usableIndex: Index? { self.index?.isDisproved == true ? nil : self.index }
@@ -48,15 +48,15 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         self.file = IndexFile(policy, for: locator, layer: self.layer)
     }
 
-    /// True when the holder searches for an index file.
+    /// True if the holder searches for an index file.
     package var looksForFile: Bool { self.file != nil }
 
-    /// True when an index is possible: its file has a place, and the base can be opened again.
+    /// True if an index is possible: its file has a place, and the base can be opened again.
     package var isIndexable: Bool {
         self.file != nil && self.base.traits.contains(.repeatable)
     }
 
-    /// Returns the index of the content that `info` describes; nil when no valid index exists.
+    /// Returns the index of the content that `info` describes; nil if no valid index exists.
     ///
     /// - Parameter info: The current info of the base.
     /// - Throws: Errors of the base, and of reading the index file.
@@ -72,9 +72,9 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// Returns the index that another tool wrote at the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }
 
-    /// Returns the place of an index to record during a read from the start; nil when no index should be made.
+    /// Returns the place of an index to record during a read from the start; nil if no index should be made.
     ///
-    /// - Parameter isRequired: True when the index was requested; otherwise it is made only if it is missing and
+    /// - Parameter isRequired: True if the index was requested; otherwise it is made only if it is missing and
     ///   worthwhile.
     package func newIndexPlace(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> NewIndexPlace? {
         guard let file, let found = try self.look(context), found.usableIndex == nil || isRequired else { return nil }
@@ -115,7 +115,7 @@ package struct NewIndexPlace: Sendable {
     package let layer: String
     /// The content from which the index is made.
     package let content: IndexedContent
-    /// True when the index was requested, or its file was named: it is built however small the content is, and errors
+    /// True if the index was requested, or its file was named: it is built however small the content is, and errors
     /// are thrown instead of ignored.
     package let isRequired: Bool
     private let isReplacing: Bool
@@ -124,9 +124,9 @@ package struct NewIndexPlace: Sendable {
     private let written: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - isRequired: True when the index was requested.
+    ///   - isRequired: True if the index was requested.
     ///   - written: A closure that is called after the index was written.
-    /// - Returns: Nil when no index should be made. A file that the user named is created when it is missing; an
+    /// - Returns: Nil if no index should be made. A file that the user named is created when it is missing; an
     ///   existing file is left unchanged, regardless of its content, unless the index was requested.
     package init?(
         in file: IndexFile, layer: String, for content: IndexedContent, of base: any BlobInputStreamDataSource,

@@ -110,7 +110,7 @@ package final class IndexSection: Sendable {
         }
     }
 
-    /// Returns the whole section; nil when it has a wrong checksum, or is too long to load.
+    /// Returns the whole section; nil if it has a wrong checksum, or is too long to load.
     ///
     /// - Throws: Errors of reading the file. A damaged section is not an error.
     func wholeBytes() throws(BlobError) -> [UInt8]? {

@@ -9,7 +9,7 @@ package struct IndexedContent: Hashable, Sendable {
     /// The text of the validator, which includes whether it is strong.
     package let validator: String
 
-    /// The time of the last status change of the file, in nanoseconds since 1970; nil when the content is not in a
+    /// The time of the last status change of the file, in nanoseconds since 1970; nil if the content is not in a
     /// file.
     package let statusChangeTime: Int64?
 
@@ -33,7 +33,7 @@ package struct IndexedContent: Hashable, Sendable {
     /// Returns the identity of the current content of `base`.
     ///
     /// - Parameter base: The indexed source: the compressed bytes of a gzip, or the bytes of an archive.
-    /// - Returns: Nil when an index would be useless, because `base` has no random access or cannot be opened again; or
+    /// - Returns: Nil if an index would be useless, because `base` has no random access or cannot be opened again; or
     ///   when an index could not be bound to the content, which has no length or no accepted validator.
     /// - Throws: Errors of opening and reading `base`.
     /// - Complexity: Opens `base` twice, and reads 4 KiB each time.
@@ -58,7 +58,7 @@ package struct IndexedContent: Hashable, Sendable {
             byteCount: byteCount, validator: text, statusChangeTime: info.statusChangeTime, edgeChecksum: sum.value)
     }
 
-    /// Returns true when the length and both ends are the same.
+    /// Returns true if the length and both ends are the same.
     func isLike(_ other: IndexedContent) -> Bool {
         self.byteCount == other.byteCount && self.edgeChecksum == other.edgeChecksum
     }
@@ -69,7 +69,7 @@ package struct ContentIdentity: Equatable, Sendable {
     private let validator: BlobValidator
     private let statusChangeTime: Int64?
 
-    /// Creates the identity of the content that `info` describes; nil when it has no validator.
+    /// Creates the identity of the content that `info` describes; nil if it has no validator.
     package init?(_ info: BlobInfo) {
         guard let validator = info.validator else { return nil }
         (self.validator, self.statusChangeTime) = (validator, info.statusChangeTime)

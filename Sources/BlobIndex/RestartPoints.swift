@@ -35,7 +35,7 @@ package struct RestartPoints: Sendable {
 
     /// Appends a slice, which begins at the current end of the decoded bytes.
     ///
-    /// - Returns: False when the decoded bytes would exceed the maximum length of a blob.
+    /// - Returns: False if the decoded bytes would exceed the maximum length of a blob.
     package mutating func append(_ byteCount: Int64, compressed: Range<Int64>, detail: UInt64) -> Bool {
         let (end, overflows) = self.byteCount.addingReportingOverflow(byteCount)
         guard byteCount >= 0, !overflows else { return false }
@@ -176,7 +176,7 @@ extension [RestartPoint] {
 
 /// A source whose decoding can begin at listed places.
 package protocol RestartPointListing: BlobInputStreamDataSource {
-    /// Returns the places; nil when the source has no list.
+    /// Returns the places; nil if the source has no list.
     ///
     /// - Throws: Errors of the base and of reading an index.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?
@@ -189,7 +189,7 @@ package protocol IndexVerifying: Sendable {
     /// Changes nothing.
     ///
     /// - Parameter report: Called with a sentence about each wrong point, in ascending order of the points.
-    /// - Returns: The number of points; nil when this content has no index.
+    /// - Returns: The number of points; nil if this content has no index.
     /// - Throws: Errors of the content and of reading the index file.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?
 }

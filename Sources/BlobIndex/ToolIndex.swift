@@ -50,9 +50,9 @@ package struct ToolIndex: Sendable {
     package let format: Format
     /// The length of the index file in bytes.
     package let fileByteCount: Int64
-    /// The length of the compressed data in bytes; nil when the file does not contain it.
+    /// The length of the compressed data in bytes; nil if the file does not contain it.
     package let compressedByteCount: Int64?
-    /// The length of the decoded bytes; nil when the file does not contain it.
+    /// The length of the decoded bytes; nil if the file does not contain it.
     package let byteCount: Int64?
     /// The kept points in ascending order.
     package let points: [Point]
@@ -75,7 +75,7 @@ package struct ToolIndex: Sendable {
         self.points = parser.points
     }
 
-    /// Returns the window of a point: at most 32 KiB, in which unreferenced bytes may be zero; nil when the file has no
+    /// Returns the window of a point: at most 32 KiB, in which unreferenced bytes may be zero; nil if the file has no
     /// window for the point.
     ///
     /// - Throws: ``BlobError/Code/corrupted``; errors of reading the file.
@@ -231,7 +231,7 @@ private struct ToolIndexParser {
 package protocol ToolIndexImporting: Sendable {
     /// Decodes everything once, compares each point of `index` with the result, and makes an index of its own.
     ///
-    /// - Returns: True when the source has an index now; false when no index can be kept.
+    /// - Returns: True if the source has an index now; false when no index can be kept.
     /// - Throws: ``BlobError/Code/inconsistent`` when a point is wrong, in which case nothing is written; errors of the
     ///   content, of reading `index` and of writing.
     func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool

@@ -43,7 +43,7 @@ final class BzipDecoder: BlockDecoder {
 }
 
 extension BlockFormat {
-    /// The blocks of bzip2, decoded by libbz2; nil when libbz2 cannot be loaded.
+    /// The blocks of bzip2, decoded by libbz2; nil if libbz2 cannot be loaded.
     static let bzip2: BlockFormat? = {
         guard blob_bzip2_load() == nil else { return nil }
         return BlockFormat(streamsFirst: false, table: { _ in nil }, scan: { try BzipFinder($0, $1) }) { _, _, _, _ in

@@ -133,6 +133,6 @@ final class BzipFinder: BlockFinder {
         self.bit = bit - 8 * count
     }
 
-    /// Reads until the input has a number of bits; returns false when the base has fewer.
+    /// Reads until the input has a number of bits; returns false if the base has fewer.
     private func fill(_ bitCount: Int) throws -> Bool { try self.input.fill((bitCount + 7) / 8) }
 }

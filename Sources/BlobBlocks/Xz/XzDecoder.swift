@@ -119,7 +119,7 @@ final class XzDecoder: BlockDecoder {
 }
 
 extension BlockFormat {
-    /// The blocks of xz, decoded by liblzma; nil when liblzma cannot be loaded.
+    /// The blocks of xz, decoded by liblzma; nil if liblzma cannot be loaded.
     static let xz: BlockFormat? = {
         guard blob_lzma_load() == nil else { return nil }
         return BlockFormat(streamsFirst: true, table: { try BlockTable.xz($0) }, scan: nil) {
@@ -156,7 +156,7 @@ package final class BranchDecoder {
     private let window = UnsafeMutablePointer<lzma_options_lzma>.allocate(capacity: 1)
     private var isFirst = true
 
-    /// Returns true when liblzma can be loaded and has the filter: 0xA is ARM64 (from 5.4 on), 0xB RISC-V (5.6).
+    /// Returns true if liblzma can be loaded and has the filter: 0xA is ARM64 (from 5.4 on), 0xB RISC-V (5.6).
     package static func isAvailable(_ filter: UInt64) -> Bool {
         BlockFormat.xz != nil && blob_lzma_filter_decoder_is_supported(filter) != 0
     }
@@ -188,7 +188,7 @@ package final class BranchDecoder {
 
     /// Returns the decoded bytes: as many as were passed in, except for a few that are held back until the next call.
     ///
-    /// - Parameter isLast: True when no bytes follow these.
+    /// - Parameter isLast: True if no bytes follow these.
     package func decode(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(BlobError) -> [UInt8] {
         var output: [UInt8] = []
         var rest = bytes[...]

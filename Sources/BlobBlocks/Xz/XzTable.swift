@@ -11,7 +11,7 @@ extension BlockTable {
 
     /// Reads the indexes of the streams of an xz, from its end (The .xz File Format, 2 and 4).
     ///
-    /// - Returns: Nil when the data are not xz streams with valid indexes, or have too many blocks.
+    /// - Returns: Nil if the data are not xz streams with valid indexes, or have too many blocks.
     /// - Throws: Errors of the base.
     static func xz(_ base: BlockBase) throws -> BlockTable? {
         var streams: [(start: Int64, check: UInt32, records: [(unpadded: UInt64, decoded: UInt64)])] = []
@@ -69,7 +69,7 @@ extension BlockTable {
     /// The number of padding bytes per read, and the maximum number accepted.
     private static let (paddingByteCount, maximumPaddingByteCount) = (Int64(64 * 1024), Int64(16 << 20))
 
-    /// Returns the end of the last group of four bytes that are not all zeros; nil when only zeros are nearby.
+    /// Returns the end of the last group of four bytes that are not all zeros; nil if only zeros are nearby.
     private static func endOfStream(before end: Int64, _ base: BlockBase) throws -> Int64? {
         var start = end
         while start > 0, end - start < Self.maximumPaddingByteCount {

@@ -70,10 +70,10 @@ package final class ZstdStream {
     private static let windowLogs = 10...31
 
     private let decoder: ZstdDecoder
-    /// True when the input so far consists of whole frames.
+    /// True if the input so far consists of whole frames.
     package private(set) var isBetweenFrames = true
 
-    /// - Returns: Nil when libzstd cannot be loaded.
+    /// - Returns: Nil if libzstd cannot be loaded.
     /// - Throws: ``BlobError/Code/io`` if out of memory.
     package init?(_ context: BlobContext) throws(BlobError) {
         guard BlockFormat.zstd != nil else { return nil }
@@ -99,7 +99,7 @@ package final class ZstdStream {
 }
 
 extension BlockFormat {
-    /// The frames of Zstandard, decoded by libzstd; nil when libzstd cannot be loaded.
+    /// The frames of Zstandard, decoded by libzstd; nil if libzstd cannot be loaded.
     static let zstd: BlockFormat? = {
         guard blob_zstd_load() == nil else { return nil }
         return BlockFormat(

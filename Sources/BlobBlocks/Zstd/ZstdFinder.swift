@@ -13,7 +13,7 @@ final class ZstdFinder: BlockFinder {
     private var input: FinderInput
     private(set) var byteOffset: Int64
 
-    /// - Returns: Nil when the first frame does not count as a block: its length is unknown or too large, or it is the
+    /// - Returns: Nil if the first frame does not count as a block: its length is unknown or too large, or it is the
     ///   only frame.
     init?(_ base: BlockBase, _ scan: BlockScan) throws {
         self.scan = scan

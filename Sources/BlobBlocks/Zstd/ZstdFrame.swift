@@ -24,7 +24,7 @@ package struct ZstdFrame {
     /// Returns true for the first number of a skippable frame; its length follows in 4 bytes (section 3.1.2).
     package static func isSkippable(_ magic: UInt64) -> Bool { magic & ~0xF == 0x184D_2A50 }
 
-    /// Returns the length of a skippable frame in bytes, with its header; nil when the bytes begin another frame.
+    /// Returns the length of a skippable frame in bytes, with its header; nil if the bytes begin another frame.
     package static func skippableByteCount(_ bytes: ArraySlice<UInt8>) -> UInt64? {
         guard bytes.count >= Self.skippableHeaderByteCount, Self.isSkippable(bytes.prefix(4).littleEndian) else {
             return nil
@@ -32,7 +32,7 @@ package struct ZstdFrame {
         return UInt64(Self.skippableHeaderByteCount) + bytes.dropFirst(4).prefix(4).littleEndian
     }
 
-    /// Parses the first bytes of a frame; nil when they are not a frame header, or not a whole one.
+    /// Parses the first bytes of a frame; nil if they are not a frame header, or not a whole one.
     package init?(_ bytes: ArraySlice<UInt8>) {
         func number(_ place: Int, _ count: Int) -> UInt64 { bytes.dropFirst(place).prefix(count).littleEndian }
         guard bytes.count >= 5, number(0, 4) == Self.magic else { return nil }
@@ -61,7 +61,7 @@ extension BlockTable {
     /// The table is a hint: the header of each frame must agree with it, and each decoded frame must have the lengths
     /// in it.
     ///
-    /// - Returns: Nil when the table is missing or inconsistent, or lists too many frames.
+    /// - Returns: Nil if the table is missing or inconsistent, or lists too many frames.
     /// - Throws: Errors of the base.
     /// - Complexity: Reads the table, and the header of each frame.
     static func zstd(_ base: BlockBase) throws -> BlockTable? {
@@ -96,7 +96,7 @@ extension BlockTable {
         return try start == end && table.hasRightHeaders(base) ? table : nil
     }
 
-    /// Returns true when each frame begins at its place in the table, and its header gives the same length.
+    /// Returns true if each frame begins at its place in the table, and its header gives the same length.
     private func hasRightHeaders(_ base: BlockBase) throws -> Bool {
         for index in 0..<self.count {
             let header = try base.bytes(at: self.compressed(index).lowerBound, count: ZstdFrame.maximumHeaderByteCount)

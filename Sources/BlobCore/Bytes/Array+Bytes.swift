@@ -29,7 +29,7 @@ extension [UInt8] {
 }
 
 extension RangeReplaceableCollection<UInt8> {
-    /// Creates the bytes from pairs of hexadecimal digits; nil for any other text.
+    /// Creates the bytes from pairs of hexadecimal digits; returns nil for any other text.
     package init?(hexadecimal digits: some Collection<UInt8>) {
         let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }

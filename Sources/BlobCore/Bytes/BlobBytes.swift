@@ -3,20 +3,21 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     /// The bytes; valid while this value, or a copy of it, lives.
     package private(set) var bytes: UnsafeRawBufferPointer
     private let owner: any AnyObject & Sendable
-    /// True when no other owner sees these bytes, now or later.
+    /// True if no other owner can access these bytes, now or later.
     package private(set) var isExclusive: Bool
 
     private let onDelivery: (@Sendable (Int) -> Void)?
 
-    /// Creates bytes that other owners may see too, and that do not change while `owner` lives.
+    /// Creates a value for bytes that other owners may also read, and that do not change during the lifetime of
+    /// `owner`.
     public init(_ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable) {
         self.init(bytes, ownedBy: owner, isExclusive: false)
     }
 
     /// - Parameters:
-    ///   - isExclusive: True when the caller will not access these bytes again.
-    ///   - onDelivery: Called by the reader with the number of bytes that it delivered from the front, for callers that
-    ///     then make room for others.
+    ///   - isExclusive: True if the caller will not access these bytes again.
+    ///   - onDelivery: A closure that the reader calls with the number of bytes that it delivered from the front, so
+    ///     that the caller can make room for others.
     package init(
         _ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable, isExclusive: Bool,
         onDelivery: (@Sendable (Int) -> Void)? = nil
@@ -32,10 +33,10 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
         self.init(window.bytes, ownedBy: window, isExclusive: true)
     }
 
-    /// No bytes.
+    /// A value without bytes.
     static let none = BlobBytes(UnsafeRawBufferPointer(start: nil, count: 0), ownedBy: BlobWakerSlot())
 
-    /// The same bytes, no longer exclusive: another owner keeps a view of them.
+    /// The same bytes, no longer exclusive because another owner keeps a view of them.
     var shared: BlobBytes {
         var shared = self
         shared.isExclusive = false
@@ -45,7 +46,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     /// The number of bytes.
     public var count: Int { self.bytes.count }
 
-    /// True when the number of bytes is 0.
+    /// True if the number of bytes is 0.
     public var isEmpty: Bool { self.bytes.isEmpty }
 
     /// Calls `body` with the bytes, which are valid during the call.
@@ -80,10 +81,10 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
 }
 
 extension OutputRawSpan {
-    /// Lends the next free bytes, at most `byteCount` of them, as an output of their own.
+    /// Lends the next free bytes, at most `byteCount` of them, as a separate output.
     ///
-    /// The bytes that `body` appends count when it returns; when it throws, none of them do. For callers that cap a
-    /// read.
+    /// If `body` returns, the bytes that it appended are kept; if it throws, they are discarded. For callers that limit
+    /// the size of a read.
     ///
     /// - Parameters:
     ///   - byteCount: The maximum number of bytes to lend; fewer are lent if fewer are free.
@@ -131,7 +132,7 @@ extension OutputRawSpan {
         }
     }
 
-    /// Keeps a range of the last `count` bytes, and moves it to where these bytes began.
+    /// Keeps only a range of the last `count` bytes, moved to the position of the first of these bytes.
     mutating func keep(_ range: Range<Int>, ofLast count: Int) {
         self.withUnsafeMutableBytes { buffer, initializedCount in
             let start = initializedCount - count
@@ -199,7 +200,7 @@ extension RandomAccessCollection {
 extension [UInt8] {
     /// Creates an array of the bytes that `body` appends to an output.
     ///
-    /// - Parameter capacity: The room of the output in bytes.
+    /// - Parameter capacity: The capacity of the output in bytes.
     package init(capacity: Int, _ body: (inout OutputRawSpan) throws -> Void) throws(BlobError) {
         do {
             self = try Self(unsafeUninitializedCapacity: capacity) { buffer, count in

@@ -17,7 +17,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
     package var count: Int { self.part.count }
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.memory[self.part]) }
 
-    /// Replaces the contents by the bytes that `body` appends.
+    /// Replaces the contents with the bytes that `body` appends.
     package func fill<Result>(_ body: (inout OutputRawSpan) throws -> Result) rethrows -> Result {
         self.part = 0..<0
         return try self.append(body)

@@ -6,7 +6,7 @@ extension BlobInputStreamDataSource {
     /// Each iteration opens its own reader. A source that may block is opened and read on other threads, ahead of the
     /// consumer (``readingAhead(windowByteCounts:)``); a source that never blocks is read on the task's thread when a
     /// chunk is requested. Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the
-    /// reader is closed as soon as its call returns. Leaving the loop closes it as well.
+    /// reader is closed as soon as its call returns. Leaving the loop also closes it.
     ///
     /// ```swift
     /// var byteCount = 0
@@ -43,8 +43,8 @@ extension BlobInputStreamDataSource {
     /// ```
     ///
     /// - Parameters:
-    ///   - byteCount: The maximum length of a line in bytes, without its LF; by default 1 MiB, which is longer than a
-    ///     person reads, while memory stays bounded. A longer line throws ``BlobError/Code/limitExceeded``.
+    ///   - byteCount: The maximum length of a line in bytes, without its LF; by default 1 MiB, which exceeds any line
+    ///     written for people, yet keeps memory bounded. A longer line throws ``BlobError/Code/limitExceeded``.
     ///   - context: The context of each iteration.
     public func lines(
         ofAtMost byteCount: Int = 1 << 20, context: BlobContext = BlobContext()
@@ -76,8 +76,8 @@ private final class ChunkReader {
 
     deinit { self.reader?.close() }
 
-    /// Returns the next chunk; nil at the end, and after an error other than the cancellation. Cancelling the task
-    /// cancels the context.
+    /// Returns the next chunk; nil at the end, and after any error except cancellation. Cancelling the task cancels the
+    /// context.
     func nextUnlessCancelled() async throws(BlobError) -> Data? {
         let cancellation = self.context.cancellation
         do {
@@ -132,7 +132,8 @@ private final class ChunkReader {
 }
 
 extension Data {
-    /// Uses the memory of `bytes` if no other owner sees it, because the receiver may write to it; otherwise copies it.
+    /// Uses the memory of `bytes` if no other owner can access it, because the receiver may write to it; otherwise
+    /// copies it.
     init(_ bytes: BlobBytes) {
         self = bytes.withUnsafeBytes { buffer in
             guard bytes.isExclusive, let start = buffer.baseAddress else { return Data(buffer) }
@@ -142,7 +143,7 @@ extension Data {
         }
     }
 
-    /// Makes one read of `reader`, into memory that fits the bytes, or takes memory that the reader gives away.
+    /// Reads once from `reader`, into memory that fits the bytes, or takes over memory that the reader gives away.
     package init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
         if let taken = try reader.take(atMost: byteCount) {
             self.init(taken)

@@ -40,7 +40,7 @@ extension BlobInputStreamDataSource {
 
     /// Returns the bytes of ranges, one element per range, in their order.
     ///
-    /// The source learns all ranges at once (``prepare(_:_:)``): a source on the network requests many together, and
+    /// The source receives all ranges at once (``prepare(_:_:)``): a source on the network requests many together, and
     /// reads neighbours with one request.
     ///
     /// ```swift
@@ -51,10 +51,11 @@ extension BlobInputStreamDataSource {
     ///   - ranges: The offsets of the bytes, in any order; they may overlap.
     ///   - context: The context of each iteration.
     /// - Returns: A sequence that throws ``BlobError/Code/invalidArgument`` for a range that is not within the source,
-    ///   and the errors of reading. If the ranges cover all bytes, the last one throws
+    ///   and the errors of reading. If the ranges cover all bytes, reading the last one throws
     ///   ``BlobError/Code/checksumMismatch`` if a combining checksum that the server states (``BlobInfo/digests``)
     ///   differs from the checksum of the bytes.
-    /// - Complexity: Memory for one range, and for the bytes that the source prepares: 16 MiB on the network.
+    /// - Complexity: Memory for one range, and for the bytes that the source prepares: 16 MiB for a source on the
+    ///   network.
     public func read(
         ranges: [Range<Int64>], context: BlobContext = BlobContext()
     ) -> BlobSequence<Data, BlobError> {
@@ -110,7 +111,7 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobReader {
-    /// Reads the next `count` bytes, waiting for them; fewer only at the end.
+    /// Reads the next `count` bytes, waiting for them; returns fewer only at the end.
     package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
         try [UInt8](capacity: count) { output in
             while output.freeCapacity > 0, try self.readWaiting(into: &output) == .bytes {}

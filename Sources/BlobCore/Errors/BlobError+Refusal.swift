@@ -4,7 +4,7 @@ extension BlobError {
 
     /// Returns the message for an HTTP response that refuses a request; it quotes the beginning of the explanation.
     ///
-    /// An HTML page is left out: it explains nothing that the status does not.
+    /// An HTML page is omitted: it adds nothing to the status.
     ///
     /// - Parameter location: The target of a redirection that is not followed.
     package static func refusalMessage(

@@ -27,7 +27,7 @@ public struct BlobError: Error, Equatable, Sendable {
     /// A message for a person: a full sentence or two, without the locator and offset that ``description`` adds.
     public var message: String { self.fields.message }
 
-    /// True when the same request may succeed later, unchanged.
+    /// True if the same request may succeed later, unchanged.
     public var isTransient: Bool {
         get { self.fields.isTransient }
         set { self.fields.isTransient = newValue }
@@ -41,7 +41,7 @@ public struct BlobError: Error, Equatable, Sendable {
     }
 
     /// The locator of the source that failed, in the form of ``BlobLocator/description``; filled in by the framework if
-    /// the source has one. A user, a password or a query in the text that is set is replaced by `***`.
+    /// the source has one. Setting it replaces a user, a password or a query in the text with `***`.
     public var locator: String? {
         get { self.fields.locator }
         set { self.fields.locator = newValue.map { printableLocator($0) } }
@@ -71,7 +71,7 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.remedy = newValue }
     }
 
-    /// The delay before a retry that the source asked for, such as a server's `Retry-After`; nil if it asked for none.
+    /// The delay before a retry that the source requested, such as a server's `Retry-After`; nil if it requested none.
     package var retryDelay: Duration? {
         get { self.fields.retryDelay }
         set { self.fields.retryDelay = newValue }
@@ -122,10 +122,11 @@ public struct BlobError: Error, Equatable, Sendable {
     /// - Parameters:
     ///   - code: The kind of the failure.
     ///   - message: The message for a person.
-    ///   - operation: The operation that failed; nil lets the framework fill it in, as with the next two.
+    ///   - operation: The operation that failed; nil if the framework should fill it in. The same applies to the next
+    ///     two.
     ///   - locator: The locator of the source that failed; see ``locator``.
     ///   - byteOffset: The offset of the failure in bytes.
-    ///   - isTransient: True when trying again can help; nil takes the default of the code.
+    ///   - isTransient: True if trying again can help; nil for the default of the code.
     ///   - remedy: The setting with which the same request would succeed, if any.
     ///   - cause: The error of the layer below.
     public init(
@@ -139,7 +140,7 @@ public struct BlobError: Error, Equatable, Sendable {
                 cause: Cause(error: cause)))
     }
 
-    /// A setting of the reader that would let a failed request succeed, for a program that can ask for it or name its
+    /// A setting of the reader that would let a failed request succeed, so that a program can ask for it or name its
     /// option.
     ///
     /// A struct, so that remedies can be added without breaking a `switch` (give it a `default`).
@@ -390,7 +391,7 @@ extension BlobError.Code {
     /// All codes, by number.
     package static var all: [Self] { (1...self.names.count).map(Self.init(rawValue:)) }
 
-    /// True when errors of this code are transient, unless they state otherwise.
+    /// True if errors of this code are transient, unless they state otherwise.
     package var isTransient: Bool { [.changed, .timedOut, .unavailable].contains(self) }
 
     /// The exit status of a program that fails with this code, from 64 to 77, or 130.

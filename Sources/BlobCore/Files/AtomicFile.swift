@@ -25,7 +25,7 @@ package final class AtomicFile {
         let name = isWrittenDirectly ? path : try followingLinks(path)
         try self.init(
             name, in: nil, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true, context)
-        // Without the set-ID and sticky bits, which were granted to other bytes, and perhaps by another user.
+        // Without the set-ID and sticky bits, which were granted for other contents, perhaps by another user.
         if let status, !isWrittenDirectly { _ = fchmod(self.file.number, status.permissions & 0o777) }
     }
 
@@ -62,7 +62,8 @@ package final class AtomicFile {
             descriptor = uninterrupted {
                 openat(folderNumber, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
-            // A pipe without a reader yet: no event reports when one opens it. A socket always has the same error.
+            // A pipe without a reader yet: no event reports when one opens it. A socket always fails with the same
+            // error.
             guard descriptor < 0, errno == ENXIO, isWrittenDirectly, Self.isPipe(name) else { break }
             try context.pause(for: Self.openingInterval)
         }
@@ -78,14 +79,14 @@ package final class AtomicFile {
     /// The interval between attempts to open a pipe that has no reader yet.
     private static let openingInterval = Duration.milliseconds(20)
 
-    /// Returns true for a named pipe; leaves `errno` as it is.
+    /// Returns true for a named pipe; preserves `errno`.
     private static func isPipe(_ path: String) -> Bool {
         let number = errno
         defer { errno = number }
         return FileStatus(at: path)?.type == S_IFIFO
     }
 
-    /// Returns false for a name that no file can have; such a name is refused before the first byte.
+    /// Returns false for a name that no file can have; such a name is rejected before the first byte is written.
     private static func canBeName(_ path: String) -> Bool {
         FileStatus(at: path, followingLinks: false) != nil || errno == ENOENT
     }
@@ -100,7 +101,7 @@ package final class AtomicFile {
         try writeAll(bytes, to: self.file.number, named: self.name, self.context)
     }
 
-    /// Synchronises the bytes to the disk, renames the file to its name, and synchronises the folder.
+    /// Synchronises the bytes to the disk, renames the file to its final name, and synchronises the folder.
     package func commit() throws(BlobError) {
         let isDirect = self.temporaryPath == nil && self.sparePath == nil
         if !isDirect { try self.file.synchronise(doing: "Could not synchronise \(self.name)") }
@@ -117,7 +118,8 @@ package final class AtomicFile {
         try synchroniseFolder(of: self.name)
     }
 
-    /// Gives the unnamed file its name, or, if a file has that name, `sparePath`, to be renamed over that file.
+    /// Gives the unnamed file its name or, if that name exists, the name `sparePath`, to be renamed over the existing
+    /// file.
     private func giveName(or sparePath: String) throws(BlobError) {
         self.sparePath = nil
         guard !nameUnnamedFile(self.file.number, in: self.folderNumber, self.name) else { return }
@@ -158,8 +160,8 @@ package func writeAll(
         if count < 0 {
             if errno == EINTR { continue }
             if errno == EAGAIN {
-                // Also if another owner made it non-blocking: the flag is shared, and not changed. Waits are short, so
-                // that the end of the job is noticed.
+                // Not ruled out for a blocking descriptor: another owner may have set the flag, which is shared and
+                // left unchanged. Each wait is short, so that the end of the job is noticed.
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&request, 1, 200)
                 try context.check()
@@ -178,7 +180,7 @@ package func writeAll(
     try bytes.withBytes { (bytes) throws(BlobError) in try writeAll(bytes, to: descriptor, named: name()) }
 }
 
-/// Waits until the name of a file is on the disk; until then, a loss of power may undo a renaming.
+/// Waits until the name of a file is on the disk; until then, a power failure may undo a rename.
 package func synchroniseFolder(of path: String) throws(BlobError) {
     let folder = split(path).folder
     // A folder that is writable but not readable cannot be synchronised.

@@ -8,7 +8,8 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     package private(set) var number: CInt
     private let isOwned: Bool
 
-    /// Takes over the result of an opening call, which is negative, with the reason in `errno`, if it failed.
+    /// Takes ownership of the result of a call that opens a file; a negative result is a failure, with the reason in
+    /// `errno`.
     package init(
         _ number: CInt, doing act: @autoclosure () -> String, operation: String? = nil
     ) throws(BlobError) {
@@ -70,7 +71,8 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     /// Calls `pread(2)`, and retries after an interruption.
     ///
     /// - Parameter name: The name of the file in messages: "Could not read " precedes it.
-    /// - Returns: The number of bytes read: possibly fewer than fit anywhere, 0 only at the end of the file.
+    /// - Returns: The number of bytes read: possibly fewer than fit, even before the end of the file; 0 only at the
+    ///   end.
     /// - Throws: The error of `pread(2)`.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64, named name: @autoclosure () -> String
@@ -123,7 +125,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         guard uninterrupted({ fsync(self.number) }) == 0 else { throw writeFailure(act()) }
     }
 
-    /// Waits until the names of a folder are on the disk; until then, a loss of power may undo a renaming.
+    /// Waits until the names of a folder are on the disk; until then, a power failure may undo a rename.
     ///
     /// Does nothing on a file system that does not support it.
     package func synchroniseFolder(doing act: @autoclosure () -> String) throws(BlobError) {
@@ -132,14 +134,15 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         throw writeFailure(act())
     }
 
-    /// Takes the lock of `flock(2)` without waiting. Closing the last copy of the descriptor releases it.
+    /// Acquires the lock of `flock(2)` without waiting. Closing the last copy of the descriptor releases it.
     ///
     /// - Parameter kind: `LOCK_EX` or `LOCK_SH`.
-    /// - Returns: False, with the reason in `errno`, if it was not taken: `EWOULDBLOCK` while another owner holds it.
+    /// - Returns: False, with the reason in `errno`, if it was not acquired: `EWOULDBLOCK` while another owner holds
+    ///   it.
     package func lock(_ kind: CInt = LOCK_EX) -> Bool { uninterrupted { flock(self.number, kind | LOCK_NB) } == 0 }
 
     /// Releases the lock even if a child process that was started meanwhile still has a copy of the descriptor, as it
-    /// does until it runs its program.
+    /// does until it executes its program.
     package func unlock() { _ = flock(self.number, LOCK_UN) }
 }
 

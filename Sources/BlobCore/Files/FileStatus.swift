@@ -11,7 +11,7 @@ package struct FileStatus: Equatable, Sendable {
     private let owner: uid_t
     /// The length in bytes; a block device has none.
     package var byteCount: Int64
-    /// True for a file with a size but no blocks: it is sparse, stored within its inode, or generated while it is read.
+    /// True for a file with a size but no blocks: it is sparse, stored within its inode, or generated when it is read.
     package let hasNoBlocks: Bool
     /// The time of the last modification, in nanoseconds since 1970.
     package let modificationTime: Int64
@@ -20,25 +20,25 @@ package struct FileStatus: Equatable, Sendable {
     /// The time of the last read or write, as far as the file system records it.
     package let lastUse: Int64
 
-    /// Takes the status of an open file; nil, with the reason in `errno`, if the system does not report it.
+    /// Gets the status of an open file; returns nil, with the reason in `errno`, if the system does not report it.
     package init?(_ descriptor: CInt) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Takes the status of the file at a path, without opening it; nil, with the reason in `errno`, on failure.
+    /// Gets the status of the file at a path, without opening it; returns nil, with the reason in `errno`, on failure.
     ///
     /// - Parameters:
     ///   - folder: The descriptor of the folder in which a relative path is looked up.
-    ///   - followingLinks: False to take the status of a symbolic link itself.
+    ///   - followingLinks: False to get the status of a symbolic link itself.
     package init?(at path: UnsafePointer<CChar>, in folder: CInt = AT_FDCWD, followingLinks: Bool = true) {
         var status = stat()
         guard fstatat(folder, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Takes the status of the file at a path, following links, without opening it: closing a descriptor of a database
+    /// Gets the status of the file at a path, following links, without opening it: closing a descriptor of a database
     /// releases the locks of SQLite.
     package init(ofFileAt path: [UInt8]) throws(BlobError) {
         guard let status = FileStatus(at: path.cString) else {
@@ -74,10 +74,10 @@ package struct FileStatus: Equatable, Sendable {
     package var isRegular: Bool { self.type == S_IFREG }
     package var isFolder: Bool { self.type == S_IFDIR }
 
-    /// True when the file belongs to the effective user of this process.
+    /// True if the file belongs to the effective user of this process.
     package var isOwn: Bool { self.owner == geteuid() }
 
-    /// True when only the effective user of this process may write to the file.
+    /// True if only the effective user of this process may write to the file.
     package var isOnlyOwn: Bool { self.isOwn && self.permissions & (S_IWGRP | S_IWOTH) == 0 }
 }
 

@@ -14,7 +14,7 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
     /// Creates an empty file in the folder for temporary files.
     package init() throws(BlobError) {
         let folder = FileManager.default.temporaryDirectory.path
-        // A child process started meanwhile must not inherit the descriptor, as it would one from mkstemp.
+        // Not `mkstemp(3)`: a child process started meanwhile would inherit its descriptor.
         let path = "\(folder)/blob-spool-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
         self.file = try Descriptor(
             path, O_RDWR | O_CREAT | O_EXCL, permissions: 0o600, doing: "Could not create a temporary file in \(folder)"

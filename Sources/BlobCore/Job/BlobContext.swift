@@ -39,7 +39,7 @@ public struct BlobContext: Sendable {
     ///
     /// For untrusted data, a few bytes of which may decode to any number of zeros. The limit applies to each filter and
     /// each compressed member, counts from the byte at which decoding began, and takes effect after the first mebibyte.
-    /// Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
+    /// Deflate data decodes to at most 1,032 times their length; 200 is a usual limit.
     public var ratioLimit: Int?
 
     /// The maximum memory in bytes for a decoder, beyond which ``BlobError/Code/limitExceeded`` is thrown: 128 MiB by
@@ -51,16 +51,16 @@ public struct BlobContext: Sendable {
     public var memoryLimit: Int64 = 128 << 20
 
     /// True to let a helper process decode untrusted pictures and films even where the system does not confine it. If
-    /// false, the default, that is ``BlobError/Code/unavailable``. Archives have an isolation setting of their own.
+    /// false, the default, decoding then throws ``BlobError/Code/unavailable``. Archives have a separate isolation
+    /// setting.
     public var allowsUnconfinedMedia = false
 
     /// A closure that returns the password of an archive, or nil if it is unknown; not set by default.
     ///
-    /// Called with the locator of the archive, if it has one, when encrypted bytes are about to be read: on the thread
-    /// that reads them, where it may block, and again for each reader. Its errors become errors of the reader. Without
-    /// a password, encrypted bytes are ``BlobError/Code/encrypted``. A password is never part of an error, an event or
+    /// Called with the locator of the archive, if it has one, before encrypted bytes are read: on the thread that reads
+    /// them, where it may block, and again for each reader. Its errors become errors of the reader. Without a password,
+    /// reading encrypted bytes throws ``BlobError/Code/encrypted``. A password is never part of an error, an event or
     /// an index.
-    /// event or an index.
     public var password: (@Sendable (_ archive: BlobLocator?) throws -> String?)? {
         get { self.passwords?.find }
         set { self.passwords = newValue.map { Passwords(find: $0) } }
@@ -68,11 +68,11 @@ public struct BlobContext: Sendable {
 
     private var passwords: Passwords?
 
-    /// True when the job's reads may block the calling thread, as in synchronous consumers. For readers that can read
+    /// True if the job's reads may block the calling thread, as in synchronous consumers. For readers that can read
     /// with and without blocking. False by default.
     public var mayBlock = false
 
-    /// True when the job reads several parts of a source at the same time, each over one connection: a prepared range is
+    /// True if the job reads several parts of a source at the same time, each over one connection: a prepared range is
     /// one request, regardless of its length. False by default.
     package var readsPartsInParallel = false
 
@@ -80,7 +80,7 @@ public struct BlobContext: Sendable {
     /// source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?
 
-    /// Creates a context; by default, without limits of time.
+    /// Creates a context; by default, without time limits.
     public init(
         deadline: ContinuousClock.Instant? = nil, idleLimit: Duration? = nil,
         cancellation: BlobCancellation = BlobCancellation(), index: BlobIndexPolicy = .none,
@@ -93,7 +93,7 @@ public struct BlobContext: Sendable {
         self.eventSink = eventSink
     }
 
-    /// Throws when the job must not continue.
+    /// Throws if the job must not continue.
     ///
     /// - Throws: ``BlobError/Code/cancelled`` after cancellation, ``BlobError/Code/timedOut`` after the deadline.
     public func check() throws(BlobError) {
@@ -123,7 +123,7 @@ public struct BlobContext: Sendable {
 
     /// Throws if a decoder needs more memory than ``memoryLimit`` allows. For filters, before they allocate it.
     ///
-    /// - Parameter consumer: The beginning of a sentence: `The member`.
+    /// - Parameter consumer: The beginning of the message, such as `The member`.
     /// - Throws: ``BlobError/Code/limitExceeded``.
     package func checkMemory(_ byteCount: UInt64, for consumer: String) throws(BlobError) {
         guard byteCount > UInt64(max(self.memoryLimit, 0)) else { return }
@@ -354,8 +354,8 @@ public struct BlobIndexPolicy: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of the folder.
-    ///   - maximumByteCount: The maximum size of all index files in the folder together, in bytes: the least recently
-    ///     used are removed first.
+    ///   - maximumByteCount: The maximum total size of the index files in the folder in bytes; the least recently used
+    ///     files are removed first.
     public static func folder(_ path: String, maximumByteCount: Int64) -> Self {
         Self(place: .folder(path, maximumByteCount: maximumByteCount))
     }

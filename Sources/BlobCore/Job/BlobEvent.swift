@@ -1,4 +1,4 @@
-/// An event of a job, other than its bytes, reported to ``BlobContext/eventSink``.
+/// An event of a job, reported to ``BlobContext/eventSink``.
 public struct BlobEvent: Hashable, Sendable {
     /// The kind of an event. New kinds may be added.
     public struct Kind: Hashable, Sendable {
@@ -18,7 +18,7 @@ public struct BlobEvent: Hashable, Sendable {
         /// A call that may block waits for a thread, because the limit of blocked threads was reached; the value is 0.
         public static let waitingForThread = Self(number: 6)
         /// A helper process was started; the value is 0 if the system confines it completely, and otherwise the sum of
-        /// the missing parts: 1 for the limit of memory, 2 for the limits of files, 4 for the filter of system calls.
+        /// the missing parts: 1 for the memory limit, 2 for the file limits, 4 for the system call filter.
         public static let helperStarted = Self(number: 7)
         /// Bytes passed the checksum of their format that ``BlobEvent/check`` names; the value is the number of decoded
         /// bytes. Reported by each layer at its end, before the reader above it reports its own.

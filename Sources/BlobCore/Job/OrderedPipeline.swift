@@ -3,7 +3,7 @@ import BlobPlatform
 /// A pipeline that performs jobs on several threads, and returns their products in the order of the jobs.
 ///
 /// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread if no other
-/// thread gets a processor. Has one owner. At most `window` jobs are begun and not taken.
+/// thread gets a processor. Has one owner. At most `window` jobs have begun without their products having been taken.
 package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     private enum Slot {
         case waiting(Job)
@@ -61,7 +61,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
 
     /// - Parameters:
     ///   - threadCount: The number of threads, including the thread that takes the products.
-    ///   - window: The maximum number of jobs that are begun and not taken, at least 1.
+    ///   - window: The maximum number of jobs that have begun and whose products have not been taken, at least 1.
     ///   - pool: The pool of the other threads.
     ///   - context: The context whose cancellation and deadline end a wait.
     ///   - perform: Performs a job; called on any thread, and concurrently.
@@ -94,7 +94,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
         }
     }
 
-    /// Lets the other threads begin jobs, while the calling thread does other work before it takes the next product.
+    /// Lets the other threads begin jobs while the calling thread does other work before it takes the next product.
     ///
     /// - Parameter makeJob: As for ``next(_:)``, which throws its errors.
     package func prepare(_ makeJob: () throws -> Job?) {

@@ -24,10 +24,10 @@ import BlobPlatform
 /// }
 /// ```
 public protocol BlobDigest: Sendable {
-    /// The name for commands and people, such as `sha256`.
+    /// The name used in commands and messages, such as `sha256`.
     var name: String { get }
 
-    /// Starts a computation.
+    /// Creates a hasher, which starts a new computation.
     func makeHasher() -> any BlobHasher
 }
 
@@ -49,7 +49,7 @@ extension BlobInputStreamDataSource {
     /// Returns this source with a layer that computes the digest of the bytes that pass, and checks it before it
     /// reports the end.
     ///
-    /// The digest covers the whole blob: opened at an offset, the layer reads and drops the bytes before it, so that
+    /// The digest covers the whole blob: opened at an offset, the layer reads and discards the bytes before it, so that
     /// the end always means that the digest was checked. It therefore has no random access.
     ///
     /// ```swift
@@ -59,7 +59,7 @@ extension BlobInputStreamDataSource {
     /// - Parameters:
     ///   - digest: The algorithm.
     ///   - expected: The expected digest; if it differs, the last read throws ``BlobError/Code/checksumMismatch``
-    ///     instead of returning the end. Nil checks nothing.
+    ///     instead of returning the end. If nil, nothing is checked.
     ///   - onDigest: A closure that receives the digest at the end of each pass, on the reading thread, before the end
     ///     is reported.
     public func hashing(

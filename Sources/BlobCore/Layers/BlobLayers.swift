@@ -2,9 +2,10 @@ import BlobPlatform
 
 /// The layers around a source; a layer that is not set is omitted.
 ///
-/// Regardless of the order in which they are set, they are applied in a fixed order, innermost first: the limits of
-/// time and of the ratio, retry, read-ahead, the limit of bytes, throttling, counting, and the digest. So each attempt
-/// has its own limits of time, a byte that was read twice is counted once, and the digest covers the delivered bytes.
+/// Regardless of the order in which they are set, they are applied in a fixed order, innermost first: the time limits
+/// and the ratio limit, retry, read-ahead, the length limit, throttling, counting, and the digest. Each attempt
+/// therefore has its own time limits, a byte that is read twice is counted once, and the digest covers the delivered
+/// bytes.
 ///
 /// ```swift
 /// let layered = source.layered {
@@ -14,12 +15,13 @@ import BlobPlatform
 /// }
 /// ```
 public struct BlobLayers: Sendable {
-    /// The longest time that a single attempt may wait for its next bytes; after it, the attempt fails with
+    /// The longest time that a single attempt may wait for its next bytes; after that, the attempt fails with
     /// ``BlobError/Code/timedOut`` and is tried again if ``retry`` is set. Unlike the context's idle limit, it does not
     /// end the job.
     public var idleLimit: Duration?
 
-    /// The longest duration of a single attempt, regardless of its progress; ``BlobError/Code/timedOut`` after it.
+    /// The longest duration of a single attempt, regardless of its progress; after that, it fails with
+    /// ``BlobError/Code/timedOut``.
     public var timeLimit: Duration?
 
     /// The maximum number of bytes that the filters of the source may decode for each byte that they read; see
@@ -33,7 +35,7 @@ public struct BlobLayers: Sendable {
     /// ``BlobInputStreamDataSource/readingAhead(windowByteCounts:)``.
     public var readsAhead = false
 
-    /// The maximum length of a blob in bytes: a longer blob ends in ``BlobError/Code/limitExceeded``, at once if its
+    /// The maximum length of a blob in bytes: a longer blob throws ``BlobError/Code/limitExceeded``, at once if its
     /// length is known, and otherwise after the limit.
     public var maximumByteCount: Int64?
 
@@ -120,8 +122,8 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// A layer that gives its base a context with tighter limits: the time of each opening and of each wait for its next
-/// bytes, and the ratio of decoded bytes.
+/// A layer that opens its base with tighter limits: for the time of each opening and of each wait for the next bytes,
+/// and for the ratio of decoded bytes.
 private struct ContextLimitSource: ForwardingSource {
     let base: any BlobInputStreamDataSource
     let idleLimit: Duration?
@@ -150,7 +152,7 @@ private struct ContextLimitSource: ForwardingSource {
     }
 }
 
-/// Lets all bytes pass.
+/// An inspector that passes all bytes unchanged.
 public struct UnchangedBytes: BlobInspector {
     private let registration: BlobRegistration?
 
@@ -160,11 +162,11 @@ public struct UnchangedBytes: BlobInspector {
     /// - Parameter registration: A registration that lasts until the reader is closed.
     init(keeping registration: BlobRegistration?) { self.registration = registration }
 
-    /// Lets all bytes pass.
+    /// Passes all bytes unchanged.
     public func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }
 
-/// A layer with an inspector of the bytes of each reader.
+/// A layer that inspects the bytes of each reader.
 struct InspectedSource: ForwardingSource, NamedLayer {
     let layer: String
     let base: any BlobInputStreamDataSource
@@ -173,7 +175,7 @@ struct InspectedSource: ForwardingSource, NamedLayer {
     func inspector(_ opening: BlobOpening) -> (any BlobInspector)? { self.makeInspector(opening) }
 }
 
-/// Throws if a blob is longer than a number of bytes.
+/// An inspector that throws if a blob is longer than a number of bytes.
 private struct Limit: BlobInspector {
     let maximumByteCount: Int64
     var byteOffset: Int64
@@ -198,7 +200,7 @@ private struct Limit: BlobInspector {
     }
 }
 
-/// Counts the bytes that pass.
+/// An inspector that counts the bytes that pass.
 private struct Counter: BlobInspector {
     let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
     let sink: (@Sendable (BlobEvent) -> Void)?

@@ -3,8 +3,8 @@
 ///
 /// Only errors whose ``BlobError/isTransient`` is true are retried, over a source that can be opened again. A premature
 /// end is ``BlobError/Code/truncated``, which is not transient: the data of a format would be just as short again. A
-/// source whose connection was cut marks its error as transient, and is resumed. The content must still be the same
-/// then: see ``Identity``.
+/// source whose connection was cut marks its error as transient, and is resumed. The content must still be the same:
+/// see ``Identity``.
 public struct BlobRetry: Hashable, Sendable {
     /// The evidence, required for resuming a read, that the content is still the same.
     ///
@@ -30,14 +30,14 @@ public struct BlobRetry: Hashable, Sendable {
 
     /// The maximum total of consecutive delays; nil, the default, for no limit.
     ///
-    /// If the next delay would exceed it, such as a delay that a server asks for, the error is thrown at once.
+    /// If the next delay would exceed it, such as a delay that a server requests, the error is thrown at once.
     public var maximumWait: Duration?
 
     /// The longest delay before the second attempt, and before any attempt: 0.2 and 30 seconds by default, and 1 and 60
     /// seconds for requests that send bytes.
     ///
     /// The limit doubles with each consecutive failure, and the delay is random, from zero to the limit, so that the
-    /// clients of a server do not all return at the same moment. A delay that the source asks for is honoured. If it
+    /// clients of a server do not all return at the same moment. A delay that the source requests is honoured. If it
     /// ends after the deadline of the job, the error is thrown at once.
     public var maximumDelays: ClosedRange<Duration>
 
@@ -72,8 +72,9 @@ public struct BlobRetry: Hashable, Sendable {
         set { self.maximumFailureCount = newValue == .max ? .max : newValue + 1 }
     }
 
-    /// The HTTP statuses by which a server reports that it did not act, and may later: timeout, too early, too many
-    /// requests, unavailable (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section 5.2).
+    /// The HTTP statuses by which a server reports that it did not process a request but may do so later: timeout, too
+    /// early, too many requests, unavailable (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470,
+    /// section 5.2).
     private static let postponingStatuses: Set = [408, 425, 429, 503]
 
     /// The HTTP statuses of gateways; the server behind the gateway may have acted (RFC 9110, sections 15.6.3 and
@@ -135,11 +136,11 @@ package struct RetryFailures {
         return Attempt(after: error, number: self.countInRow, of: self.rules.maximumRetryCount, delay: delay)
     }
 
-    /// Counts a failure, and returns the delay before the next attempt: the delay that the source asks for, if it is
-    /// longer than the random one, which leaves at least half of the time before the deadline to the attempt.
+    /// Counts a failure, and returns the delay before the next attempt: the longer of the delay that the source
+    /// requests and a random one, which leaves at least half of the time before the deadline to the attempt.
     ///
-    /// - Throws: The error, if no attempt may follow, or none before the deadline; the reason why the job ended
-    ///   meanwhile.
+    /// - Throws: The error, if no further attempt is allowed, or not before the deadline; if the job has ended, the
+    ///   reason.
     package mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
         self.count += 1
         self.countInRow += 1

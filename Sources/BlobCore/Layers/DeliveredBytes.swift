@@ -1,4 +1,4 @@
-/// The record of the bytes that a reader delivered, to verify that content that is read again is unchanged.
+/// A record of the bytes that a reader delivered, used to verify that content that is read again is unchanged.
 package struct DeliveredBytes {
     /// A range of bytes to read again, and its hash.
     package struct Proof {

@@ -9,7 +9,7 @@ package struct ThrottledSource: ForwardingSource {
         self.makeAllowance = { ByteAllowance(bytesPerSecond: bytesPerSecond) }
     }
 
-    /// Creates a layer whose readers share an allowance, also with the readers of other layers.
+    /// Creates a layer whose readers share an allowance with each other and with the readers of other layers.
     package init(_ base: any BlobInputStreamDataSource, sharing allowance: ByteAllowance) {
         self.base = base
         self.makeAllowance = { allowance }
@@ -36,8 +36,8 @@ package struct ThrottledSource: ForwardingSource {
 
 /// A rate in bytes per second that readers and requests share.
 ///
-/// Readers and requests take portions of bytes in turn; a portion may pass once the portions before it are over. A
-/// pause is made up for, up to a quarter of a second.
+/// Readers and requests take portions of bytes in turn; a portion may pass once the time of the portions before it is
+/// over. Up to a quarter of a second of a pause is made up for.
 package final class ByteAllowance: Sendable {
     private static let longestBacklog = Duration.milliseconds(250)
     /// The maximum size of a portion, efficient to read and to send.

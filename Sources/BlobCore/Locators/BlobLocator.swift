@@ -128,7 +128,7 @@ extension BlobLocator: CustomStringConvertible, CustomReflectable {
     /// scheme is `file` or `assets-library`.
     public var description: String { printableLocator(self.text) }
 
-    /// The description alone.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 
     /// The text that distinguishes this locator from others, without a password. May hold secrets; never print it, or
@@ -254,8 +254,8 @@ struct LocatorParser {
 
     private func failure(_ what: String, at offset: Int) -> BlobError {
         // An invalid locator may hold secrets even in places where a valid one has none: all text before the last '@'
-        // is omitted, and all text from the first '?', even in a path. Selectors of a local source are kept. By byte:
-        // an '@' with a combining character is not an '@' to a string.
+        // is omitted, and all text from the first '?', even in a path. Selectors of a local source are kept. The search
+        // is by byte, because an '@' with a combining character is a different `Character`.
         let text = String(decoding: self.bytes, as: UTF8.self)
         var rest = Array((isLocal(text) || text.hasPrefix("#") ? text : printableURL(text)).utf8)[...]
         let at = rest.lastIndex(of: UInt8(ascii: "@"))

@@ -6,7 +6,7 @@
 /// Accepts any text, such as a relative reference or text that is not a URL, and hides anything that may be a password.
 /// A result of this function is returned unchanged.
 public func printableURL(_ text: String) -> String {
-    // Uploads of many files print each URL: a URL without these characters has no secret.
+    // Uploads of many files print each URL: a URL without these characters contains no secret.
     guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") })
     else { return text }
     return printableURL(Array(text.utf8)[...], keepingQuery: false)
@@ -15,7 +15,7 @@ public func printableURL(_ text: String) -> String {
 /// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query of a local source is kept.
 /// A text that names no host, such as a path, is unchanged.
 ///
-/// - Parameter isUnknown: True when the text before the colon is not a scheme, and may be the user of a URL without
+/// - Parameter isUnknown: True if the text before the colon is not a scheme, and may be the user of a URL without
 ///   one.
 package func printableLocator(_ text: String, isUnknown: Bool = false) -> String {
     let bytes = Array(text.utf8)

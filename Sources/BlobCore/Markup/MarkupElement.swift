@@ -45,8 +45,8 @@ package struct MarkupElement {
 
     /// Parses an untrusted document of XML 1.0 with namespaces in UTF-8.
     ///
-    /// Expands only character references and the five predefined entities, and opens nothing: a document type with its
-    /// own declarations is an error. Memory is at most a small multiple of the document.
+    /// Expands only character references and the five predefined entities, and loads nothing: a document type with its
+    /// own declarations is an error. Memory use is at most a small multiple of the document's length.
     ///
     /// - Returns: The root element.
     /// - Throws: ``BlobError/Code/corrupted`` with the offset, ``BlobError/Code/limitExceeded``.
@@ -65,7 +65,7 @@ private struct MarkupParser {
     private let bytes: [UInt8]
     private var place = 0
     private var nodesLeft = MarkupElement.nodeLimit
-    /// The namespaces by the prefixes in scope; the default namespace has an empty prefix.
+    /// The namespaces in scope by their prefixes; the default namespace has an empty prefix.
     private var namespaces: [String: String] = ["xml": "xml"]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }

@@ -2,16 +2,16 @@ public import Dispatch
 
 /// A value with observable key paths: key-value observing for every platform.
 ///
-/// Each observer sees each change of its key path once and in order. One thread at a time delivers: the thread that
+/// Each observer receives each change of its key path once and in order. One thread at a time delivers: the thread that
 /// made a change, or a thread that is already delivering. It never delivers under a lock: handlers may read, update,
 /// observe and cancel. With a ``BlobDelivery``, a handler runs on a run loop or a queue instead.
 ///
 /// A method that changes the value may therefore return before a handler was called for it, if another thread is
 /// delivering; that thread then makes the call, unless the token is cancelled or released first. Keep the token until
-/// the handler has seen the value that you wait for.
+/// the handler has received the value that you wait for.
 ///
 /// Changes made while a handler runs are queued without limit. A rule given to ``init(_:coalescing:isLast:)`` keeps the
-/// queue short by coalescing changes that not every observer has to see.
+/// queue short by coalescing changes that observers can do without.
 ///
 /// ```swift
 /// let state = BlobObservable(BlobReaderState())
@@ -31,13 +31,13 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - state: The first value.
-    ///   - coalescing: Returns true if no observer has to see `old`, because `new`, the value right after it, is as
-    ///     good: for example, if only a byte offset differs. Called only while both changes are queued: for a running
-    ///     handler, for an executor (see ``BlobDelivery``) or for the consumer of ``states``. The two changes then
-    ///     become one, from the value before the first to the value after the second, which is delivered unless these
-    ///     are equal. Changes with different observers are not coalesced. Nil coalesces nothing.
+    ///   - coalescing: Returns true if observers can do without `old` because `new`, the value right after it, is
+    ///     sufficient: for example, if only a byte offset differs. Called only while both changes are queued: for a
+    ///     running handler, for an executor (see ``BlobDelivery``) or for the consumer of ``states``. The two changes
+    ///     then become one, from the value before the first to the value after the second, which is delivered unless
+    ///     these are equal. Changes with different observers are not coalesced. If nil, no changes are coalesced.
     ///   - isLast: Returns true for a value that ends ``states``; such a value is not coalesced with a later value that
-    ///     does not end them. With nil, only the release of this object ends them.
+    ///     does not end them. If nil, only the release of this object ends them.
     public init(
         _ state: State, coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)? = nil,
         isLast: (@Sendable (State) -> Bool)? = nil
@@ -59,10 +59,10 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// An asynchronous sequence of the current value and the value after each change.
     ///
-    /// Each iteration sees every value once and in order. Values are queued for a slow consumer without limit, except
-    /// values that the rule of this object coalesces, of which only the latest is kept. An iteration ends after a value
-    /// that is the last by the rule of this object, after this object was released and all queued values were taken,
-    /// or, if its task is cancelled, at once and permanently. The sequence does not keep this object alive.
+    /// Each iteration receives every value once and in order. Values are queued for a slow consumer without limit,
+    /// except values that the rule of this object coalesces, of which only the latest is kept. An iteration ends after
+    /// a value that is the last by the rule of this object, after this object was released and all queued values were
+    /// taken, or, if its task is cancelled, at once and permanently. The sequence does not keep this object alive.
     public var states: BlobSequence<State, Never> {
         BlobSequence { [core] in
             let (queue, key) = core.addQueue()

@@ -36,8 +36,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     // MARK: Changes
 
-    /// Changes the value and calls the wakers. With `delivers`, also notifies the observers; otherwise ``deliver()``
-    /// does.
+    /// Changes the value and calls the wakers. If `delivers` is true, also notifies the observers; otherwise
+    /// ``deliver()`` notifies them.
     ///
     /// Without observers and wakers, the value is neither copied nor compared.
     ///
@@ -65,7 +65,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
             return
         }
         let new = self.state.pointee
-        let mayDeliver = delivers && !self.isDelivering  // Otherwise the delivering thread takes this change, too.
+        let mayDeliver = delivers && !self.isDelivering  // Otherwise the delivering thread delivers this change, too.
         let isNext = mayDeliver && !self.hasPending
         if mayDeliver { self.isDelivering = true }
         if !isNext { self.enqueue(old, new, isInitial: false, for: observers) }
@@ -203,7 +203,7 @@ struct ObservableRules<State: Sendable>: Sendable {
         guard !first.isInitial, !second.isInitial, let coalescing, coalescing(first.new, second.new) else {
             return false
         }
-        // Otherwise an iteration that has not seen the last value might never see it.
+        // Otherwise an iteration that has not received the last value might never receive it.
         return !self.isLast(first.new) || self.isLast(second.new)
     }
 
@@ -227,7 +227,7 @@ extension Fifo {
 
 /// The members of an audience, in the order in which they were added.
 ///
-/// Found by their keys: a linear search would take as many steps as there are members, for each member released.
+/// Found by their keys: a linear search would take O(n) steps for each member that is removed.
 struct Audience<Member> {
     private(set) var members: [Member] = []
     private var keys: [UInt64] = []  // Ascending.
@@ -238,7 +238,7 @@ struct Audience<Member> {
         self.keys.append(key)
     }
 
-    /// Removes a member, if it is still there.
+    /// Removes a member if it is present.
     ///
     /// - Complexity: O(log n) to find it; the members after it are moved.
     mutating func remove(_ key: UInt64) {

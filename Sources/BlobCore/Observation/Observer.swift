@@ -54,7 +54,7 @@ final class HandlerObserver<State: Equatable & Sendable>: Observer<State>, @unch
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 }
 
-/// The queue of values for the consumer of an iteration, or of the consumer that waits for a value.
+/// The queue of values for the consumer of an iteration, or the demand of a consumer that waits for the next value.
 final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     typealias Demand = CheckedContinuation<State?, Never>
 
@@ -163,8 +163,8 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
         dropped.connection?.close()
     }
 
-    /// Delivers the queued changes, as the job. Later changes are left for the next job, so that the executor can do
-    /// other work.
+    /// Delivers the queued changes when the job runs. Later changes are left for the next job, so that the executor can
+    /// do other work.
     private func drain() {
         var changes = self.waiting.withLock { waiting in
             guard waiting.job?.isRunning == false else { return Fifo<Change<State>>() }

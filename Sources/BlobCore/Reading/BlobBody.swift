@@ -1,33 +1,33 @@
-/// The shape of the bytes that a source hands out. ``BlobReader`` does the rest: it tracks offset, end, failure and
-/// closing, skips, waits, lends, limits time, and adds context to errors.
+/// The form in which a source provides its bytes. ``BlobReader`` does the rest: it tracks the offset, the end, a
+/// failure and closing, skips, waits, lends, limits time, and adds context to errors.
 public enum BlobBody {
     /// Bytes that can be read at any offset: a file, memory, a database.
     ///
     /// - Parameters:
     ///   - info: The facts about exactly these bytes.
-    ///   - now: Reads as `read` does, without waiting; returns false if that is not possible at this offset at this
-    ///     time, in which case `read` is called on a thread of the pool. Nil if the source cannot decide this. The two
-    ///     closures are never called at the same time.
+    ///   - now: Reads as `read` does, without waiting; returns false if that is not possible at this offset now, in
+    ///     which case `read` is called on a thread of the pool. Nil if the source cannot decide this. The two closures
+    ///     are never called at the same time.
     ///   - read: Appends bytes from an offset; appends none only at the end, where it is called once more, for checks.
     ///     The closures are released when the reader is closed, after any call that is still running.
     case positional(BlobInfo, now: BlobReadAtNow? = nil, read: BlobReadAt)
 
-    /// Sequential bytes from `startingAt` on: a pipe, a socket, a server, a library that pulls. The framework drops the
-    /// bytes before the offset of the opening.
+    /// Sequential bytes from `startingAt` on: a pipe, a socket, a server, a library with a pull interface. The
+    /// framework discards the bytes before the offset of the opening.
     case stream(any BlobByteStream, startingAt: Int64)
 
-    /// Bytes that a decoder, an encoder or a cipher makes from the bytes of a reader.
+    /// Bytes that a decoder, an encoder or a cipher produces from the bytes of a reader.
     case transform(BlobReader, any BlobTransform, startingAt: Int64)
 
     /// Bytes of a reader that are inspected and pass unchanged: limits, digests, counts, slices, throttles.
     case inspected(BlobReader, any BlobInspector, startingAt: Int64)
 
-    /// A sequence of sources. Each nil info is requested first; the last info describes the whole, and is computed if
-    /// it is nil.
+    /// A sequence of sources. Infos that are nil are requested first; the last info describes the whole, and is
+    /// computed if it is nil.
     case joined([(source: any BlobInputStreamDataSource, info: BlobInfo?)], BlobInfo? = nil)
 
-    /// A body that is made once the reader has its info and `peeking` bytes, or fewer at its end. The reader delivers
-    /// these bytes again. The closure must not block.
+    /// A body that is created once the reader's info and `peeking` bytes, or fewer at its end, are available. The
+    /// reader delivers these bytes again. The closure must not block.
     case deferred(BlobReader, peeking: Int = 0, (_ base: BlobInfo, _ beginning: RawSpan) throws -> BlobBody)
 }
 
@@ -40,13 +40,13 @@ public typealias BlobReadAtNow = (_ byteOffset: Int64, _ output: inout OutputRaw
 /// A sequential stream of bytes.
 ///
 /// A stream has one owner, which makes one call at a time, on any thread, and none after an end, an error or
-/// ``close()``: the stream needs neither a lock nor a state for these.
+/// ``close()``. The stream therefore needs no lock, and need not record these events.
 public protocol BlobByteStream: AnyObject {
     /// The facts about exactly these bytes; nil until they are known, and then final. The first access starts to
     /// determine them, and ``readiness`` fires when they are known.
     var info: BlobInfo? { get throws }
 
-    /// True when no call blocks, regardless of the traits of the source; false by default. Final.
+    /// True if no call blocks, regardless of the traits of the source; false by default. Final.
     var neverBlocks: Bool { get }
 
     /// The slot that fires when a read that returned ``BlobReadResult/notYet`` is worth trying again, or the info is
@@ -60,11 +60,12 @@ public protocol BlobByteStream: AnyObject {
     ///   - output: The output, which has room. Appended to from the front; not kept after the call.
     /// - Returns: ``BlobReadResult/bytes`` after appending at least one byte, perhaps fewer than fit; otherwise nothing
     ///   was appended.
-    /// - Throws: ``BlobError`` or any other error, which is wrapped; then no byte of the call counts.
+    /// - Throws: ``BlobError`` or any other error, which is wrapped; the bytes that the call appended are then
+    ///   discarded.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult
 
-    /// Returns the next bytes without a copy, and moves past them; nil, the default, if no bytes in memory can be given
-    /// away. A read then delivers them.
+    /// Returns the next bytes without a copy, and advances past them; returns nil, the default, if no bytes in memory
+    /// can be handed over. A read then delivers them.
     func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes?
 
     /// Frees the resources of the stream. Called once.
@@ -72,7 +73,7 @@ public protocol BlobByteStream: AnyObject {
 }
 
 extension BlobByteStream {
-    /// False: calls may block, unless the traits of the source rule it out.
+    /// False: calls may block, unless the traits of the source rule that out.
     public var neverBlocks: Bool { false }
 
     /// Nil: the stream never returns `notYet`.
@@ -85,20 +86,21 @@ extension BlobByteStream {
     public func close() {}
 }
 
-/// Bytes that are made from other bytes: a decoder, an encoder, decryption.
+/// A conversion of bytes into other bytes: a decoder, an encoder, decryption.
 ///
-/// A value, or a final class around a resource that cannot be copied. It does no I/O, and can be tested alone.
+/// Implemented by a value, or by a final class around a resource that cannot be copied. It does no I/O, and can be
+/// tested alone.
 public protocol BlobTransform {
-    /// Takes bytes from the front of `input`, and appends the resulting bytes.
+    /// Consumes bytes from the front of `input`, and appends the resulting bytes to `output`.
     ///
     /// - Parameters:
     ///   - input: At most 65,536 bytes. Bytes left over are passed again, followed by more bytes.
-    ///   - isLast: True when no bytes follow `input`: the base has checked its end.
+    ///   - isLast: True if no bytes follow `input`: the base has checked its end.
     ///   - output: Has room for at least 4,096 bytes.
     /// - Returns: The reason why the step ended. ``BlobStep/end`` only with `isLast` and no input left: a decoder that
     ///   finishes earlier throws ``BlobError/Code/trailingData`` for further bytes.
-    /// - Throws: Any error. The bytes appended before it count, and are delivered first. A byte offset in it counts the
-    ///   bytes of the base, whose locator the framework adds.
+    /// - Throws: Any error. The bytes appended before it are valid, and are delivered first. A byte offset in the error
+    ///   refers to the bytes of the base, whose locator the framework adds.
     mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep
 
     /// Returns the info of the result, given the info of the base. Called once, before the first step.
@@ -107,34 +109,34 @@ public protocol BlobTransform {
 
 /// The outcome of a step of a ``BlobTransform``.
 public enum BlobStep: Sendable {
-    /// The transform needs more input than it left, or no input is left.
+    /// The transform needs more input than is left, or no input is left.
     case needsInput
-    /// The output is full, and the transform may make more bytes from its state: the next step may get no input.
+    /// The output is full, and the transform may produce more bytes from its state: the next step may receive no input.
     case full
-    /// All bytes were made.
+    /// All bytes have been produced.
     case end
 }
 
 /// An inspector of bytes that pass unchanged: a limit, a digest, a count, a slice.
 public protocol BlobInspector {
-    /// Returns the info of the bytes that pass; by default the info of the base. Called again when a length becomes
-    /// known late.
+    /// Returns the info of the bytes that pass; by default the info of the base. Called again if a length becomes known
+    /// later.
     mutating func info(of base: BlobInfo) throws -> BlobInfo
 
     /// Returns how many bytes may pass next; by default any number.
     mutating func room() throws -> BlobRoom
 
     /// Inspects the next bytes of the base, and returns the range of bytes that pass: bytes before the range are
-    /// dropped, and if bytes after it are left out, the stream ends there. An empty range drops all bytes.
+    /// discarded, and if bytes after it are left out, the stream ends there. An empty range discards all bytes.
     ///
     /// - Parameters:
-    ///   - bytes: At least one byte; none when `isLast`.
+    ///   - bytes: At least one byte; none if `isLast`.
     ///   - byteOffset: The offset of the first byte in the base.
     ///   - isLast: True once, at the end of the base, after the base has checked it.
-    /// - Throws: Any error; then none of the bytes counts.
+    /// - Throws: Any error; none of the bytes is then delivered.
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int>
 
-    /// Returns an error of the base as this layer reports it; by default the same.
+    /// Returns an error of the base as this layer reports it; by default unchanged.
     func reported(_ error: BlobError) -> BlobError
 }
 
@@ -155,6 +157,6 @@ extension BlobInspector {
     /// Returns room for any number of bytes.
     public mutating func room() throws -> BlobRoom { .bytes(.max) }
 
-    /// Returns the error.
+    /// Returns the error unchanged.
     public func reported(_ error: BlobError) -> BlobError { error }
 }

@@ -1,36 +1,36 @@
 /// The facts known about a blob before it is read.
 public struct BlobInfo: Hashable, Sendable {
-    /// The length of the blob in bytes, from 0; nil when it is not known before the end.
+    /// The length of the blob in bytes, from 0; nil if it is not known before the end.
     public var byteCount: Int64?
 
-    /// The media type, as in RFC 6838: `image/jpeg`; nil when unknown.
+    /// The media type, as in RFC 6838: `image/jpeg`; nil if unknown.
     public var mediaType: String?
 
-    /// A name for people and forms: the last component of a path; nil if the blob has no name.
+    /// A name for display and for forms: the last component of a path; nil if the blob has no name.
     public var name: String?
 
     /// The identity of the content; nil if two openings cannot be compared.
     public var validator: BlobValidator?
 
-    /// True when opening at an offset costs about as much as opening at the start; otherwise the bytes before the
-    /// offset are read and dropped.
+    /// True if opening at an offset costs about as much as opening at the start; otherwise the bytes before the offset
+    /// are read and discarded.
     public var isRandomAccess: Bool
 
     /// The digests of the whole blob that its server states; empty if it states no digests.
     ///
-    /// A reader from the first byte to the last compares one of them with the digest of the bytes it read, before it
-    /// reports the end: ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``. Ranges that together are
-    /// all bytes, read with one ``BlobContext``, are compared with a checksum (`crc64nvme`, `crc32c`, `crc32`) in any
-    /// order, with other digests only in sequence. A single range is not compared.
+    /// A reader that covers the first byte to the last compares one of them with the digest of the bytes it read,
+    /// before it reports the end: ``BlobEvent/Kind/verified``, or ``BlobError/Code/checksumMismatch``. Ranges that
+    /// together cover all bytes, read with one ``BlobContext``, are compared with a checksum (`crc64nvme`, `crc32c`,
+    /// `crc32`) in any order, with other digests only in sequence. A single range is not compared.
     public var digests: [BlobStatedDigest]
 
-    /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
+    /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil if unknown.
     ///
-    /// It cannot be set by a call, so it reveals changes that kept the length and the time of modification. It also
-    /// changes with names and permissions: too strict for a validator, right for a cache.
+    /// No call can set it, so it reveals changes that preserved the length and the modification time. It also changes
+    /// with names and permissions: too strict for a validator, right for a cache.
     package var statusChangeTime: Int64?
 
-    /// Creates an info; facts that are left out are unknown.
+    /// Creates an info; omitted facts are unknown.
     public init(
         byteCount: Int64? = nil, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil,
         isRandomAccess: Bool = false, digests: [BlobStatedDigest] = []
@@ -79,7 +79,7 @@ public struct BlobStatedDigest: Hashable, Sendable {
 
 /// The identity of a blob's content at one moment, to compare with a later one.
 public struct BlobValidator: Hashable, Sendable {
-    /// True when equal tokens mean equal bytes, as with a digest or an ETag. Otherwise, equal tokens mean equal bytes
+    /// True if equal tokens mean equal bytes, as with a digest or an ETag. Otherwise, equal tokens mean equal bytes
     /// in all likelihood, as with the size and the times of a file.
     public let isStrong: Bool
 
@@ -105,7 +105,7 @@ public struct BlobValidator: Hashable, Sendable {
         }
     }
 
-    /// The strength and the token in one word, for people, logs and index files.
+    /// The strength and the token in one word, for messages, logs and index files.
     package var text: String { "\(self.isStrong ? "strong" : "weak"):\(self.token)" }
 }
 

@@ -18,27 +18,27 @@
 ///   `notYet` the slot is fired when bytes, the end or an error are available. A surplus call is allowed, a missing
 ///   call never is.
 /// - **C4** The output of a read is not kept after the call.
-/// - **C5** An opening takes the offsets 0 to the byte count; an offset past it is ``BlobError/Code/invalidArgument``,
-///   from the first read if the length is unknown.
+/// - **C5** A reader can be opened at each offset from 0 to the byte count; an offset past it throws
+///   ``BlobError/Code/invalidArgument``, from the first read if the length is unknown.
 /// - **C6** A source without random access may be slow at an offset, but never wrong.
-/// - **C7** Opening with a validator other than the content's is ``BlobError/Code/changed``, before any byte.
+/// - **C7** Opening with a validator other than the content's throws ``BlobError/Code/changed``, before any byte.
 /// - **C8** A known byte count is delivered exactly, or ``BlobError/Code/truncated`` or ``BlobError/Code/changed`` is
 ///   thrown. The info is final once it is known.
 /// - **C9** An empty blob opens and ends like a blob of any other length.
-/// - **C10** Readers of one source are independent, with `concurrentReaders` also at the same time; changes that one
-///   user makes to its bytes are never visible to another. A source that is not `repeatable` refuses a second opening
-///   with ``BlobError/Code/unsupported``.
+/// - **C10** Readers of one source are independent and, with `concurrentReaders`, may be used at the same time; changes
+///   that one user makes to its bytes are never visible to another. A source that is not `repeatable` refuses a second
+///   opening with ``BlobError/Code/unsupported``.
 /// - **C11** Equal strong validators mean equal bytes.
 /// - **C12** Cancelling the context makes a blocked call throw ``BlobError/Code/cancelled`` within one second.
 /// - **C13** After the deadline a blocked call throws ``BlobError/Code/timedOut``.
 /// - **C14** After `close`, no descriptor, thread or memory is left.
 /// - **C15** Every error carries a code, and states whether trying again can help.
 /// - **C16** `neverBlocks` is constant, and holds for every call, at every offset, with every validator, over a base
-///   whose facts come late.
+///   whose facts become known late.
 ///
-/// The framework guarantees the rest for every plugin. **C2** The end is sticky. **C3** After a throw no byte of that
-/// call counts, and every later read throws the same error. Closing twice does nothing, and a read after it throws
-/// ``BlobError/Code/closed``. Errors carry operation, locator, byte offset and layers.
+/// The framework guarantees the rest for every plugin. **C2** The end is sticky. **C3** After a throw, the bytes of
+/// that call are discarded, and every later read throws the same error. Closing again does nothing, and a read after
+/// closing throws ``BlobError/Code/closed``. Errors carry operation, locator, byte offset and layers.
 public protocol BlobInputStreamDataSource: Sendable {
     /// The traits of the source; by default, it can be opened again, also on several threads. Constant; available in
     /// constant time, without I/O, on any thread.
@@ -49,24 +49,25 @@ public protocol BlobInputStreamDataSource: Sendable {
     /// Available in constant time, without I/O, on any thread.
     var locator: BlobLocator? { get }
 
-    /// Returns the facts known about the blob without reading it. May block, as in a web source, which asks its server.
+    /// Returns the facts known about the blob without reading it. May block: a web source, for example, queries its
+    /// server.
     ///
     /// Called by the framework; users call ``info(_:)``.
     ///
     /// - Throws: As ``makeBody(_:)``.
     func describe(_ context: BlobContext) throws -> BlobInfo
 
-    /// Hands out the bytes as one of the shapes of ``BlobBody``.
+    /// Returns the bytes in one of the forms of ``BlobBody``.
     ///
     /// Called by the framework; users call ``open(at:matching:context:)``.
     ///
     /// - Throws: The errors of the source. The framework checks offset and validator against the info.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody
 
-    /// Announces the ranges that are read next, in this order, so that they can be requested together; does nothing by
-    /// default.
+    /// Announces the ranges that will be read next, in this order, so that they can be requested together; does nothing
+    /// by default.
     ///
-    /// A layer announces to its base the ranges that it reads for them. A hint affects only the time that reading
+    /// A layer announces to its base the ranges that it will read for them. A hint affects only the time that reading
     /// takes: errors are thrown when the ranges are read. Takes no longer than ``info(_:)``.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext)
 }
@@ -124,7 +125,7 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// The constant traits of a data source, known without opening it and unchanged for its whole life.
+/// The constant traits of a data source, known without opening it and unchanged for its lifetime.
 public struct BlobTraits: OptionSet, Hashable, Sendable {
     /// The bits.
     public let rawValue: Int
@@ -134,7 +135,7 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
 
     /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
     ///
-    /// A source that cannot know this before it opens omits the trait; its readers can still declare it with
+    /// A source that cannot determine this before it is opened omits the trait; its readers can still declare it with
     /// ``BlobByteStream/neverBlocks``.
     public static let neverBlocks = Self(rawValue: 1 << 0)
 
@@ -145,8 +146,8 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
     /// Readers may be open and read on several threads at once. Without this trait, calls of two readers never overlap.
     public static let concurrentReaders = Self(rawValue: 1 << 2)
 
-    /// The bytes come from far away: ranges that ``BlobInputStreamDataSource/prepare(_:_:)`` announces cost less, and
-    /// unneeded announced ranges cost a request.
+    /// The bytes are remote: ranges that ``BlobInputStreamDataSource/prepare(_:_:)`` announces cost less to read, and
+    /// an announced range that is not read costs a request.
     public static let preparable = Self(rawValue: 1 << 3)
 }
 

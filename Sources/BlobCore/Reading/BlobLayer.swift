@@ -1,6 +1,6 @@
-/// A source over another source, which it exposes.
+/// A source that wraps another source, and exposes it.
 public protocol BlobLayer: BlobInputStreamDataSource {
-    /// The source from whose bytes this source makes its own.
+    /// The wrapped source, from whose bytes this source derives its own.
     var underlying: any BlobInputStreamDataSource { get }
 }
 
@@ -31,7 +31,7 @@ package func layerChain(
     sequence(first: source) { ($0 as? any BlobLayer)?.underlying }
 }
 
-/// A source over another source, to which it forwards all requirements that it does not implement itself.
+/// A source that wraps another source, and forwards to it all requirements that it does not implement itself.
 ///
 /// For layers that pass on the bytes of their base: they change the info, the traits or the reader.
 package protocol ForwardingSource: BlobInputStreamDataSource {
@@ -44,7 +44,7 @@ package protocol ForwardingSource: BlobInputStreamDataSource {
     /// Returns the info of the layer, given the info of the base.
     func info(over base: BlobInfo) throws -> BlobInfo
 
-    /// Returns the inspector of the bytes that pass; nil for a layer that hands out the body of its base.
+    /// Returns the inspector of the bytes that pass; nil for a layer that returns the body of its base.
     func inspector(_ opening: BlobOpening) -> (any BlobInspector)?
 }
 
@@ -66,10 +66,10 @@ extension ForwardingSource {
         return try self.info(over: isSameLayer ? self.base.describe(context) : self.base.info(context))
     }
 
-    /// Passes the hint on.
+    /// Forwards the hint to the base.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.base.prepare(ranges, context) }
 
-    /// Hands out the body of the base, or the bytes that the inspector lets pass.
+    /// Returns the body of the base, or the bytes that the inspector passes.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         guard let inspector = self.inspector(opening) else { return try self.base.makeBody(opening) }
         return .inspected(try self.base.open(opening), inspector, startingAt: opening.byteOffset)

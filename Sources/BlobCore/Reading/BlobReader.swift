@@ -1,9 +1,9 @@
 /// One pass over the bytes of a source.
 ///
-/// The only reader that users see, and the only place with a state: it tracks the offset, the end, the failure and the
-/// closing of a plugin's body, skips, waits and lends, and adds the context to errors. It enforces the contract on the
-/// plugin (C1, C5, C7, C8): a plugin that breaks it is reported as ``BlobError/Code/misbehavingPlugin`` instead of
-/// delivering wrong bytes. Adds a few comparisons and no copy to a read.
+/// The only reader that users see, and the only object that keeps state: it tracks the offset, the end, a failure and
+/// the closing of a plugin's body, skips, waits and lends, and adds context to errors. It enforces the plugin's
+/// contracts (C1, C5, C7, C8): a plugin that breaks one is reported as ``BlobError/Code/misbehavingPlugin`` instead of
+/// delivering wrong bytes. It adds a few comparisons and no copy to a read.
 ///
 /// A reader has one owner, which makes one call at a time, on any thread.
 public final class BlobReader {
@@ -12,9 +12,9 @@ public final class BlobReader {
         case failed(BlobError)
     }
 
-    /// The bytes of the body that the plugin handed out.
+    /// The stream of the body that the plugin returned.
     package private(set) var stream: any BlobByteStream
-    /// The stream while it may be replaced by another. Cast once: casting an object to a protocol takes longer than
+    /// The stream, as long as another may replace it. Cast once: casting an object to a protocol takes longer than
     /// calling it.
     private var late: (any LateStream)?
     /// Nil for a body that belongs to the source of the reader over this one.
@@ -34,7 +34,7 @@ public final class BlobReader {
     /// The offset of the next byte of the stream, from the start of the blob.
     private var streamOffset: Int64
 
-    /// True when the reader over this one checks the context and limits the waits of both.
+    /// True if the reader over this one checks the context and limits the waits of both.
     private(set) var isAbsorbed = false
 
     convenience init(
@@ -45,7 +45,7 @@ public final class BlobReader {
         try self.init(source, opening) { try source.makeBody(opening) }
     }
 
-    /// Opens a reader of a body, for a layer of the same source over it: errors get their context from that layer.
+    /// Opens a reader of a body, for a layer of the same source over it; that layer adds the context to errors.
     ///
     /// - Throws: As ``BlobInputStreamDataSource/open(at:matching:context:)``.
     package convenience init(_ body: BlobBody, _ opening: BlobOpening) throws(BlobError) {
@@ -84,14 +84,15 @@ public final class BlobReader {
         return (try? self.knownInfo()) ?? BlobInfo()
     }
 
-    /// True when the facts are known, and once bytes or the end were read. The first access starts to determine them.
+    /// True if the facts are known, or if bytes or the end have been read. The first access starts to determine the
+    /// facts.
     public var isOpen: Bool {
         if self.declared.isKnown { return true }
         // After an error, the next read throws it.
         return (try? self.knownInfo()) != nil
     }
 
-    /// True when the source, or this reader of it, never blocks.
+    /// True if the source, or this reader of it, never blocks.
     public var neverBlocks: Bool { self.stream.neverBlocks || self.source?.traits.contains(.neverBlocks) == true }
 
     /// The locator of the source.
@@ -171,10 +172,10 @@ public final class BlobReader {
         self.changeWait { $0.takeWaker(unlessIn: isReading ? self.readiness : nil) }?.wake()
     }
 
-    /// Skips bytes, which the next read drops.
+    /// Skips bytes, which the next read discards.
     ///
     /// - Parameter byteCount: The number of bytes to skip, from 0. The next read throws
-    ///   ``BlobError/Code/invalidArgument`` when the new offset is past the end.
+    ///   ``BlobError/Code/invalidArgument`` if the new offset is past the end.
     package func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "The number of bytes to skip must not be negative.")
         guard case .reading = self.phase else { return }
@@ -203,7 +204,7 @@ public final class BlobReader {
         }
     }
 
-    /// Returns the next bytes without a copy, and moves past them; nil if no bytes are in memory.
+    /// Returns the next bytes without a copy, and advances past them; nil if no bytes are in memory.
     ///
     /// - Parameter byteCount: The maximum number of bytes, from 1.
     /// - Throws: As ``read(into:)``.
@@ -228,7 +229,7 @@ public final class BlobReader {
         }
     }
 
-    /// Returns the next `byteCount` bytes without moving past them, fewer only at the end; nil if they are not
+    /// Returns the next `byteCount` bytes without advancing past them, fewer only at the end; nil if they are not
     /// available yet.
     public func peek(_ byteCount: Int) throws -> BlobBytes? {
         if (self.held?.count ?? 0) < byteCount, !self.hasEnded {
@@ -305,12 +306,12 @@ public final class BlobReader {
 
     // MARK: The stream
 
-    /// True when all declared bytes were read and only the check of the end is left.
+    /// True if all declared bytes were read and only the check of the end is left.
     package var isAtDeclaredEnd: Bool {
         self.declared.isKnown && self.held == nil && self.streamOffset == self.declared.byteCount
     }
 
-    /// Reads from `started` from now on.
+    /// Continues with the stream of `started`.
     private func follow(_ started: StartedStream) throws(BlobError) {
         let (offset, heldByteCount) = (self.byteOffset, Int64(started.held?.count ?? 0))
         guard started.byteOffset >= heldByteCount, started.byteOffset - heldByteCount <= offset else {
@@ -323,16 +324,16 @@ public final class BlobReader {
         self.skipped.rest = offset - started.byteOffset + heldByteCount
     }
 
-    /// Replaces a late stream by its successor, if there is one.
+    /// Replaces a late stream with its successor, if it has one.
     ///
-    /// - Returns: True when the stream was replaced.
+    /// - Returns: True if the stream was replaced.
     private func followSuccessor(isOpening: Bool = false) throws -> Bool {
         guard let late, let next = try late.successor(isOpening: isOpening) else { return false }
         try self.follow(next)
         return true
     }
 
-    /// Checks the facts, once they are known.
+    /// Checks the facts once they are known.
     ///
     /// - Returns: True if they are known.
     @discardableResult
@@ -373,13 +374,13 @@ public final class BlobReader {
         return try change(&wait)
     }
 
-    /// True when limits apply to a wait that begins now.
+    /// True if limits apply to a wait that begins now.
     package var isLimited: Bool {
         get { self.wait.isLimited }
         set { self.wait.isLimited = newValue }
     }
 
-    /// True when the stream was replaced, or its slot was fired during the read.
+    /// True if the stream was replaced, or its slot was fired during the read.
     private func isWorthTryingAgain() throws -> Bool {
         var isReplaced = false
         while try self.followSuccessor() { isReplaced = true }
@@ -408,7 +409,7 @@ public final class BlobReader {
         case .failed(let error): throw error
         case .reading, .closed: break
         }
-        // No bytes are declared while the facts are unknown.
+        // The byte count is not declared while the facts are unknown.
         let room = self.declared.byteCount.map { Int(clamping: $0 - self.streamOffset) } ?? .max
         guard room > 0 else { return try self.confirmEnd() }
         let before = output.byteCount

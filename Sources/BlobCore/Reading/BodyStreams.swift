@@ -1,13 +1,13 @@
-/// A stream that is replaced by another once enough is known, or when another has to continue.
+/// A stream that another stream replaces, when enough facts are known or when another stream must continue.
 package protocol LateStream: BlobByteStream {
-    /// Returns the stream that replaces this one, which is then no longer read or closed; nil while this stream stays.
-    /// Called until the info is known, and after each read that returned ``BlobReadResult/notYet``.
+    /// Returns the stream that replaces this one, which is then no longer read or closed; nil while this stream remains
+    /// in use. Called until the info is known, and after each read that returned ``BlobReadResult/notYet``.
     ///
     /// - Parameter isOpening: True while the reader is being opened, when no bytes are read.
     func successor(isOpening: Bool) throws -> StartedStream?
 }
 
-/// A stream that reads a reader.
+/// A stream that reads from a reader.
 package protocol StreamOverReader: BlobByteStream {
     /// The reader that the stream reads now.
     var reader: BlobReader? { get }
@@ -45,7 +45,7 @@ extension BlobBody {
     }
 }
 
-/// The stream of a deferred body, until it is made.
+/// The stream of a deferred body, until the body is created.
 private final class DeferredStream: LateStream, StreamOverReader {
     private let base: BlobReader
     private let byteCount: Int
@@ -86,7 +86,7 @@ private final class PositionalStream: BlobByteStream {
     /// The read on the pool, running or complete; nil if none was started.
     private var fetch: Fetch?
 
-    /// - Parameter now: Nil when reads may block.
+    /// - Parameter now: Nil if reads may block.
     init(_ info: BlobInfo, now: BlobReadAtNow?, _ read: @escaping BlobReadAt) {
         (self.knownInfo, self.now, self.readAt) = (info, now, read)
     }

@@ -28,7 +28,7 @@ struct DeclaredContent {
     }
 }
 
-/// The bytes to read and drop before delivery begins.
+/// The bytes to read and discard before delivery begins.
 struct BytesToSkip {
     /// The number of bytes left to skip.
     var rest: Int64
@@ -40,13 +40,13 @@ struct BytesToSkip {
 
     private static let bufferByteCount = 64 * 1024
 
-    /// Reads and drops the bytes that are available now.
+    /// Reads and discards the bytes that are available now.
     ///
     /// - Parameters:
     ///   - output: The output whose memory is used unless it is small; no bytes are left in it.
     ///   - byteOffset: The offset at which delivery begins, for the message.
     ///   - read: Reads the next bytes.
-    /// - Returns: Nil if all bytes were dropped; `notYet` if no more are available now.
+    /// - Returns: Nil if all bytes were discarded; `notYet` if no more are available now.
     /// - Throws: ``BlobError/Code/invalidArgument`` at the end.
     mutating func drop(
         using output: inout OutputRawSpan, before byteOffset: Int64,

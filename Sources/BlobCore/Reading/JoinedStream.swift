@@ -60,7 +60,7 @@ final class JoinedStream: LateStream {
         self.onClose()
     }
 
-    /// Returns the info of a part; nil when it is not known yet.
+    /// Returns the info of a part; nil if it is not known yet.
     private func info(ofPart index: Int) throws -> BlobInfo? {
         let source = self.parts[index].source
         guard self.neverBlocks else { return try source.info(self.opening.context) }

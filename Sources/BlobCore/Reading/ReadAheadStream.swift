@@ -42,7 +42,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
     ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this stream is
     ///     closed.
-    ///   - open: Makes the blocking reader, on a thread of the pool.
+    ///   - open: Opens the blocking reader, on a thread of the pool.
     package init(
         windowByteCounts: ClosedRange<Int> = ReadAheadStream.windowByteCounts,
         _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> BlobReader
@@ -109,7 +109,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         return next
     }
 
-    /// Returns the next window, if there is one.
+    /// Returns the next window, if any.
     private func nextWindow() throws -> BlobBytes? {
         guard self.state.withLock({ !$0.windows.isEmpty }), case .window(let window) = try self.next() else {
             return nil

@@ -1,6 +1,6 @@
 /// The waits of a ``BlobReader``: their limits, and the events besides the plugin's that fire the slot.
 struct ReaderWait {
-    /// True when the limits apply to a wait that begins now; false while no consumer waits for bytes that are not
+    /// True if the limits apply to a wait that begins now; false while no consumer waits for bytes that are not
     /// available yet.
     var isLimited = true
     private var limit: BlobContext.StepLimit?  // The limit of the current wait.
@@ -8,7 +8,7 @@ struct ReaderWait {
     private var cancelling: BlobRegistration?
     private var timer: (wait: TimerWait, end: Moment)?
     private var blocked: (signal: WaitSignal, waker: BlobWaker)?
-    /// True when the consumer's waker was stored in the slot; it may have been called since.
+    /// True if the consumer's waker was stored in the slot; it may have been called since.
     private(set) var hasWaker = false
 
     /// Begins a wait for `slot`, which a cancellation and the end of the time limit also fire.
@@ -66,7 +66,7 @@ struct ReaderWait {
         self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
     }
 
-    /// True from an unsuccessful read to the next bytes.
+    /// True from an unsuccessful read until the next bytes arrive.
     var isWaiting: Bool { self.limit != nil }
 
     mutating func end() { self.limit = nil }
@@ -113,7 +113,7 @@ extension BlobReader {
         }
     }
 
-    /// As ``peek(_:)``, waiting until the bytes are available.
+    /// Peeks as ``peek(_:)`` does, waiting until the bytes are available.
     package func peekWaiting(_ byteCount: Int) throws -> BlobBytes {
         while true {
             if let bytes = try self.peek(byteCount) { return bytes }
@@ -131,7 +131,7 @@ extension BlobReader {
 
     /// Reads the next bytes into memory that the caller owns, waiting until bytes are available.
     ///
-    /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
+    /// - Parameter buffer: The memory, filled from the front; if it is empty, nothing is read.
     /// - Returns: The number of bytes read; 0 means the end if the buffer has room.
     public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)

@@ -1,8 +1,8 @@
 /// The stream of a transform.
 final class TransformedStream: StreamOverReader {
-    /// The maximum number of bytes that a step gets.
+    /// The maximum number of bytes that a step receives.
     private static let inputByteCount = 64 * 1024
-    /// The minimum room that a step has.
+    /// The minimum room for the output of a step.
     private static let outputByteCount = 4096
 
     private let base: BlobReader
@@ -10,10 +10,10 @@ final class TransformedStream: StreamOverReader {
     private var transform: any BlobTransform
     private var knownInfo: BlobInfo?
     private var input = Input()
-    /// Bytes that were made while the output had little room.
+    /// Bytes that were produced while the output had little room.
     private var made: BlobBytes?
     private var isLast = false
-    /// True when the transform may make more bytes without more input.
+    /// True if the transform may produce more bytes without more input.
     private var isFull = false
     private var isOver = false
     private var failure: BlobError?

@@ -95,7 +95,7 @@ public protocol BlobIndexing: Sendable {
     /// Reports the bytes that it reads from its base as ``BlobEvent/Kind/bytes``, and the index as
     /// ``BlobEvent/Kind/indexBuilt``.
     ///
-    /// - Returns: True if there is an index now; false if an index is of no use or not wanted.
+    /// - Returns: True if an index exists now; false if an index is useless or not wanted.
     /// - Throws: The errors of reading and of writing the index, even those that ``BlobIndexPolicy/automatic``
     ///   otherwise ignores, because the index was requested.
     func buildIndex(_ context: BlobContext) throws -> Bool

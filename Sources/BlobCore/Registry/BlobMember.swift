@@ -16,7 +16,7 @@ public struct BlobMember: Hashable, Sendable {
         case special
     }
 
-    /// The kinds of members of the kind ``Kind/special``.
+    /// The kind of a special member.
     public enum SpecialKind: Hashable, Sendable {
         case characterDevice
         case blockDevice
@@ -38,13 +38,14 @@ public struct BlobMember: Hashable, Sendable {
     /// The index in the container's order, from 0: `@N` in a locator names the member.
     public var index: Int
 
-    /// The name as in the container: bytes, not necessarily UTF-8, not necessarily unique, and not a path to write to.
+    /// The name as stored in the container: bytes, not necessarily UTF-8, not necessarily unique, and not a path to
+    /// write to.
     public var name: [UInt8]
 
     /// The kind of the member.
     public var kind: Kind
 
-    /// The kind of a member that is ``Kind/special``; nil if the container does not state it, and for other members.
+    /// The kind of a special member; nil if the container does not state it, and for other members.
     public var specialKind: SpecialKind?
 
     /// The length in bytes, from 0; nil if the container does not state it before the end, and for members without
@@ -67,8 +68,8 @@ public struct BlobMember: Hashable, Sendable {
     /// ``BlobError/Code/encrypted``.
     public var isEncrypted: Bool
 
-    /// The fault of the header, despite which the rest of the header was read; nil for a sound header, and for members
-    /// listed from a stored table, which does not record it. Ignored in comparisons of members.
+    /// The fault of the header, despite which the rest of the header was read; nil for an intact header, and for
+    /// members listed from a stored table, which does not record it. Ignored in comparisons of members.
     package var headerFault: String? {
         get { self.header.fault }
         set { self.header.fault = newValue }
@@ -94,7 +95,7 @@ public struct BlobMember: Hashable, Sendable {
         self.isEncrypted = isEncrypted
     }
 
-    /// The name on one line, for people, in a form that is accepted wherever people write locators.
+    /// The name on one line, for display, in a form that is accepted wherever users enter locators.
     ///
     /// Encodes only control characters, `%`, bytes that are not UTF-8, `!`, `#` and a leading `@`, which become `%XX`.
     package var printableName: String { Self.printable(self.name) }

@@ -49,7 +49,7 @@ public struct BlobProvider: Sendable {
     /// repeatable sources with random access; nil if the provider has no such format.
     package let recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
 
-    /// The name of the module that created the provider, for people.
+    /// The name of the module that created the provider, for messages.
     package let module: String
 
     /// Creates a provider with at least one scheme.

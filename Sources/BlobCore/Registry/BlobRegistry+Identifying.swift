@@ -82,7 +82,7 @@ extension BlobRegistry {
 
     /// Reads the first bytes of a source.
     ///
-    /// - Returns: The bytes, the info, and the source to read from now on; the error if data after the bytes are
+    /// - Returns: The bytes, the info, and the source to read from now on; the error if data after the bytes is
     ///   damaged.
     private func peek(
         _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext

@@ -26,7 +26,7 @@ public struct BlobRegistry: Sendable {
     ///
     /// - Parameters:
     ///   - provider: The provider to add.
-    ///   - isReplacing: True to take schemes over from other providers; providers left without a scheme are removed.
+    ///   - isReplacing: True to take over schemes from other providers; providers left without a scheme are removed.
     /// - Throws: ``BlobError/Code/invalidArgument`` if a scheme is already registered and not replaced, or is not
     ///   valid.
     public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {

@@ -21,7 +21,7 @@ public final class BlobPipe: Sendable {
     @usableFromInline package static let defaultCapacity = 64 * 1024
 
     /// The source of the bytes that the producer writes. It can be read once, from the start; opening it at an offset
-    /// drops the bytes before the offset.
+    /// discards the bytes before the offset.
     public let source: any BlobInputStreamDataSource
     private let buffer: PipeBuffer
 
@@ -80,7 +80,7 @@ public final class BlobPipe: Sendable {
     /// Ends the bytes. Only the first call has an effect.
     ///
     /// - Parameter error: The error that stopped the producer, which the reader throws after the bytes written so far.
-    ///   Nil is a clean end.
+    ///   Nil for a clean end.
     public func finish(throwing error: (any Error)? = nil) {
         self.buffer.finish(error.map { BlobError(wrapping: $0) })
     }

@@ -10,7 +10,7 @@
 public struct ConcatenatedSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 
-    /// Creates a source of the bytes of `parts` in order; an empty list makes an empty blob.
+    /// Creates a source of the bytes of `parts` in order; an empty list results in an empty blob.
     public init(_ parts: [any BlobInputStreamDataSource]) { self.base = Parts(parts: parts) }
 }
 

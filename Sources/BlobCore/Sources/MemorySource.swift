@@ -16,7 +16,7 @@ public struct MemorySource: ForwardingSource {
     /// - Parameters:
     ///   - bytes: The bytes.
     ///   - mediaType: The media type, if known.
-    ///   - name: A name for forms and people.
+    ///   - name: A name for display and for forms.
     ///   - validator: The identity of the bytes; nil, the default, creates a strong validator that is unique to this
     ///     source.
     public init(

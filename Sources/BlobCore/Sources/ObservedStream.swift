@@ -71,13 +71,13 @@ extension BlobObservable<BlobReaderState> {
 /// While ``hasBytesAvailable`` is true, a read appends bytes or changes this state. ``isAtEnd`` becomes true when all
 /// bytes have been read, not when the last one has arrived. ``isAtEnd`` and ``error`` are final.
 public struct BlobReaderState: Equatable, Sendable {
-    /// True when the source is open and its info is final.
+    /// True if the source is open and its info is final.
     public var isOpenCompleted: Bool
 
-    /// True when a read would return bytes or the end.
+    /// True if a read would return bytes or the end.
     public var hasBytesAvailable: Bool
 
-    /// True when all bytes were read and there will be no more.
+    /// True if all bytes have been read and no more will follow.
     public var isAtEnd: Bool
 
     /// The error that ended the bytes, which the next read throws; nil if no error occurred.
@@ -93,6 +93,6 @@ public struct BlobReaderState: Equatable, Sendable {
         self.error = error
     }
 
-    /// True when waiting for an event would be pointless: a read returns bytes or the end, or throws.
+    /// True if waiting for an event would be pointless: a read returns bytes or the end, or throws.
     package var isReady: Bool { self.hasBytesAvailable || self.isAtEnd || self.error != nil }
 }

@@ -1,7 +1,7 @@
-/// A source of sequential bytes: the bytes before an offset are read and dropped.
+/// A source of sequential bytes: the bytes before an offset are read and discarded.
 ///
-/// Unless it is repeatable, its bytes can be read only once: the first opening takes them, and a second opening throws
-/// ``BlobError/Code/unsupported``. A failed opening takes nothing.
+/// Unless it is repeatable, its bytes can be read only once: the first opening consumes them, and a second opening
+/// throws ``BlobError/Code/unsupported``. A failed opening consumes nothing.
 public final class SequentialSource: NamedLayer {
     package let layer: String
 
@@ -36,7 +36,7 @@ public final class SequentialSource: NamedLayer {
     /// Returns the facts known before the opening.
     public func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    /// Hands out the bytes from the first byte on.
+    /// Returns a body with all bytes, from the first one on.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         if self.traits.contains(.repeatable) { return try self.open(opening.context) }
@@ -52,7 +52,7 @@ package struct SingleOpening: Sendable {
 
     package init() {}
 
-    /// Calls `open`, unless the opening is already taken. A failed call takes nothing, because nothing was read.
+    /// Calls `open`, unless the opening is already taken. A failed call does not take it, because nothing was read.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` with `refusal`, and the errors of `open`.
     package func take<Body>(_ refusal: @autoclosure () -> String, _ open: () throws -> Body) throws -> Body {

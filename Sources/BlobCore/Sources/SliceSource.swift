@@ -87,7 +87,7 @@ private struct Slice: BlobInspector {
 ///
 /// A line begins at the start and after each LF; CRLF also ends a line, and the last line may lack a line end. If
 /// ranges follow each other without a gap, each line is in exactly one of them, regardless of the ranges: the rule by
-/// which engines split text. A line longer than the ranges leaves some of them without a line.
+/// which distributed engines split text. A line longer than the ranges leaves some of them without a line.
 ///
 /// A reader begins one byte before the range, to see whether that byte ends a line, and reads on to the end of the last
 /// line. Memory does not grow with the lines.

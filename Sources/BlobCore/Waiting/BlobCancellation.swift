@@ -37,7 +37,7 @@ public final class BlobCancellation: Sendable {
     private let parent: BlobRegistration?
     private let ancestor: BlobCancellation?
 
-    /// The cancellation of the whole job, of which this one is a descendant, or which it is.
+    /// The cancellation of the whole job: the outermost ancestor, or this object if it has no ancestor.
     package var root: BlobCancellation { self.ancestor ?? self }
 
     /// Creates a cancellation that has not been requested.
@@ -89,7 +89,7 @@ public final class BlobCancellation: Sendable {
         }
     }
 
-    /// Returns a cancellation that is requested together with this one, or on its own.
+    /// Returns a cancellation that is requested together with this one, and can also be requested alone.
     package func makeChild() -> BlobCancellation {
         let state = Locked(State())
         return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) }, ancestor: self.root)

@@ -51,7 +51,7 @@ public final class BlobWakerSlot: Sendable {
         if isDue { waker.wake() }
     }
 
-    /// Forgets the calls before an upcoming read.
+    /// Forgets the calls made before an upcoming read.
     ///
     /// - Returns: True if there were any calls.
     func takeFired() -> Bool {

@@ -48,7 +48,7 @@ package final class BlockingPool: Sendable {
         /// Whether a check is pending, and whether a job was taken since the check was arranged.
         var isWatched = false
         var hasMoved = false
-        /// The time at which a thread was last added although all processors were taken.
+        /// The time at which a thread was last added although all processors were in use.
         var lastBusyGrowth: ContinuousClock.Instant?
 
         mutating func mustWatch(_ maximumThreadCount: Int) -> Bool {
@@ -85,7 +85,7 @@ package final class BlockingPool: Sendable {
     /// starts at once.
     private static let maximumRunningCount = promptThreadCount + 1
 
-    /// The multiple of the patience that a job waits if all processors are taken, and that then passes before another
+    /// The multiple of the patience that a job waits if all processors are in use, and that then passes before another
     /// thread is started: two seconds by default. Long computations may occupy all threads, while the reader of another
     /// job needs only a few bytes.
     private static let busyPatienceCount = 8 * maximumPatienceCount

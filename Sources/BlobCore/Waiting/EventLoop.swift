@@ -198,8 +198,8 @@ private struct ParkingTable {
 
 /// The timers and their wakers, soonest first; timers with the same deadline in the order in which they were added.
 ///
-/// A value without a clock. Removal leaves a place in the heap, and the places are swept out as soon as they make up
-/// half of it: a timer that is added and removed costs O(log n), and no memory until its deadline.
+/// A value without a clock. Removal leaves an unused place in the heap; unused places are swept out as soon as they
+/// make up half of it: a timer that is added and removed costs O(log n), and no memory until its deadline.
 package struct TimerQueue {
     private struct Place {
         let deadline: ContinuousClock.Instant

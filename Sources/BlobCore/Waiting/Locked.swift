@@ -3,9 +3,9 @@ import Dispatch
 
 /// A value guarded by a lock.
 ///
-/// The lock is a `pthread_mutex_t`: the thread sanitizer does not know `Synchronization.Mutex` on Linux, and an
-/// `NSLock` takes four allocations there. A `ManagedBuffer` would take one, but the sanitizer treats each use of its
-/// memory as a use of all of it.
+/// The lock is a `pthread_mutex_t`: the thread sanitizer does not recognise `Synchronization.Mutex` on Linux, and an
+/// `NSLock` requires four allocations there. A `ManagedBuffer` would require one, but the sanitizer treats each use of
+/// its memory as a use of all of it.
 package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
     // A mutex must never move. The lock ensures the exclusivity that Swift would otherwise check at each access. The
     // value follows the mutex in one allocation; with a generic struct of both, each use would look up its metadata.
@@ -81,8 +81,8 @@ package final class WaitSignal: Sendable {
 
     package func signal() { self.semaphore.signal() }
 
-    /// Returns false if `duration` passed without a signal; nil waits indefinitely. Counts only the time that the
-    /// machine is awake.
+    /// Waits for a signal; returns false if `duration` passes first. Nil waits indefinitely. Only the time during which
+    /// the machine is awake counts.
     package func wait(for duration: Duration?) -> Bool {
         guard let duration else {
             self.semaphore.wait()

@@ -307,11 +307,11 @@ public struct BlobStreamState: Equatable, Sendable {
     /// True once the source was opened; also at the end, after an error and after closing. Opening again resets it.
     public var isOpenCompleted = false
 
-    /// True when a read would return bytes without waiting. In synchronous mode over a source that blocks: true until
+    /// True if a read would return bytes without waiting. In synchronous mode over a source that blocks: true until
     /// the end is reached.
     public var hasBytesAvailable = false
 
-    /// True when all bytes were read.
+    /// True if all bytes were read.
     public var isAtEnd = false
 
     /// The error that ended the stream; nil unless it failed.
@@ -337,7 +337,7 @@ public struct BlobStreamState: Equatable, Sendable {
 
     package init() {}
 
-    /// True when `other` differs at most in the offset and in whether bytes are available.
+    /// True if `other` differs at most in the offset and in whether bytes are available.
     func differsOnlyInProgress(from other: Self) -> Bool {
         var copy = self
         copy.byteOffset = other.byteOffset

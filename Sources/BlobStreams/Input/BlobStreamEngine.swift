@@ -101,7 +101,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         }
     }
 
-    /// True when bytes are awaited other than by a call, so that limits apply to the wait.
+    /// True if bytes are awaited other than by a call, so that limits apply to the wait.
     private var isAwaited: Bool {
         self.mode == .asynchronous || self.machine.withLock { machine, _ in !machine.events.sources.isEmpty }
     }

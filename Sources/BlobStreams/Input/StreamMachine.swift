@@ -40,7 +40,7 @@ struct StreamMachine<Reader: AnyObject> {
         /// True while a thread uses the reader for a read.
         var isReading: Bool { if case .inUse(isReading: true, _) = self.step { true } else { false } }
 
-        /// True when there is a reader that no thread is using.
+        /// True if there is a reader that no thread is using.
         fileprivate var isUnused: Bool {
             switch self.step {
             case .idle, .parked: true
@@ -83,7 +83,7 @@ struct StreamMachine<Reader: AnyObject> {
     struct Use {
         let sessionID: Int
         let reader: Reader
-        /// True when the reader never blocks.
+        /// True if the reader never blocks.
         let neverBlocks: Bool
         let isOpenCompleted: Bool
     }
@@ -94,9 +94,9 @@ struct StreamMachine<Reader: AnyObject> {
         var appended = 0
         /// The bytes for later calls.
         var window: Window?
-        /// True when the reader has bytes in memory.
+        /// True if the reader has bytes in memory.
         var isReadable = false
-        /// True when a limit applies to a wait that begins now.
+        /// True if a limit applies to a wait that begins now.
         var isLimited = false
         /// The result of the last read.
         var result = Result<BlobReadResult, BlobError>.success(.bytes)

@@ -100,7 +100,7 @@ package struct BlobOutputStreamState: Equatable, Sendable {
     /// The current phase of the stream.
     package var phase = Phase.notOpen
 
-    /// True when a write would not wait.
+    /// True if a write would not wait.
     package var hasSpaceAvailable = false
 
     /// The error that ended the stream; nil unless it failed.
@@ -111,7 +111,7 @@ package struct BlobOutputStreamState: Equatable, Sendable {
 
     package init() {}
 
-    /// True when `other` differs at most in the number of bytes written and in whether space is available.
+    /// True if `other` differs at most in the number of bytes written and in whether space is available.
     func differsOnlyInProgress(from other: Self) -> Bool {
         var copy = self
         (copy.byteOffset, copy.hasSpaceAvailable) = (other.byteOffset, other.hasSpaceAvailable)

@@ -85,7 +85,7 @@ struct StreamEvents {
     private(set) var sources: [RunLoopSource] = []
     /// The thread that calls the delegate, and the number of its nested calls; nil if no thread does.
     private var delivery: (thread: pthread_t, depth: Int)?
-    /// True when a thread was refused a delivery because another thread was delivering.
+    /// True if a thread was refused a delivery because another thread was delivering.
     private var wasDeliveryRefused = false
     /// True once the stream was closed: it can no longer be scheduled.
     private var isClosed = false
