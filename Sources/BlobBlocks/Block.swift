@@ -7,9 +7,9 @@ package protocol BlockDecoder: AnyObject {
     /// Decodes bytes.
     ///
     /// - Parameters:
-    ///   - input: The compressed bytes; the decoder removes the bytes that it used from the front.
-    ///   - output: Appended to, as far as it has room.
-    /// - Returns: True at the end of the block, when its checksum is right.
+    ///   - input: The compressed bytes; the decoder removes the bytes that it consumed from the front.
+    ///   - output: The output, to which bytes are appended as far as there is room.
+    /// - Returns: True at the end of the block, if its checksum is correct.
     /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, ``BlobError/Code/io`` if out of
     ///   memory.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool
@@ -18,7 +18,7 @@ package protocol BlockDecoder: AnyObject {
 /// A part of compressed data that can be decoded without the parts before it: a block of xz or bzip2, a frame of
 /// Zstandard.
 package struct Block: Sendable {
-    /// The compressed bytes; empty when ``isStreamed`` is true.
+    /// The compressed bytes; empty if ``isStreamed`` is true.
     var bytes: [UInt8]
     /// True if the block is too large to be kept in memory: ``BlockFinder/nextBytes()`` returns its bytes.
     var isStreamed = false
@@ -30,7 +30,7 @@ package struct Block: Sendable {
     var isSummed = false
     /// The checksum of the format that the decoder verifies; nil if the block has none.
     var check: String?
-    /// The restart point after the block, whose decoded offset is not known yet; nil if the data list their blocks.
+    /// The restart point after the block, whose decoded offset is not known yet; nil if the data lists its blocks.
     var next: RestartPoint?
     /// The approximate memory for the bytes and for decoding them, in bytes.
     var memoryByteCount: Int
@@ -49,10 +49,10 @@ package protocol BlockFinder: AnyObject {
     /// The offset of the first decoded byte of the first block.
     var byteOffset: Int64 { get }
 
-    /// Returns the next block; nil at the end, if only permitted data follow the last block.
+    /// Returns the next block; nil at the end, if only permitted data follows the last block.
     ///
     /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` and others when this finder does not support the
-    ///   data, even if they are not damaged.
+    ///   data, even if it is not damaged.
     func next() throws -> Block?
 
     /// Returns the next compressed bytes of a streamed block; empty at its end.
@@ -92,7 +92,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// True if the compressed bytes arrive in pieces; see ``Block/isStreamed``.
     var isStreamed: Bool { self.block.isStreamed }
 
-    /// The restart point after the block, once the block is at its end; nil if the data list their blocks.
+    /// The restart point after the block, once the block is at its end; nil if the data lists its blocks.
     var next: RestartPoint? {
         self.block.next.map { RestartPoint(bitOffset: $0.bitOffset, byteOffset: self.byteOffset, detail: $0.detail) }
     }
@@ -117,7 +117,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// Appends bytes as far as the output has room.
     ///
     /// - Parameter more: Returns more compressed bytes when all are used; empty at the end of the block.
-    /// - Throws: ``BlobError/Code/corrupted`` when the block is damaged, or its lengths are not the expected ones.
+    /// - Throws: ``BlobError/Code/corrupted`` if the block is damaged, or its lengths are not the expected ones.
     func decode(into output: inout OutputRawSpan, more: () throws -> [UInt8] = { [] }) throws {
         while output.freeCapacity > 0, let decoder {
             if self.usedCount == self.bytes.count { (self.bytes, self.usedCount) = (try more(), 0) }

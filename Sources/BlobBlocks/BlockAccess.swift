@@ -7,7 +7,7 @@ import BlobIndex
 package final class BlockAccess: Sendable {
     /// The facts learned about one version of the content.
     private final class Facts: Sendable {
-        /// The table of the blocks; nil if the data have none.
+        /// The table of the blocks; nil if the data has none.
         let table: BlockTable?
         let reached = ReachedPoints()
         /// The block that the last reader left.
@@ -21,13 +21,13 @@ package final class BlockAccess: Sendable {
 
     /// Creates access by the blocks of a format.
     ///
-    /// - Parameter scheme: The scheme of the format. A format without blocks gives no access.
+    /// - Parameter scheme: The scheme of the format. A format without blocks permits no access.
     package init(scheme: String) { self.scheme = scheme }
 
     /// True if an index of the blocks may be useful, because the data may not list them.
     package var isIndexable: Bool { BlockFormat.mayNotListBlocks(self.scheme) }
 
-    /// Returns the blocks that the data list; nil if they list none, or list them incorrectly.
+    /// Returns the blocks that the data lists; nil if it lists none, or lists them incorrectly.
     ///
     /// - Throws: Errors of the base.
     /// - Complexity: Reads the table, once per version of a content with a validator.
@@ -35,14 +35,14 @@ package final class BlockAccess: Sendable {
         try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
     }
 
-    /// Returns the decoded bytes from an offset on; nil if the data have no blocks, or none worth using.
+    /// Returns the decoded bytes from an offset on; nil if the data has no blocks, or none worth using.
     ///
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
-    ///   - index: The index of blocks that the data do not list; nil if no index exists or may be used.
-    ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil to record
+    ///   - index: The index of blocks that the data does not list; nil if no index exists or may be used.
+    ///   - recording: Records the blocks of a reader from the beginning, unless the data lists them; nil to record
     ///     nothing.
-    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that are not as
+    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that is not as
     ///     expected.
     package func body(
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
@@ -80,7 +80,7 @@ package final class BlockAccess: Sendable {
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
         let stream = BlockStream(
-            // Without a table, the blocks before the offset are decoded too, also ahead.
+            // Without a table, the blocks before the offset are decoded too, and on several threads.
             finder, layer: self.scheme, info: info, at: start, countingFrom: facts.table == nil ? start : byteOffset,
             streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
             after: parked,

@@ -5,11 +5,12 @@ import BlobIndex
 struct BlockFormat: Sendable {
     /// True to deliver bytes of the first block before all of it is verified: its place is certain, and it may be long.
     let streamsFirst: Bool
-    /// Returns the blocks that the compressed data list; nil without such a list.
+    /// Returns the blocks that the compressed data lists; nil without such a list.
     let table: @Sendable (BlockBase) throws -> BlockTable?
-    /// Returns a finder of the blocks from a start on, for data that do not list them; nil if the format has none.
+    /// Returns a finder of the blocks from a start on, for data that does not list them; nil if the format has no
+    /// finder.
     let scan: (@Sendable (BlockBase, BlockScan) throws -> (any BlockFinder)?)?
-    /// Makes a block from its compressed bytes, or from the first of them when it is streamed.
+    /// Creates a block from its compressed bytes, or from the first of them if it is streamed.
     let makeBlock:
         @Sendable (_ bytes: [UInt8], _ table: BlockTable, _ index: Int, _ context: BlobContext) throws -> Block
 

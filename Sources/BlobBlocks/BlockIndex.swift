@@ -4,7 +4,7 @@ package import BlobIndex
 /// The blocks of compressed data without a list of their own, found by decoding from the beginning.
 ///
 /// When decoding begins at a block of the index, every block from there on must have the length and the checksum in the
-/// index. So the bytes at an offset are the bytes from which the index was made.
+/// index. The bytes at an offset are therefore the bytes from which the index was made.
 package final class BlockIndex: HeldIndex, BlockList {
     /// The maximum number of blocks in an index; the section of such an index takes 16 MB.
     static let maximumCount = 1 << 20
@@ -21,10 +21,10 @@ package final class BlockIndex: HeldIndex, BlockList {
         self.largestByteCount = points.maximumSliceByteCount
     }
 
-    /// True if the index turned out to be made from other bytes than the content.
+    /// True if the index turned out to be made from bytes other than the content.
     package var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Marks the index as made from other bytes than the content, despite matching validators.
+    /// Marks the index as made from bytes other than the content, despite matching validators.
     package func disprove() { self.disproof.withLock { $0 = true } }
 
     /// The length and the checksum of a block; nil after the last block.
@@ -108,8 +108,7 @@ package final class BlockIndex: HeldIndex, BlockList {
     }
 
     /// Decodes a section.
-    ///
-    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording writes, before memory is allocated for more
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording produces, before memory is allocated for more
     ///   blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)

@@ -4,7 +4,7 @@ import BlobIndex
 /// The bytes, in order, of blocks that are decoded on several threads.
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
-/// no more than necessary. Later blocks are decoded ahead as far as memory allows. When a block is not as expected, the
+/// no more than necessary. Later blocks are decoded ahead as far as memory allows. If a block is not as expected, the
 /// body of the judge continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of
 /// a block is delivered before the block is verified, except for formats that request it.
 final class BlockStream: LateStream {
@@ -72,7 +72,7 @@ final class BlockStream: LateStream {
     ///   - found: Called with the start of each further block, once all blocks before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
     ///   - park: Receives the rest of a block that remains when the stream is closed.
-    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that are not as
+    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that is not as
     ///     expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
@@ -160,7 +160,7 @@ final class BlockStream: LateStream {
         return .bytes
     }
 
-    /// True once so many bytes were read that reading is likely to continue.
+    /// True once enough bytes have been read that reading is likely to continue.
     private func isPastPatience(at byteOffset: Int64) -> Bool {
         byteOffset - self.patienceOffset >= Self.patience
     }
@@ -189,7 +189,7 @@ final class BlockStream: LateStream {
         return true
     }
 
-    /// Returns false, after the index is recorded and the checks are reported.
+    /// Records the index and reports the checks; returns false.
     private func end() throws -> Bool {
         try self.recording.take()?.end()
         for (check, byteCount) in self.checked {

@@ -77,7 +77,7 @@ final class TableFinder: BlockFinder {
 
     /// - Parameters:
     ///   - index: The first block to return.
-    ///   - makeBlock: Makes a block from its compressed bytes, or from the first of them when it is streamed.
+    ///   - makeBlock: Creates a block from its compressed bytes, or from the first of them if it is streamed.
     init(_ base: BlockBase, _ table: BlockTable, from index: Int, makeBlock: @escaping MakeBlock) throws {
         self.table = table
         self.index = index

@@ -73,7 +73,7 @@ package struct Inflater: ~Copyable {
     ///
     /// - Parameters:
     ///   - bits: The remaining bits of the byte in which the block begins, the lowest first.
-    ///   - bitCount: The number of those bits, 0...7; 0 when the block begins at a byte boundary.
+    ///   - bitCount: The number of those bits, 0...7; 0 if the block begins at a byte boundary.
     ///   - window: The decoded bytes before the block: the last 32 KiB, or all bytes if fewer.
     package mutating func resume(bits: UInt8, bitCount: Int, window: UnsafeRawBufferPointer) {
         self.engine.resume(bits: bits, bitCount: bitCount, window: window)

@@ -72,7 +72,7 @@ package final class OutputFolder {
 
     /// Returns the target with which a symbolic link is created.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when the target is not certain to be beneath the folder.
+    /// - Throws: ``BlobError/Code/unsupported`` if the target is not certain to be beneath the folder.
     private func target(_ target: [UInt8], of path: MemberPath) throws(BlobError) -> [UInt8] {
         if self.makesLinksRelative, let relative = path.relativeTarget(target) { return relative }
         guard path.isLinkBeneath(target) else {
@@ -124,7 +124,7 @@ package final class OutputFolder {
 
     /// Creates a symbolic link.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when the target is not certain to be beneath the folder.
+    /// - Throws: ``BlobError/Code/unsupported`` if the target is not certain to be beneath the folder.
     package func makeSymbolicLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         guard let declared = member.linkTarget else {
@@ -144,7 +144,7 @@ package final class OutputFolder {
 
     /// Creates a hard link to a file that was extracted before.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when the target is not such a file.
+    /// - Throws: ``BlobError/Code/unsupported`` if the target is not such a file.
     package func makeHardLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
         let target = try MemberPath(member.linkTarget ?? [], isTarget: true)

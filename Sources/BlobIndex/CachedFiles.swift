@@ -37,7 +37,7 @@ package struct CachedFiles: Sendable {
         let file = try folder.newFile(name)
         try file.write(bytes)
         try file.commit()
-        // Only now and then, because eviction looks at every file; at most a few dozen files exceed the limit.
+        // Only occasionally, because eviction examines every file; at most a few dozen files exceed the limit.
         if UInt8.random(in: 0..<32) == 0 { folder.evict(keeping: name) }
     }
 }

@@ -12,7 +12,7 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobError {
-    /// True if the bytes caused the error, not the access to them.
+    /// True if the bytes themselves caused the error, rather than the access to them.
     package var isAboutContent: Bool {
         [.corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .limitExceeded]
             .contains(self.code)

@@ -26,7 +26,7 @@ final class IndexDescriptor: Sendable {
 
     /// Returns the bytes at `byteOffset`.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the file is too short; errors of `pread(2)`.
+    /// - Throws: ``BlobError/Code/corrupted`` if the file is too short; errors of `pread(2)`.
     func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         let bytes = try self.file.bytes(at: byteOffset, count: count, named: "the index")
         guard bytes.count == count else {

@@ -23,8 +23,8 @@ package struct IndexFile: Sendable {
     ///   - policy: The place where indexes are kept.
     ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
     ///   - layer: The path of the layers of an index that is kept in the file, as in ``IndexSection/Key/layer``.
-    /// - Returns: Nil if the policy is ``BlobIndexPolicy/none``, when the policy names a folder and the locator is
-    ///   nil, when the user has no cache folder, or when the path of the layers is longer than 4096 bytes.
+    /// - Returns: Nil if the policy is ``BlobIndexPolicy/none``, if the policy names a folder and the locator is nil,
+    ///   if the user has no cache folder, or if the path of the layers is longer than 4096 bytes.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?, layer: String = "") {
         guard layer.utf8.count <= Self.maximumLayerByteCount else { return nil }
         // The description, because it hides secrets, which must not be stored; the file name contains their hash.
@@ -110,7 +110,7 @@ package struct IndexFile: Sendable {
         return "it was written by \(format.rawValue); 'blob index build --from' compares it with the data"
     }
 
-    /// Returns the index that another tool wrote at the path of this file; nil if the file is not such an index.
+    /// Returns the index that another tool wrote to the path of this file; nil if the file is not such an index.
     ///
     /// The user must have named the file and own it. The file is never changed.
     ///
@@ -128,7 +128,7 @@ package struct IndexFile: Sendable {
         return try ToolIndex(file)
     }
 
-    /// Returns all sections, regardless of their content; empty when the file is missing, damaged or unreadable.
+    /// Returns all sections, regardless of their content; empty if the file is missing, damaged or unreadable.
     package func sections() -> [IndexSection.Entry] {
         if case .index(_, let table) = self.state() { table.entries } else { [] }
     }
@@ -203,7 +203,7 @@ package struct IndexFile: Sendable {
         return content
     }
 
-    /// Returns the section that proves the content of a copy; empty unless the user named the file, and when the file
+    /// Returns the section that proves the content of a copy; empty if the user did not name the file, or if the file
     /// already has such a section.
     ///
     /// - Parameters:
@@ -231,8 +231,8 @@ package struct IndexFile: Sendable {
     ///   - content: The content that the sections were made from.
     ///   - isReplacing: True if a file that the user named may be replaced. If false and the file exists, nothing is
     ///     written, unless this process wrote the file with `isReplacing` false.
-    /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named exists and is not an index,
-    ///   ``BlobError/Code/limitExceeded`` when the file would exceed the limit of its folder; errors of writing. After
+    /// - Throws: ``BlobError/Code/inconsistent`` if the file that the user named exists and is not an index,
+    ///   ``BlobError/Code/limitExceeded`` if the file would exceed the limit of its folder; errors of writing. After
     ///   an error, the previous file is unchanged.
     /// - Complexity: O(bytes of the file), in bounded memory.
     package func write(
@@ -274,7 +274,7 @@ package struct IndexFile: Sendable {
     /// Removes the file.
     ///
     /// - Returns: True if the file existed.
-    /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user; errors of removing it.
+    /// - Throws: ``BlobError/Code/inconsistent`` if the file is not an index of this user; errors of removing it.
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
         if let folder { return try folder.open()?.remove(self.name) ?? false }

@@ -9,7 +9,7 @@ struct IndexFolder: Hashable, Sendable {
     let maximumByteCount: Int64
     /// The parent folder that must exist: a home folder is never created.
     var root = "/"
-    /// The extension of the files; files with other extensions are left alone.
+    /// The extension of the files; files with other extensions are left untouched.
     var fileExtension = IndexFolder.fileExtension
 
     /// Returns the folder of a policy; nil if the policy names none, or the user has no cache folder.
@@ -52,7 +52,7 @@ struct IndexFolder: Hashable, Sendable {
 
     /// Opens the folder, after creating it and missing folders above it for this user alone.
     ///
-    /// - Throws: ``BlobError/Code/permissionDenied`` when it is not this user's alone; errors of creating it.
+    /// - Throws: ``BlobError/Code/permissionDenied`` if it is not accessible to this user alone; errors of creating it.
     func create() throws(BlobError) -> OpenIndexFolder {
         var ends = self.path.indices.filter { self.path[$0] == "/" && $0 > self.path.startIndex }
         ends.append(self.path.endIndex)
@@ -85,7 +85,7 @@ final class OpenIndexFolder {
     private let descriptor: Descriptor
     private let folder: IndexFolder
 
-    /// - Throws: ``BlobError/Code/permissionDenied`` when the folder is a link, belongs to another user, or is writable
+    /// - Throws: ``BlobError/Code/permissionDenied`` if the folder is a link, belongs to another user, or is writable
     ///   by others; errors of opening it.
     fileprivate init(_ folder: IndexFolder) throws(BlobError) {
         self.folder = folder

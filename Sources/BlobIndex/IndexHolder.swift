@@ -2,7 +2,7 @@ package import BlobCore
 
 /// An index that a holder keeps.
 package protocol HeldIndex: Sendable {
-    /// True if the index turned out to be made from other bytes than the content.
+    /// True if the index turned out to be made from bytes other than the content.
     var isDisproved: Bool { get }
 }
 
@@ -51,7 +51,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// True if the holder searches for an index file.
     package var looksForFile: Bool { self.file != nil }
 
-    /// True if an index is possible: its file has a place, and the base can be opened again.
+    /// True if an index is possible: its file has a location, and the base can be opened again.
     package var isIndexable: Bool {
         self.file != nil && self.base.traits.contains(.repeatable)
     }
@@ -66,15 +66,15 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         return found.usableIndex
     }
 
-    /// Reports that the index describes other bytes than the content, and is no longer used.
+    /// Reports that the index describes bytes other than the content, and is no longer used.
     package func noteRefusal() { self.file?.noteRefusal("it describes other content") }
 
-    /// Returns the index that another tool wrote at the path of the index file; see ``IndexFile/toolIndex()``.
+    /// Returns the index that another tool wrote to the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }
 
-    /// Returns the place of an index to record during a read from the start; nil if no index should be made.
+    /// Returns the place of an index to record during a read from the start; nil if no index should be recorded.
     ///
-    /// - Parameter isRequired: True if the index was requested; otherwise it is made only if it is missing and
+    /// - Parameter isRequired: True if the index was requested; otherwise it is recorded only if it is missing and
     ///   worthwhile.
     package func newIndexPlace(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> NewIndexPlace? {
         guard let file, let found = try self.look(context), found.usableIndex == nil || isRequired else { return nil }
@@ -115,8 +115,8 @@ package struct NewIndexPlace: Sendable {
     package let layer: String
     /// The content from which the index is made.
     package let content: IndexedContent
-    /// True if the index was requested, or its file was named: it is built however small the content is, and errors
-    /// are thrown instead of ignored.
+    /// True if the index was requested, or its file was named: it is built regardless of the size of the content, and
+    /// errors are thrown instead of ignored.
     package let isRequired: Bool
     private let isReplacing: Bool
     private let base: any BlobInputStreamDataSource
@@ -125,8 +125,8 @@ package struct NewIndexPlace: Sendable {
 
     /// - Parameters:
     ///   - isRequired: True if the index was requested.
-    ///   - written: A closure that is called after the index was written.
-    /// - Returns: Nil if no index should be made. A file that the user named is created when it is missing; an
+    ///   - written: A closure that is called after the index has been written.
+    /// - Returns: Nil if no index should be recorded. A file that the user named is created if it is missing; an
     ///   existing file is left unchanged, regardless of its content, unless the index was requested.
     package init?(
         in file: IndexFile, layer: String, for content: IndexedContent, of base: any BlobInputStreamDataSource,
@@ -141,8 +141,8 @@ package struct NewIndexPlace: Sendable {
 
     /// Writes the index and the section that proves the content of copies.
     ///
-    /// - Parameter makeSections: Returns the sections, and their length in bytes.
-    /// - Throws: Errors of making and writing the index, if it is required.
+    /// - Parameter makeSections: A closure that returns the sections, and their length in bytes.
+    /// - Throws: Errors of creating and writing the index, if it is required.
     package func write(
         _ makeSections: () throws(BlobError) -> (sections: [NewIndexSection], byteCount: Int64)
     ) throws(BlobError) {

@@ -90,7 +90,7 @@ package final class IndexSection: Sendable {
 
     /// Returns the whole section, which is loaded and verified once.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the checksum is wrong; ``BlobError/Code/limitExceeded`` when the
+    /// - Throws: ``BlobError/Code/corrupted`` if the checksum is wrong; ``BlobError/Code/limitExceeded`` if the
     ///   section is longer than ``maximumLoadedByteCount``.
     package func bytes() throws(BlobError) -> [UInt8] {
         try self.loaded.withLock { loaded throws(BlobError) in
@@ -124,7 +124,7 @@ package final class IndexSection: Sendable {
 
     /// Reads a part of the section from the file, **without verifying it**: for records with their own checksums.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the part is not within the section or the file was truncated.
+    /// - Throws: ``BlobError/Code/corrupted`` if the part is not within the section or the file was truncated.
     package func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         // Before allocating, because the count may come from a damaged file.
         guard byteOffset >= 0, byteOffset <= self.byteCount, count >= 0, Int64(count) <= self.byteCount - byteOffset

@@ -12,8 +12,8 @@ import BlobDeflate
 struct IndexTable {
     /// The first bytes of the file.
     ///
-    /// The first is not ASCII, so that the file is not mistaken for text, and a transfer in text mode would change the
-    /// line ends.
+    /// The first byte is not ASCII, so that the file is not mistaken for text; the line ends reveal a transfer in text
+    /// mode.
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 
     /// The version of the format; increased with every change that an older reader would misread.
@@ -31,7 +31,7 @@ struct IndexTable {
     /// The length of the first read, at the end of the file, in bytes.
     private static let usualTailByteCount: Int64 = 1024
 
-    /// The text of the origin's locator; empty when the origin has none.
+    /// The text of the origin's locator; empty if the origin has none.
     var origin: String
     var entries: [IndexSection.Entry] = []
 

@@ -13,8 +13,7 @@ package struct IndexedContent: Hashable, Sendable {
     /// file.
     package let statusChangeTime: Int64?
 
-    /// The CRC-32 of the first and then the last ``edgeByteCount`` bytes, or of all bytes when the content is not
-    /// longer.
+    /// The CRC-32 of the first and then the last ``edgeByteCount`` bytes, or of all bytes if the content is not longer.
     package let edgeChecksum: UInt32
 
     /// The number of bytes that are read at each end: 4 KiB.
@@ -34,7 +33,7 @@ package struct IndexedContent: Hashable, Sendable {
     ///
     /// - Parameter base: The indexed source: the compressed bytes of a gzip, or the bytes of an archive.
     /// - Returns: Nil if an index would be useless, because `base` has no random access or cannot be opened again; or
-    ///   when an index could not be bound to the content, which has no length or no accepted validator.
+    ///   if an index could not be bound to the content, which lacks a length or an accepted validator.
     /// - Throws: Errors of opening and reading `base`.
     /// - Complexity: Opens `base` twice, and reads 4 KiB each time.
     package static func of(
@@ -85,9 +84,9 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
     /// The facts about the last content; nil if unknown.
     package var last: Facts? { self.known.withLock { $0?.facts } }
 
-    /// Returns the facts about the content that `info` describes, and makes them if they are not known.
+    /// Returns the facts about the content that `info` describes, and determines them if they are unknown.
     ///
-    /// Facts about content without a validator are made each time.
+    /// Facts about content without a validator are determined each time.
     package func facts(of info: BlobInfo, make: () throws -> Facts) rethrows -> Facts {
         guard let content = ContentIdentity(info) else { return try make() }
         if let known = self.known.withLock({ $0 }), known.content == content { return known.facts }

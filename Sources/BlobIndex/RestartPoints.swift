@@ -82,7 +82,7 @@ package struct RestartPoints: Sendable {
     /// Returns the places nearest to the cuts that would divide the data into `count` parts of the same cost; the first
     /// is at the start.
     ///
-    /// Returns fewer places when several cuts are near the same place.
+    /// Returns fewer places if several cuts are near the same place.
     package func cuts(count: Int) -> [RestartPoint] {
         var cuts = Array(self.places.prefix(1))
         guard self.places.count > 1 else { return cuts }
@@ -126,8 +126,8 @@ extension RestartPoint {
 
 /// The restart points that decoding from the start has reached, where later readers of the same content can begin.
 ///
-/// The points are found by decoding, never from lengths in headers alone. They live as long as their source and take 24
-/// bytes each. Up to 65,536 points are kept; beyond that, only every second, then every fourth, and so on.
+/// The points are found by decoding, never from lengths in headers alone. They exist as long as their source, and take
+/// 24 bytes each. Up to 65,536 points are kept; beyond that, only every second, then every fourth, and so on.
 package final class ReachedPoints: Sendable {
     private struct State {
         /// The places in ascending order.
@@ -161,7 +161,7 @@ package final class ReachedPoints: Sendable {
         }
     }
 
-    /// Returns the last known place at or before a decoded byte; the start when no place is known.
+    /// Returns the last known place at or before a decoded byte; the start if no place is known.
     package func last(before byteOffset: Int64) -> RestartPoint {
         self.state.withLock { $0.places.prefix($0.places.count(upTo: byteOffset)).last ?? .start }
     }
@@ -182,7 +182,7 @@ package protocol RestartPointListing: BlobInputStreamDataSource {
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?
 }
 
-/// A source or container whose index can be compared with everything that it describes.
+/// A source or container whose index can be compared with all data that it describes.
 package protocol IndexVerifying: Sendable {
     /// Decodes everything, and compares the index with it: each restart point and each window.
     ///

@@ -1,7 +1,7 @@
 package import BlobCore
 import BlobDeflate
 
-/// An index of gzip data made by another tool. Its points are only hints until the data prove them.
+/// An index of gzip data made by another tool. Its points are only hints until the data proves them.
 ///
 /// These files contain no checksums and no identity of the data, except that some contain its length.
 package struct ToolIndex: Sendable {
@@ -39,7 +39,7 @@ package struct ToolIndex: Sendable {
     package struct Point: Equatable, Sendable {
         package let place: RestartPoint
         /// The range of the window in the file: zlib data (RFC 1950) in `gztool`, otherwise the bytes themselves; nil
-        /// when the file has no window for the point.
+        /// if the file has no window for the point.
         let window: Range<Int64>?
     }
 
@@ -227,12 +227,12 @@ private struct ToolIndexParser {
     }
 }
 
-/// A source or container that can make an index with the help of another tool's index.
+/// A source or container that can create an index with the help of another tool's index.
 package protocol ToolIndexImporting: Sendable {
-    /// Decodes everything once, compares each point of `index` with the result, and makes an index of its own.
+    /// Decodes everything once, compares each point of `index` with the result, and creates its own index.
     ///
-    /// - Returns: True if the source has an index now; false when no index can be kept.
-    /// - Throws: ``BlobError/Code/inconsistent`` when a point is wrong, in which case nothing is written; errors of the
+    /// - Returns: True if the source has an index now; false if no index can be kept.
+    /// - Throws: ``BlobError/Code/inconsistent`` if a point is wrong, in which case nothing is written; errors of the
     ///   content, of reading `index` and of writing.
     func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool
 }

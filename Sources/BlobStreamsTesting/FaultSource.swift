@@ -121,8 +121,8 @@ private final class FaultStream: BlobByteStream {
 
 /// An event-driven source whose bytes arrive in pieces, as from a network, for tests of sources that wrap others.
 ///
-/// Its readers learn their info late, return `notYet` before each piece, and fire their slot on several threads: at
-/// once, later, or spuriously first.
+/// The info of its readers becomes known late. They return `notYet` before each piece, and their slot is fired on
+/// several threads: at once, later, or first spuriously.
 public struct DripSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let pieceByteCount: Int
@@ -141,7 +141,7 @@ public struct DripSource: ForwardingSource {
     /// The traits of the base; never blocks.
     public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
-    /// Makes a stream whose info is not known yet; errors of opening are thrown by a read.
+    /// Creates a stream whose info is not known yet; errors of opening are thrown by a read.
     public func makeBody(_ opening: BlobOpening) -> BlobBody {
         let base = Result { () throws(BlobError) in
             try self.base.open(at: opening.byteOffset, matching: opening.validator, context: opening.context)
@@ -203,7 +203,7 @@ private final class Drops: Sendable {
 
     var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
-    /// Takes the drop that has fallen; if there is none, requests one and returns false.
+    /// Takes the drop that has fallen; if none has, requests one and returns false.
     func take() -> Bool {
         let isThere = self.state.withLock { state in
             defer { state.isThere = false }

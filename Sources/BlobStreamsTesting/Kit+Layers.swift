@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// The checks of a layer over the kit's own bases.
 extension Kit {
-    /// Makes the layer that is checked, over sources that it passes through `base`.
+    /// A function that creates the layer to check, over sources that it passes through `base`.
     typealias MakeLayer =
         @Sendable (_ base: @Sendable (any BlobInputStreamDataSource) -> any BlobInputStreamDataSource) throws ->
         any BlobInputStreamDataSource

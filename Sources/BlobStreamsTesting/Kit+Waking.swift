@@ -32,7 +32,7 @@ extension Kit {
         }
     }
 
-    /// C1: the slot is not fired under a lock that a read takes.
+    /// C1: the slot is not fired under a lock that a read acquires.
     func checkLocksOfWakers() throws {
         var (heldCount, callCount) = (0, 0)
         try self.forEachNotYet(4 * Self.raceCount) { pass in

@@ -57,7 +57,7 @@ final class Pass {
         }
     }
 
-    /// As ``attempt(atMost:)``; wrong bytes are a violation, and end the pass.
+    /// Calls ``attempt(atMost:)``; wrong bytes are a violation, and end the pass.
     func checkedAttempt() throws -> Step? {
         let step = try self.attempt()
         switch step {

@@ -57,13 +57,13 @@ public func violations(
 /// Checks a layer over the kit's own bases, and returns every contract that it breaks.
 ///
 /// Run it in addition to `violations(of:expecting:)`. It checks that a layer reports the errors of its base with the
-/// same code and transience (C15), and that, if `neverBlocks` is true, no call waits for the info of a base that learns
-/// it late (C16). Takes some milliseconds, and seconds for a layer that waits.
+/// same code and transience (C15), and that, if `neverBlocks` is true, no call waits for the info of a base whose info
+/// becomes known late (C16). Takes some milliseconds, and seconds for a layer that waits.
 ///
 ///     #expect(try violations(ofLayer: { base in HexSource(underlying: base(MemorySource(bytes))) }).isEmpty)
 ///
-/// - Parameter makeLayer: Makes the layer over sources that work. It passes each source to `base`, which returns it
-///   with a fault, or with info that comes late.
+/// - Parameter makeLayer: Creates the layer over sources that work. It passes each source to `base`, which returns it
+///   with a fault, or with info that becomes known late.
 /// - Throws: The error of reading the layer without a fault.
 public func violations(
     ofLayer makeLayer:
@@ -204,7 +204,7 @@ struct Expectation: Sendable {
         self.pieces = [(0, Data(bytes))]
     }
 
-    /// Reads the source once to its end, through the guard.
+    /// Reads the source once to its end, through a ``BlobReader``.
     init(sampling source: any BlobInputStreamDataSource) throws {
         let reader = try source.open()
         defer { reader.close() }

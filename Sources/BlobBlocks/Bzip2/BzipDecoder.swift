@@ -1,7 +1,7 @@
 import BlobCore
 import CBzip2
 
-/// A decoder of a bzip2 stream, by libbz2, which verifies its checksums.
+/// A decoder of a bzip2 stream that uses libbz2, which verifies the checksums.
 final class BzipDecoder: BlockDecoder {
     // On the heap: libbz2 keeps a pointer to it.
     private let stream = UnsafeMutablePointer<bz_stream>.allocate(capacity: 1)

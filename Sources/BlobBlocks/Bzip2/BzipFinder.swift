@@ -106,7 +106,7 @@ final class BzipFinder: BlockFinder {
         }
     }
 
-    /// Makes a stream of one block.
+    /// Creates a stream that consists of one block.
     private func block(_ bits: Range<Int>, level: UInt8, sum: UInt32) -> Block {
         var writer = BitWriter(capacity: bits.count / 8 + 16)
         for byte in Array("BZh".utf8) + [level] { writer.append(UInt64(byte), bitCount: 8) }

@@ -31,7 +31,7 @@ private final class LzmaStream {
     }
 }
 
-/// A decoder of one block of an xz, by liblzma.
+/// A decoder of one block of xz data that uses liblzma.
 final class XzDecoder: BlockDecoder {
     /// The largest window of a block, in bytes, if the job allows as much memory: 128 MiB, because each thread may have
     /// one.
@@ -142,7 +142,8 @@ extension BlockFormat {
     }()
 }
 
-/// A decoder of a branch filter, by liblzma, which converts the call addresses of a program back to relative addresses.
+/// A decoder of a branch filter that uses liblzma. It converts the call addresses of a program back to relative
+/// addresses.
 ///
 /// liblzma applies a filter only before another coder, so it receives the bytes as uncompressed LZMA2 chunks.
 package final class BranchDecoder {
@@ -156,7 +157,7 @@ package final class BranchDecoder {
     private let window = UnsafeMutablePointer<lzma_options_lzma>.allocate(capacity: 1)
     private var isFirst = true
 
-    /// Returns true if liblzma can be loaded and has the filter: 0xA is ARM64 (from 5.4 on), 0xB RISC-V (5.6).
+    /// Returns true if liblzma can be loaded and supports the filter: 0xA is ARM64 (from 5.4 on), 0xB RISC-V (5.6).
     package static func isAvailable(_ filter: UInt64) -> Bool {
         BlockFormat.xz != nil && blob_lzma_filter_decoder_is_supported(filter) != 0
     }

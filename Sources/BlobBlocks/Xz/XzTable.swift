@@ -9,9 +9,9 @@ extension BlockTable {
     /// The maximum size of a stream's index, in bytes, and the maximum number of streams.
     private static let (maximumIndexByteCount, maximumStreamCount) = (UInt64(16 << 20), 4096)
 
-    /// Reads the indexes of the streams of an xz, from its end (The .xz File Format, 2 and 4).
+    /// Reads the indexes of the streams of an xz file, from its end (The .xz File Format, 2 and 4).
     ///
-    /// - Returns: Nil if the data are not xz streams with valid indexes, or have too many blocks.
+    /// - Returns: Nil if the data does not consist of xz streams with valid indexes, or has too many blocks.
     /// - Throws: Errors of the base.
     static func xz(_ base: BlockBase) throws -> BlockTable? {
         var streams: [(start: Int64, check: UInt32, records: [(unpadded: UInt64, decoded: UInt64)])] = []

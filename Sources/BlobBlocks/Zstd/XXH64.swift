@@ -1,6 +1,6 @@
 import BlobCore
 
-/// The checksum XXH64 with seed 0 (xxhash_spec.md), whose low 32 bits seekable Zstandard data store for each frame.
+/// The checksum XXH64 with seed 0 (xxhash_spec.md), whose low 32 bits seekable Zstandard data stores for each frame.
 struct XXH64 {
     private static let primes: (UInt64, UInt64, UInt64, UInt64, UInt64) = (
         0x9E37_79B1_85EB_CA87, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9, 0x85EB_CA77_C2B2_AE63,

@@ -3,7 +3,7 @@ import BlobIndex
 import BlobPlatform
 import CZstd
 
-/// A decoder of one or more whole Zstandard frames, by libzstd, which verifies their checksums.
+/// A decoder of one or more whole Zstandard frames that uses libzstd, which verifies the checksums.
 final class ZstdDecoder: BlockDecoder {
     private let context: OpaquePointer
     /// True between two frames.
@@ -64,7 +64,7 @@ final class SummedDecoder: BlockDecoder {
     }
 }
 
-/// A decoder of consecutive Zstandard frames with windows that libarchive refuses, up to 2 GiB.
+/// A decoder of consecutive Zstandard frames with windows that libarchive rejects, up to 2 GiB.
 package final class ZstdStream {
     /// The base-2 logarithms of the smallest and the largest window limit of libzstd.
     private static let windowLogs = 10...31
@@ -83,7 +83,7 @@ package final class ZstdStream {
 
     /// Decodes until `input` is consumed or `output` is full.
     ///
-    /// - Throws: ``BlobError/Code/trailingData`` when data other than a frame follow a whole frame; the errors of
+    /// - Throws: ``BlobError/Code/trailingData`` if data other than a frame follows a whole frame; the errors of
     ///   ``BlockDecoder``.
     package func decode(
         _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobIndex
 
-/// A finder that reads Zstandard frames one after another; the header of each must give its decoded length.
+/// A finder that reads Zstandard frames one after another; the header of each must state its decoded length.
 final class ZstdFinder: BlockFinder {
     /// The largest decoded frame that counts as a block, in bytes: 32 MiB.
     static let maximumByteCount: UInt64 = 32 << 20
@@ -22,7 +22,7 @@ final class ZstdFinder: BlockFinder {
         self.input = try FinderInput(base, at: scan.start.compressedByteOffset)
         self.byteOffset = scan.start.byteOffset
         do {
-            // Empty data have no frame.
+            // Empty data has no frame.
             guard let first = try self.frame() else {
                 if base.byteCount == 0 { throw self.unsuitable }
                 return

@@ -65,7 +65,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
             return
         }
         let new = self.state.pointee
-        let mayDeliver = delivers && !self.isDelivering  // Otherwise the delivering thread delivers this change, too.
+        let mayDeliver = delivers && !self.isDelivering  // Otherwise the delivering thread handles this change, too.
         let isNext = mayDeliver && !self.hasPending
         if mayDeliver { self.isDelivering = true }
         if !isNext { self.enqueue(old, new, isInitial: false, for: observers) }

@@ -52,8 +52,8 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// - Parameters:
     ///   - source: The source of the bytes.
     ///   - mode: The mode, which determines whether calls wait.
-    ///   - context: The context of the stream. Its deadline and cancellation apply to the whole life of the stream, its
-    ///     idle limit to the wait for each next byte.
+    ///   - context: The context of the stream. Its deadline and cancellation apply to the whole lifetime of the stream,
+    ///     its idle limit to each wait for the next byte.
     public init(
         _ source: any BlobInputStreamDataSource, mode: BlobStreamMode = .synchronous,
         context: BlobContext = BlobContext()
@@ -133,10 +133,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// Removes the stream from its run loops. Any thread may call this; in synchronous mode the reader is closed before
     /// this returns, unless another thread is using it.
     ///
-    /// Observers of ``state`` see all states up to ``BlobStreamState/Phase/closed``, even if the stream is released
+    /// Observers of ``state`` receive all states up to ``BlobStreamState/Phase/closed``, even if the stream is released
     /// right after this call: on this thread before the call returns or, while another thread notifies them, on that
-    /// thread afterwards. A token that is released earlier drops the states that its observer has not seen: keep it
-    /// until the observer has seen `closed`, or iterate ``BlobObservable/states``.
+    /// thread afterwards. If a token is released earlier, its observer does not receive the remaining states: keep the
+    /// token until the observer has received `closed`, or iterate ``BlobObservable/states``.
     open override func close() { self.engine.close() }
 
     /// The status of the stream; `reading` while a read runs. Any thread may call this; never waits.
@@ -150,7 +150,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     open override var streamError: (any Error)? { self.engine.error }
 
     /// The delegate that receives the events, not retained. It is the stream itself by default, and again after it is
-    /// set to nil. Any thread may set it; a call of the old delegate may still be running.
+    /// set to nil. Any thread may set it; a call to the old delegate may still be running.
     open override var delegate: (any StreamDelegate)? {
         get { self.engine.delegate }
         set { self.engine.delegate = newValue }
@@ -163,7 +163,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.schedule(in: runLoop, mode)
     }
 
-    /// Reverts ``schedule(in:forMode:)``. Any thread may call this; a call of the delegate may still be running on
+    /// Reverts ``schedule(in:forMode:)``. Any thread may call this; a call to the delegate may still be running on
     /// another thread.
     open override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
         self.engine.unschedule(from: runLoop, mode)
@@ -238,8 +238,8 @@ open class BlobInputStream: InputStream, StreamDelegate {
     }
 }
 
-/// A source with stream properties besides the offset, which ``BlobInputStream`` forwards to it: through all layers,
-/// before and after it is opened. Any thread may call it.
+/// A source with stream properties other than the offset. ``BlobInputStream`` forwards these properties to it through
+/// all layers, before and after it is opened. Any thread may call it.
 public protocol BlobPropertySource: BlobInputStreamDataSource {
     /// Returns the value of a property; nil if the source does not have it.
     func property(forKey key: Stream.PropertyKey) -> Any?
@@ -273,7 +273,7 @@ public struct BlobStreamControl: Sendable {
 
 /// The observable state of a ``BlobInputStream``.
 ///
-/// Every observer sees each phase, error, interruption and recovery. While an observer is slow, queued changes of
+/// Every observer receives each phase, error, interruption and recovery. For a slow observer, queued changes of
 /// ``byteOffset`` and ``hasBytesAvailable`` alone are coalesced into the last one.
 public struct BlobStreamState: Equatable, Sendable {
     /// The phases of a stream's life. ``closed`` is final.
@@ -304,14 +304,15 @@ public struct BlobStreamState: Equatable, Sendable {
     /// The current phase of the stream.
     public var phase = Phase.notOpen
 
-    /// True once the source was opened; also at the end, after an error and after closing. Opening again resets it.
+    /// True once the source has been opened; also at the end, after an error and after closing. Opening again resets
+    /// it.
     public var isOpenCompleted = false
 
     /// True if a read would return bytes without waiting. In synchronous mode over a source that blocks: true until
     /// the end is reached.
     public var hasBytesAvailable = false
 
-    /// True if all bytes were read.
+    /// True if all bytes have been read.
     public var isAtEnd = false
 
     /// The error that ended the stream; nil unless it failed.
@@ -326,7 +327,7 @@ public struct BlobStreamState: Equatable, Sendable {
     /// The number of times that the source recovered after its content was unreachable for a while.
     public var recoveries = 0
 
-    /// The stage of an interruption; nil without an interruption, and once the stream was moved, failed, ended or
+    /// The stage of an interruption; nil without an interruption, and once the stream has moved, failed, ended or
     /// closed.
     ///
     /// Reported as soon as the source notices it, even if no call is reading.

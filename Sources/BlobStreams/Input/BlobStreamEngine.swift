@@ -38,7 +38,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// or call the stream.
     ///
     /// At that point, the calling thread must not have work left on which other threads wait: a thread that uses the
-    /// reader notifies no observer before it has given the reader back.
+    /// reader notifies no observer before it has returned the reader.
     @discardableResult
     private func update<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
@@ -149,7 +149,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }
 
-    /// Makes a cancellation end the stream even while no call reads.
+    /// Makes a cancellation end the stream even while no call is reading.
     private func watchCancellation() {
         guard self.machine.withLock({ machine, _ in !machine.isCancellable }) else { return }
         let registration = self.context.cancellation.onCancel { [weak self] in self?.cancel() }
@@ -197,7 +197,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     private static let directByteCount = 16 * 1024
     private static let peekByteCount = 512
 
-    /// Reads, then gives the reader back.
+    /// Reads, then returns the reader to the machine.
     ///
     /// - Parameter offset: The number of bytes that are already in `buffer`.
     /// - Returns: The number of bytes added.
@@ -220,14 +220,14 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         return outcome.appended
     }
 
-    /// Checks whether bytes are available, then gives the reader back.
+    /// Checks whether bytes are available, then returns the reader to the machine.
     private func checkForBytes(with use: Machine.Use) {
         var outcome = Machine.Outcome()
         use.reader.isLimited = self.isAwaited
         self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
     }
 
-    /// Gives the reader back.
+    /// Returns the reader to the machine.
     ///
     /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, if nothing
     ///   else shows it; nil if reading would block.

@@ -3,8 +3,8 @@ import Foundation
 /// The state machine of a ``BlobInputStream``, without threads: events in, actions out.
 ///
 /// A value guarded by the stream's lock, together with the ``BlobStreamState`` that the stream publishes: every event
-/// changes both, and the actions that it returns are performed after the lock was released. One thread at a time uses
-/// the reader: the thread to which an event gave it.
+/// changes both, and the actions that it returns are performed after the lock is released. One thread at a time uses
+/// the reader: the thread to which an event handed it.
 struct StreamMachine<Reader: AnyObject> {
     /// One opening of the source, and the reader that it produces.
     struct Session {
@@ -51,7 +51,7 @@ struct StreamMachine<Reader: AnyObject> {
         fileprivate var isRequested: Bool { if case .requested = self.step { true } else { false } }
         fileprivate var isReadable: Bool { if case .idle(isReadable: true) = self.step { true } else { false } }
 
-        /// Gives the reader to the calling thread.
+        /// Hands the reader to the calling thread.
         fileprivate mutating func use(isReading: Bool) -> Use? {
             guard self.isUnused, let reader = self.reader else { return nil }
             self.step = .inUse(isReading: isReading, wasWoken: false)
@@ -118,7 +118,7 @@ struct StreamMachine<Reader: AnyObject> {
     private var sessionCount = 0
     /// True if a read returned bytes, or the offset was set, since the last event for available bytes.
     private var wantsEvent = false
-    /// True once the job was cancelled; remembered for a stream at its end, which a cancellation does not change.
+    /// True once the job has been cancelled; remembered for a stream at its end, which a cancellation does not change.
     private var isCancelled = false
     /// True while no read has begun since the stream was opened or its offset was set.
     private(set) var isUnread = true
@@ -163,7 +163,8 @@ struct StreamMachine<Reader: AnyObject> {
         return self.sessionCount
     }
 
-    /// Gives the opening to the calling thread, unless another thread has taken it or it is no longer the current one.
+    /// Assigns the opening to the calling thread, unless another thread has taken it or it is no longer the current
+    /// one.
     mutating func start(
         _ id: Int
     ) -> (byteOffset: Int64, validator: BlobValidator?, cancellation: BlobCancellation)? {
@@ -172,7 +173,7 @@ struct StreamMachine<Reader: AnyObject> {
         return (byteOffset, self.validator, session.cancellation)
     }
 
-    /// Takes over the result of an opening.
+    /// Accepts the result of an opening.
     ///
     /// - Returns: The reader, if the opening is still the current one: the calling thread must check for bytes.
     mutating func opened(
@@ -264,7 +265,7 @@ struct StreamMachine<Reader: AnyObject> {
         case wait
     }
 
-    /// Begins a read: completes it from the window, or gives the reader to the calling thread.
+    /// Begins a read: completes it from the window, or hands the reader to the calling thread.
     mutating func beginRead(
         into buffer: UnsafeMutableRawBufferPointer, _ waiter: WaitSignal?, _ state: inout BlobStreamState
     ) -> (ReadStep, [Action]) {
@@ -316,7 +317,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.lent?.bytes
     }
 
-    /// Gives the reader to the calling thread to check whether bytes are available; nil if no check is needed now.
+    /// Hands the reader to the calling thread to check whether bytes are available; nil if no check is needed now.
     mutating func beginCheckForBytes(_ state: BlobStreamState) -> Use? {
         guard self.session?.neverBlocks == true, self.session?.isReadable == false, self.window == nil,
             self.ending == nil
@@ -326,7 +327,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.session?.use(isReading: false)
     }
 
-    /// Takes the reader back.
+    /// Ends a use of the reader.
     ///
     /// - Parameter opening: The info of the reader, if it is open now and was not known to be before.
     /// - Returns: True if ``publishOutcome(_:)`` has more to do.
@@ -360,8 +361,8 @@ struct StreamMachine<Reader: AnyObject> {
         return (hasMore, actions)
     }
 
-    /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers see each
-    /// step.
+    /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers receive
+    /// each step.
     mutating func publishOutcome(_ state: inout BlobStreamState) -> (hasMore: Bool, actions: [Action]) {
         guard self.session?.isUnused == true else { return (false, []) }
         let isOpenCompleted = self.session?.isOpenCompleted == true

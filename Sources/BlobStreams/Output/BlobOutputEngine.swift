@@ -208,7 +208,7 @@ struct OutputMachine {
             return count > 0 ? self.updateRoom(room, readerClosedError(), &state) : []
         case .failure(let error):
             self.refuse(state)
-            // First, because it has the reason why the reader closed.
+            // First, because it records why the reader closed.
             let roomActions = self.updateRoom(room, readerClosedError(), &state)
             return roomActions + self.fail(error, &state)
         }

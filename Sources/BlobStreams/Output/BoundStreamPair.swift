@@ -123,14 +123,14 @@ package struct BlobOutputStreamState: Equatable, Sendable {
 ///
 /// Bytes written to the output are read from the input, in order, up to a clean end or an error. The counterpart of
 /// `Stream.getBoundStreams` on Apple platforms, which Foundation on Linux lacks. For a producer that writes, by events
-/// or by blocking calls, to a consumer that takes an `InputStream`, above all as the body of an HTTP request.
+/// or by blocking calls, to a consumer that takes an `InputStream`, especially as the body of an HTTP request.
 ///
 /// - Closing the output ends the input cleanly, after the bytes written so far.
-/// - An error passed to ``finish(throwing:)`` is an error of the input, after the bytes written so far. So are a
-///   cancellation, the deadline and the idle limit, and the release of the output without closing:
-///   ``BlobError/Code/truncated``, never a clean end.
-/// - Closing, failing or releasing the input is an error of the output, ``BlobError/Code/closed``, and ends a waiting
-///   write. As in every input stream, closing does nothing before opening.
+/// - An error passed to ``finish(throwing:)`` becomes an error of the input, after the bytes written so far. So do a
+///   cancellation, the deadline and the idle limit; and so does the release of the output without closing, as
+///   ``BlobError/Code/truncated``, never as a clean end.
+/// - Closing, failure or release of the input becomes an error of the output, ``BlobError/Code/closed``, and ends a
+///   waiting write. As in every input stream, closing does nothing before opening.
 /// - The pair retains both streams: neither is released before the pair.
 /// - The bytes can be read only once: opening the input a second time, or opening a copy of it as well, is an error.
 ///
@@ -181,8 +181,8 @@ public struct BoundStreamPair {
     /// The delegate is not retained. Until one is set, and after it is set to nil, it is the stream itself, which
     /// ignores the events. A delegate receives the events on the run loops on which the stream is scheduled, each event
     /// once, on the first run loop that reaches it; scheduling keeps a run loop running. Events are delivered only
-    /// while the stream is scheduled, and never after closing. After the stream was removed from a run loop or given
-    /// another delegate, a call of the old delegate may still be running on another thread.
+    /// while the stream is scheduled, and never after closing. After the stream is removed from a run loop or assigned
+    /// another delegate, a call to the old delegate may still be running on another thread.
     ///
     /// A delegate should write once for each event, or while `hasSpaceAvailable` is true, because a write without room
     /// also waits in a delegate: on a run loop that the reader also needs, no room would ever become available.

@@ -35,7 +35,7 @@ private struct KnownRunLoop {
 private let knownRunLoops = Locked<[ObjectIdentifier: KnownRunLoop]>([:])
 
 extension RunLoop {
-    /// The `CFRunLoop` of another thread's run loop; nil until ``withCFRunLoop(in:_:)`` has learnt it there.
+    /// The `CFRunLoop` of another thread's run loop; nil until ``withCFRunLoop(in:_:)`` has obtained it there.
     private var knownCFRunLoop: CFRunLoop? {
         knownRunLoops.withLock { loops in
             // Another run loop may previously have been at this address.

@@ -87,7 +87,7 @@ struct StreamEvents {
     private var delivery: (thread: pthread_t, depth: Int)?
     /// True if a thread was refused a delivery because another thread was delivering.
     private var wasDeliveryRefused = false
-    /// True once the stream was closed: it can no longer be scheduled.
+    /// True once the stream has been closed: it can no longer be scheduled.
     private var isClosed = false
     private var isOwnDelegate = true
     private weak var otherDelegate: (any StreamDelegate)?
@@ -110,8 +110,8 @@ struct StreamEvents {
     /// Drops events that no longer apply.
     mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
 
-    /// Takes the next event that still applies, for the run loop of `source`; nil if no event does, or while another
-    /// thread delivers, which then signals the other sources again.
+    /// Removes and returns the next event that still applies, for the run loop of `source`; nil if no event does, or
+    /// while another thread delivers, which then signals the other sources again.
     mutating func beginDelivery(on source: RunLoopSource, _ stillApplies: (Stream.Event) -> Bool) -> Stream.Event? {
         guard self.sources.contains(where: { $0 === source }) else { return nil }
         let thread = pthread_self()
