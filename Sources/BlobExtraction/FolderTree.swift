@@ -5,7 +5,7 @@ internal import CPlatform
 /// The folders beneath a folder, opened and created without following any symbolic link.
 struct FolderTree {
     let root: Descriptor
-    /// True if the system resolves a whole path and refuses links itself; otherwise paths are resolved name by name.
+    /// True if the system resolves a whole path and rejects links itself; otherwise paths are resolved name by name.
     private let resolvesInKernel: Bool
     /// The last folder opened: members of one folder are usually consecutive.
     private var last: (path: MemberPath, folder: Descriptor)?
@@ -29,8 +29,8 @@ struct FolderTree {
         return folder
     }
 
-    /// Opens a folder; nil if the folder or a parent is missing or is not a folder, or when only ``open(_:making:)``
-    /// can find out.
+    /// Opens a folder; nil if the folder or a parent is missing or is not a folder, or if only ``open(_:making:)`` can
+    /// determine this.
     func find(_ path: MemberPath) -> Descriptor? {
         if path.bytes.isEmpty { return self.root }
         if self.resolvesInKernel {

@@ -51,9 +51,10 @@ package final class OutputFolder {
         self.makesLinksRelative = makesLinksRelative
     }
 
-    /// Returns the reason why a member is never extracted, regardless of the folder's content; nil if it can be.
+    /// Returns the reason why a member is never extracted, regardless of the folder's content; nil if it can be
+    /// extracted.
     ///
-    /// Refuses members that would be outside the folder or lead out of it, devices and other special files.
+    /// Rejects members that would be outside the folder or lead out of it, devices and other special files.
     package func safetyFault(of member: BlobMember) -> BlobError? {
         do throws(BlobError) {
             let path = try MemberPath(member.name)
@@ -107,7 +108,7 @@ package final class OutputFolder {
         return try NewFile(member, path, in: folder, staging: self.stagingFolder())
     }
 
-    /// Gives a file its name.
+    /// Gives a file its final name.
     ///
     /// A file with the bytes of a hard link replaces the link's target and earlier links to the target.
     package func commit(_ file: NewFile) throws(BlobError) {
@@ -234,7 +235,7 @@ package final class OutputFolder {
         }
     }
 
-    /// Gives the staged file its name.
+    /// Gives the staged file its final name.
     ///
     /// - Parameters:
     ///   - identity: The identity of the staged file.

@@ -54,7 +54,7 @@ final class StagingFolder {
         unlinkat(self.parent.number, self.name.cString, AT_REMOVEDIR)
     }
 
-    /// True for a possible name of a staging folder, in any case of its letters, and for a path beneath it.
+    /// Returns true for a possible name of a staging folder, in upper or lower case, and for a path beneath it.
     static func isName(_ name: [UInt8]) -> Bool {
         // A dot is its own lower case, and the lower case of no other character.
         guard name.first == self.prefix.first else { return false }

@@ -27,7 +27,7 @@ package final class HelperOutput {
         var ends: [CInt] = [-1, -1]
         let error = blob_make_pipe(&ends)
         guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect to a helper") }
-        // Owns the first end from here on.
+        // This object owns the first end from here on.
         (self.process, self.kinds, self.needed, self.pipe) = (process, kinds, needed, ends[0])
         defer { blob_close(ends[1]) }
         try process.step { () throws(BlobError) in try process.begin(command, descriptors + [ends[1]]) }

@@ -14,7 +14,7 @@ package final class HelperProcess {
         /// Ends the process without waiting; under the lock, so that its process ID is not reused meanwhile.
         func kill() { self.process.withLock { if let process = $0 { blob_kill_helper(process) } } }
 
-        /// Ends the process and waits for its end; nil if it was already ended.
+        /// Ends the process and waits for its end; nil if it had already been ended.
         func end() -> (signal: CInt, status: CInt)? {
             guard let process = self.process.take() else { return nil }
             var status: CInt = 0
@@ -29,7 +29,7 @@ package final class HelperProcess {
         }
     }
 
-    /// The environment variables that every helper gets: library paths, and the local time.
+    /// The environment variables that every helper receives: library paths, and the local time.
     private static let variables = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ", "ASAN_OPTIONS", "TSAN_OPTIONS"]
     /// The longest time between two checks of limits, in milliseconds.
     private static let checkInterval: CInt = 100
@@ -42,7 +42,7 @@ package final class HelperProcess {
     private let context: BlobContext
     private let cancelling: BlobRegistration
     private var progress: HelperProgress
-    /// The error after which the helper is gone; nil while it runs.
+    /// The error after which the helper no longer runs; nil while it runs.
     package private(set) var failure: BlobError?
 
     /// Starts a helper.
@@ -63,7 +63,7 @@ package final class HelperProcess {
         var sockets: [CInt] = [-1, -1]
         let error = blob_make_sockets(&sockets, Self.checkInterval)
         guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect to a helper") }
-        // Owns the first socket from here on.
+        // This object owns the first socket from here on.
         self.channel = ExchangeChannel(socket: sockets[0])
         defer { blob_close(sockets[1]) }
         let shared = blob_make_shared_memory(ExchangeMemory.byteCount)
@@ -106,7 +106,7 @@ package final class HelperProcess {
         }
     }
 
-    /// Sends a command and returns the answer to it; answers the questions before it with `needed`.
+    /// Sends a command and returns its answer; answers the helper's questions before that with `needed`.
     ///
     /// - Parameters:
     ///   - descriptors: Open files, of which the helper receives copies.
@@ -114,8 +114,8 @@ package final class HelperProcess {
     ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end. By default, the
     ///     helper must not ask for bytes.
     /// - Throws: ``BlobError/Code/corrupted`` if the helper crashes or computes without progress,
-    ///   ``BlobError/Code/timedOut`` if it is silent; any error of `needed`; errors of the context. After an error the
-    ///   helper is gone.
+    ///   ``BlobError/Code/timedOut`` if it is silent; any error of `needed`; errors of the context. After an error, the
+    ///   helper no longer runs.
     package func answer(
         to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
         _ needed: (Int64, Int) throws(BlobError) -> Int = refuse
@@ -128,7 +128,8 @@ package final class HelperProcess {
         }
     }
 
-    /// Asks the helper how the system confines it, before it is given any input, and reports that to the event sink.
+    /// Queries how the system confines the helper, before the helper receives any input, and reports this to the event
+    /// sink.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` if the program is not a helper of this version; errors of
     ///   ``answer(to:descriptors:_:_:)``.
@@ -153,7 +154,7 @@ package final class HelperProcess {
         return confinement
     }
 
-    /// Performs a step of a command; after an error the helper is gone.
+    /// Performs a step of a command; after an error, the helper no longer runs.
     func step<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
         if let failure { throw failure }
         do throws(BlobError) {
@@ -182,7 +183,7 @@ package final class HelperProcess {
         try self.send(command, descriptors)
     }
 
-    /// Restarts the measurement of silence, as the helper had to wait until now.
+    /// Restarts the measurement of silence, because the helper had to wait until now.
     func resume() { self.progress.resume() }
 
     /// Receives a frame: answers a question and returns nil, or returns the answer to the command.
@@ -260,11 +261,11 @@ package final class HelperProcess {
 
 /// The limits of a helper within one command, without progress.
 package struct HelperLimits: Sendable {
-    /// The limit of processor time, in milliseconds.
+    /// The processor time limit, in milliseconds.
     package var processorTime: Int64 = 3000
-    /// The limit of time in which the helper neither computes nor sends a frame.
+    /// The longest time in which the helper may neither compute nor send a frame.
     package var silence = Duration.seconds(60)
-    /// The limit of questions for bytes that were already requested.
+    /// The maximum number of questions for bytes that were already requested.
     package var repetitionCount = 10_000
 
     package init() {}

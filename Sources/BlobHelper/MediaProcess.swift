@@ -6,7 +6,7 @@ package import HelperExchange
 /// It can access only the files that are sent to it, has no network, and on Linux can make only the system calls that
 /// it needs.
 package final class MediaProcess {
-    /// The default limit of memory for decoding, in bytes, beyond the memory of the program and its libraries.
+    /// The default memory limit for decoding, in bytes, beyond the memory of the program and its libraries.
     package static let memoryByteCount = 512 << 20
 
     package static let location = HelperLocation("blob-media-helper", variable: "BLOB_MEDIA_HELPER")
@@ -19,10 +19,10 @@ package final class MediaProcess {
         return limits
     }()
 
-    /// The version of the library that it runs.
+    /// The version of the library that the helper runs.
     package let libraryVersion: String
     fileprivate let process: HelperProcess
-    /// The error after which the helper is gone; nil while it runs.
+    /// The error after which the helper no longer runs; nil while it runs.
     package var failure: BlobError? { self.process.failure }
 
     /// Starts a helper.
@@ -108,7 +108,7 @@ package final class MediaProcess {
     ///   - file: The open picture, for reading, at any position.
     ///   - size: The side of the square that it fits, in pixels; smaller pictures keep their size.
     ///   - orientation: The orientation of a JPEG, 1 to 8, for ``MediaTask/smallJPEGs``.
-    ///   - meanwhile: Performed while the helper works.
+    ///   - meanwhile: A closure that is called while the helper works.
     /// - Throws: ``BlobError/Code/corrupted`` if the file is not a picture or crashes the helper,
     ///   ``BlobError/Code/truncated`` if it is incomplete, ``BlobError/Code/limitExceeded`` if decoding takes too much
     ///   memory; errors of ``HelperProcess`` and of `meanwhile`.

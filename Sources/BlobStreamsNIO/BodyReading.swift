@@ -57,7 +57,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         }
     }
 
-    /// Waits until the whole body was returned; throws the error that prevented it.
+    /// Waits until the whole body has been returned; throws the error that prevented this.
     func waitForEnd() async throws(BlobError) {
         await withTaskCancellationHandler {
             await withCheckedContinuation { self.end.enter($0) }
@@ -67,7 +67,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         try self.state.withLock { $0.outcome }?.get()
     }
 
-    /// The error because of which the body is incomplete; nil if no error occurred yet.
+    /// The error that made the body incomplete; nil if no error has occurred.
     var failure: BlobError? {
         guard case .failure(let error) = self.state.withLock({ $0.outcome }) else { return nil }
         return error
@@ -130,7 +130,7 @@ final class BodyBuffers {
     /// - Parameter reader: A reader that does not block, at its first byte; ``close()`` closes it.
     init(_ reader: BlobReader) { self.reader = reader }
 
-    /// The facts about the bytes, which are final once the first bytes or the end were read.
+    /// The facts about the bytes, which are final once the first bytes or the end have been read.
     var info: BlobInfo { self.reader.info }
 
     /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if given.
@@ -181,7 +181,7 @@ final class BodyBuffers {
     }
 }
 
-/// The bytes of a ``BodyReading`` in the form that async-http-client takes. Iterated once.
+/// The bytes of a ``BodyReading`` in the form that async-http-client accepts. Iterated once.
 struct BodySequence: AsyncSequence, Sendable {
     let reading: BodyReading
 
@@ -208,10 +208,10 @@ extension HTTPClientRequest.Body {
     /// The source is opened and its first bytes are read at once, so that an unreadable source fails before a
     /// connection is made. Its length is announced if it is known; otherwise the body is chunked.
     ///
-    /// The body is for one request, and async-http-client follows no redirection that needs it again:
+    /// The body is for one request: async-http-client does not follow redirections that need it again, but
     /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does. That
-    /// method also ends the reading with the request; here, a failed request ends it at the next bytes, and a request
-    /// that was refused early only when the context is cancelled.
+    /// method also stops reading when the request ends. Here, a failed request stops the reading at the next bytes, and
+    /// a request that was refused early stops it only when the context is cancelled.
     ///
     /// - Parameters:
     ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.

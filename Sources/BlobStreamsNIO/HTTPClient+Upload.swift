@@ -12,7 +12,7 @@ extension HTTPClient {
     /// Returns when the head of the response has arrived and the source has ended; the body of the response may still
     /// be arriving. A status of 307 or 308 is followed with the same request and a fresh body, if the source is
     /// repeatable and its content has not changed; other redirections are left to the configuration of the client.
-    /// Another origin does not receive the fields `Authorization`, `Cookie` and `Proxy-Authorization`, but all others.
+    /// Another origin receives all header fields except `Authorization`, `Cookie` and `Proxy-Authorization`.
     ///
     /// The idle limit of the context applies to the source; the connection has the timeouts of the client's
     /// configuration. Cancelling the task or the context ends the request and the reading.
@@ -25,8 +25,8 @@ extension HTTPClient {
     ///
     /// - Parameters:
     ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
-    ///   - request: The request, whose body is replaced. Without a `Content-Type`, it gets the media type of the
-    ///     source.
+    ///   - request: The request, whose body is replaced. If it has no `Content-Type`, the media type of the source is
+    ///     added.
     ///   - maximumRedirectionCount: The maximum number of redirections that are followed, from 0.
     ///   - followingOtherOrigins: True to follow redirections to other schemes, hosts and ports, but never from HTTPS
     ///     to HTTP.
@@ -34,10 +34,10 @@ extension HTTPClient {
     /// - Returns: A response with a status of 200 to 299.
     /// - Throws: The error of the source before any other; ``BlobError/Code/refused`` for any other status, with an
     ///   ``HTTPClientRefusal`` as the cause; ``BlobError/Code/changed`` if the content changed before a redirection;
-    ///   ``BlobError/Code/unavailable`` without a connection, ``BlobError/Code/io`` for a broken one;
+    ///   ``BlobError/Code/unavailable`` if no connection can be made, ``BlobError/Code/io`` if it breaks;
     ///   ``BlobError/Code/corrupted`` for a malformed response; ``BlobError/Code/invalidArgument``,
     ///   ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``. An error is transient if repeating the request may
-    ///   help and cannot have its effect twice.
+    ///   help and cannot take effect twice.
     public func upload(
         _ source: any BlobInputStreamDataSource, as request: HTTPClientRequest, maximumRedirectionCount: Int = 5,
         followingOtherOrigins: Bool = false, context: BlobContext = BlobContext()
@@ -103,7 +103,7 @@ struct SourceUpload: Sendable {
         }
     }
 
-    /// Makes one request. If it succeeds, the source has ended; any other response may have come earlier.
+    /// Makes one request. If it succeeds, the source has ended; any other response may have arrived earlier.
     private func execute(
         _ request: HTTPClientRequest, _ reading: BodyReading
     ) async throws(BlobError) -> HTTPClientResponse {
@@ -135,7 +135,7 @@ struct SourceUpload: Sendable {
 }
 
 extension HTTPClientRequest {
-    /// The fields with credentials, which are for one origin.
+    /// The header fields with credentials, which are sent to one origin only.
     private static let secrets = ["Authorization", "Cookie", "Proxy-Authorization"]
 
     /// Returns this request for the URL to which a response redirects; nil if it must not be sent there.
@@ -184,10 +184,10 @@ public struct HTTPClientRefusal: Error, CustomStringConvertible, CustomReflectab
     /// The beginning of the body: at most 64 KiB, and only bytes that arrived within five seconds.
     public let body: ByteBuffer
 
-    /// The status. Contains nothing else that the server sent, such as cookies.
+    /// The status. Omits everything else that the server sent, such as cookies.
     public var description: String { "The server answered \(self.status.code)." }
 
-    /// Only the description.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 
     /// Reads the beginning of the body.

@@ -1,6 +1,6 @@
 internal import CHelper
 
-/// One end of the socket between a process and its helper; closes it. Has one owner.
+/// One end of the socket between a process and its helper, which it closes. Has one owner.
 package final class ExchangeChannel {
     /// The reason why no frame can be sent or received.
     package enum Failure: Error {
@@ -20,9 +20,9 @@ package final class ExchangeChannel {
     package let socket: CInt
     private let buffer: UnsafeMutableRawBufferPointer
     private let acceptsDescriptors: Bool
-    /// The descriptors that came with the last frames and were not taken.
+    /// The descriptors that arrived with the last frames and have not been taken.
     private var descriptors: [CInt] = []
-    /// The bytes of the buffer that were received and not taken.
+    /// The range of the received bytes in the buffer that have not been taken.
     private var received = 0..<0
 
     /// - Parameter acceptsDescriptors: True for a helper to which open files are sent.
@@ -77,7 +77,7 @@ package final class ExchangeChannel {
         return .success(frame)
     }
 
-    /// Answers commands until the other process closes the socket, and ends this process.
+    /// Answers commands until the other process closes the socket, then ends this process.
     package func serve(_ answer: (ExchangeFrame) -> ExchangeFrame) -> Never {
         while case .success(let command) = self.receive(idle: {}), (try? self.send(answer(command))) != nil {}
         blob_exit(0)

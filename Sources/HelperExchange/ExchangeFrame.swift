@@ -20,7 +20,7 @@ internal import CHelper
 /// | `opened` | a: ``version`` of the helper |
 /// | `error` | a: ``Failure``; payload: text of the library |
 ///
-/// Before the answer, the helper may ask for bytes of its input any number of times:
+/// Before it answers, the helper may request bytes of its input any number of times:
 ///
 /// | question | numbers |
 /// |---|---|
@@ -32,7 +32,7 @@ internal import CHelper
 /// | `failed` | the input cannot be read; the helper answers the command with an error |
 ///
 /// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the input,
-/// followed by ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only when asked to, and checks
+/// followed by ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only on request, and checks
 /// all numbers from the other side.
 package struct ExchangeFrame {
     /// The kind of a frame; each helper adds its own.
@@ -102,14 +102,14 @@ package struct ExchangeFrame {
     }
 }
 
-/// The parts of its confinement that the system granted a helper.
+/// The parts of the confinement that the system granted to a helper.
 package struct HelperConfinement: OptionSet, Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// A limit of its memory.
+    /// A limit on its memory.
     package static let memory = Self(blob_confines_memory)
-    /// Limits of the number and the size of its files.
+    /// Limits on the number and the size of its files.
     package static let files = Self(blob_confines_files)
     /// A filter of its system calls, so that it opens neither files nor connections.
     package static let systemCalls = Self(blob_confines_calls)

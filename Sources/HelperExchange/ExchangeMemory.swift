@@ -26,7 +26,7 @@ package final class ExchangeMemory {
         UnsafeMutableRawBufferPointer(rebasing: self.bytes[Self.inputByteCount...])
     }
 
-    /// Returns the place of bytes in the memory; nil if they are elsewhere.
+    /// Returns the place of bytes in the memory; nil if they are outside it.
     package func place(of bytes: UnsafeRawBufferPointer) -> Int64? {
         guard let start = bytes.baseAddress, let base = self.bytes.baseAddress else { return nil }
         let place = Int(bitPattern: start) &- Int(bitPattern: base)

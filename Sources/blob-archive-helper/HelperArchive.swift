@@ -23,7 +23,7 @@ final class HelperArchive {
     /// The block after the bytes of the last answer.
     private var pending: Result<Block, HelperFailure>?
 
-    /// A block of a member; without bytes, its end.
+    /// A block of a member; empty at the member's end.
     private struct Block {
         var bytes: UnsafeRawBufferPointer
         var byteOffset: Int64
@@ -62,7 +62,7 @@ final class HelperArchive {
 
     private var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
 
-    /// Advances to the next member; nil at the end of the archive.
+    /// Advances to the next member; returns nil at the end of the archive.
     func next() throws(HelperFailure) -> ExchangedEntry? {
         self.pending = nil
         self.dataEnd = 0
@@ -81,8 +81,8 @@ final class HelperArchive {
     /// The number of bytes that libarchive consumed; after the last member, the offset of the data after the archive.
     var consumedByteCount: Int64 { max(0, blob_archive_filter_bytes(self.archive, 0)) }
 
-    /// Reopens an LHA before the next member if its name is not UTF-8: names in no declared character set are nearly
-    /// always in code page 932. Returns false for another error, and without random access.
+    /// Reopens an LHA archive before the next member if its name is not UTF-8: names in no declared character set are
+    /// nearly always in code page 932. Returns false for another error, and without random access.
     private func startAgainInJapanese() throws(HelperFailure) -> Bool {
         // libarchive has no message for such a name.
         guard self.format == "lha", !self.isJapanese, self.message == nil else { return false }

@@ -30,7 +30,7 @@ private func isDamage(_ line: String) -> Bool {
 /// The failure that libvips reports, in one line; clears it.
 func vipsFailure() -> HelperFailure {
     defer { blob_vips_error_clear() }
-    // For a truncated PNG, only a warning has the reason.
+    // For a truncated PNG, only a warning states the reason.
     return HelperFailure(describing: lines(of: blob_vips_error_buffer()) + lines(of: blob_vips_warnings()))
 }
 
@@ -40,7 +40,7 @@ private func lines(of text: UnsafePointer<CChar>) -> [String] {
 
 extension HelperFailure {
     /// The messages of decoders for a truncated file: two for JPEG, and one each for PNG, HEIF, TIFF and WebP, which
-    /// has no other message for bytes after a good header.
+    /// has no other message for bytes after a valid header.
     private static let ends = [
         "Premature end", "premature end", "not enough data", "Unexpected end of file", "Read error",
         "unable to parse image",

@@ -9,8 +9,8 @@ import BlobPlatform
 package enum AdjustmentOperation: Hashable, Sendable, Codable {
     /// Turns and mirrors the picture so that a picture with this number, 1 to 8 (TIFF 6.0, tag 274), becomes upright.
     case orientation(Int)
-    /// Rotates the content clockwise by degrees, -180 to 180, about the centre of the picture, whose size stays.
-    /// Bicubic interpolation; pixels from outside the picture are black.
+    /// Rotates the content clockwise by degrees, -180 to 180, about the centre of the picture, whose size does not
+    /// change. Bicubic interpolation; pixels from outside the picture are black.
     case straighten(degrees: Double)
     /// Moves the content at (x, y) to (a x + c y + tx, b x + d y + ty), in a new picture of the given size. Bicubic
     /// interpolation; pixels from outside the picture are black.

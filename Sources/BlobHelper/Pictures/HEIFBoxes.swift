@@ -5,7 +5,7 @@ package struct HEIFBoxes {
     /// The content of the `meta` box.
     private let meta: HeaderBytes
 
-    /// Returns nil without a `meta` box.
+    /// Finds the boxes; returns nil if the file has no `meta` box.
     package init?(_ bytes: HeaderBytes) {
         guard let box = bytes.box("meta"), (4...Self.metaByteLimit).contains(box.count),
             let content = bytes.bytes(at: box.lowerBound, count: box.count)

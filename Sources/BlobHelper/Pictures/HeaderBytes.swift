@@ -2,7 +2,7 @@ import BlobCore
 
 /// Random access to the bytes of a file for parsers of headers, with limits that bound the work for any file.
 ///
-/// Offsets come from files and may have any value: bytes outside the file are nil.
+/// Offsets come from files and may have any value: reads outside the file return nil.
 package final class HeaderBytes {
     /// The maximum number of bytes fetched by all reads together.
     package static let byteLimit = 4 << 20

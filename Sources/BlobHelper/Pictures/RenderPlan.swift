@@ -5,7 +5,7 @@ package struct RenderPlan: Equatable {
     package enum Step: Equatable {
         case crop(PictureRectangle)
         case orientation(PictureOrientation)
-        /// As in ``AdjustmentOperation/affine(_:width:height:)``.
+        /// See ``AdjustmentOperation/affine(_:width:height:)``.
         case affine(AffineMatrix, PictureSize)
         /// Replaces each sample with the byte at its index.
         case table([UInt8])

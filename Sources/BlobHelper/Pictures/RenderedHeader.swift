@@ -10,7 +10,7 @@ package struct RenderedHeader {
     package static let byteLimit = 16 << 20
 
     private let size: PictureSize
-    /// The bytes that were not passed on yet, which begin with a segment; nil once the header has passed.
+    /// The bytes that have not been passed on yet, which begin with a segment; nil once the header has passed.
     private var rest: [UInt8]? = []
     /// The number of header bytes received.
     private var byteCount = 0

@@ -57,7 +57,7 @@ package struct TIFFDirectory {
     private mutating func readFields(at offset: UInt64) {
         guard let count = self.data(at: offset, count: 2).flatMap(self.number) else { return }
         self.end = offset + 2 + 12 * count
-        // A truncated directory gives the fields that it still contains.
+        // A truncated directory yields the fields that it still contains.
         let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
         let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
         guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return }

@@ -40,7 +40,8 @@ package func openUnnamedFile(in folder: CInt, _ path: String, permissions: UInt3
     blob_open_unnamed(folder, path, permissions)
 }
 
-/// Gives a file of ``openUnnamedFile(in:_:permissions:)`` its name; false, with the reason in `errno`, on failure.
+/// Gives a file created by ``openUnnamedFile(in:_:permissions:)`` its name; returns false, with the reason in `errno`,
+/// on failure.
 package func nameUnnamedFile(_ descriptor: CInt, in folder: CInt, _ name: String) -> Bool {
     blob_name_unnamed(descriptor, folder, name) == 0
 }

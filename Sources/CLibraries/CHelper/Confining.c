@@ -56,7 +56,7 @@ int blob_is_helper(void) {
     return 1;
 }
 
-/// Returns true when the limit is in effect.
+/// Returns true if the limit is in effect.
 static bool limit(int resource, rlim_t value) {
     struct rlimit both;
     if (getrlimit(resource, &both) != 0) return false;

@@ -10,7 +10,7 @@ package final class LibraryInput {
 
     package init(byteCount: Int64?) { self.byteCount = byteCount }
 
-    /// Registers the callbacks, which get an unowned reference to this object.
+    /// Registers the callbacks, which hold an unowned reference to this object.
     ///
     /// - Parameter read: Returns the next bytes, which stay valid until the next call, and advances past them; returns
     ///   an empty buffer at the end, and nil on failure.
@@ -63,7 +63,7 @@ package final class LibraryInput {
 
 /// Enables one format of archives in libarchive.
 ///
-/// For zip, libarchive is given single members whose local headers agreed with the central directory, and does not
+/// For zip, libarchive receives individual members whose local headers agreed with the central directory, and does not
 /// verify their checksums.
 ///
 /// - Parameter name: The name of the format, which is its scheme in locators.

@@ -44,7 +44,7 @@ extension MediaFacts {
 
 /// The frames of `blob-media-helper`, which runs libvips and libgexiv2.
 ///
-/// The helper is sent open files with its commands: first the file to read, then the pipe for the output.
+/// The helper receives open files with its commands: first the file to read, then the pipe for the output.
 ///
 /// | command | numbers | files | answers |
 /// |---|---|---|---|
@@ -73,11 +73,11 @@ extension ExchangeFrame.Kind {
 
 /// The work of a helper process, which loads its libraries before it is confined.
 package enum MediaTask: String, Sendable {
-    /// Pictures, by libvips.
+    /// Pictures, with libvips.
     case pictures
-    /// Thumbnails of JPEG, by libturbojpeg, which saves the time to load libvips.
+    /// Thumbnails of JPEG files, with libturbojpeg, which saves the time for loading libvips.
     case smallJPEGs
-    /// Facts, by libgexiv2.
+    /// Facts, with libgexiv2.
     case facts
 
     /// The name of the library.

@@ -1,7 +1,7 @@
 /// A step of rendering, as sent to the helper.
 package enum RenderStep: Equatable, Sendable {
     case crop(left: Int, top: Int, width: Int, height: Int)
-    /// A number of TIFF 6.0, tag 274: 1 to 8.
+    /// An orientation number (TIFF 6.0, tag 274), 1 to 8.
     case orientation(Int)
     /// Moves (x, y) to (a x + c y + tx, b x + d y + ty) in a picture of the given size. The numbers are a, b, c, d, tx
     /// and ty; the centre of the first pixel is at (0.5, 0.5).

@@ -30,14 +30,14 @@ void blob_kill_helper(pid_t process);
 /// The processor time of a process in milliseconds; -1 if unknown.
 int64_t blob_processor_time(pid_t process);
 
-/// Makes a pair of connected sockets; receiving from the first one fails with EAGAIN after `milliseconds`. Returns 0 or
-/// an `errno`.
+/// Creates a pair of connected sockets; receiving from the first one fails with EAGAIN after `milliseconds`. Returns 0
+/// or an `errno`.
 int blob_make_sockets(int sockets[2], int milliseconds);
 
-/// Makes unnamed shared memory, which neither side can shrink. Returns its descriptor, or -1 with `errno`.
+/// Creates unnamed shared memory, which neither side can shrink. Returns its descriptor, or -1 with `errno`.
 int blob_make_shared_memory(size_t byte_count);
 
-/// Makes a pipe that child programs do not inherit. Returns 0 or an `errno`.
+/// Creates a pipe that child programs do not inherit. Returns 0 or an `errno`.
 int blob_make_pipe(int ends[2]);
 
 enum { blob_pipe_ready = 1, blob_socket_ready = 2 };
@@ -68,7 +68,8 @@ int blob_send(int socket, const void *bytes, size_t count, const int descriptors
 /// Receives at most `count` bytes; 0 at the end, or a negative `errno`.
 ssize_t blob_receive(int socket, void *bytes, size_t count);
 
-/// Receives as `blob_receive` does, with the descriptors that came with the bytes: needs room for the maximum number.
+/// Receives as `blob_receive` does, with the descriptors that arrived with the bytes: needs room for the maximum
+/// number.
 ssize_t blob_receive_with_descriptors(
     int socket, void *bytes, size_t count, int descriptors[], int *descriptor_count);
 
@@ -110,16 +111,16 @@ enum blob_needs {
 
 /// The parts of a confinement.
 enum blob_confinement {
-    /// A limit of memory.
+    /// A limit on memory.
     blob_confines_memory = 1,
-    /// Limits of the number and the size of files.
+    /// Limits on the number and the size of files.
     blob_confines_files = 2,
     /// A filter of system calls.
     blob_confines_calls = 4,
 };
 
-/// Denies this process everything that its work does not need: memory beyond its current use and `byte_count`, opening
-/// files, other programs, system calls. Ends it if it is computing while the process that started it is gone.
+/// Denies this process all resources that its work does not need: memory beyond its current use and `byte_count`,
+/// opening files, other programs, system calls. Ends it if it is computing while the process that started it is gone.
 ///
 /// Returns the parts of the confinement that the system granted. Under a sanitizer, which needs the denied resources,
 /// no part is requested, and all are returned.

@@ -45,7 +45,7 @@ int blob_open_beneath(int folder, const char *path, int flags);
 /// support such files, or cannot name them.
 int blob_open_unnamed(int folder, const char *path, unsigned permissions);
 
-/// Gives a file of `blob_open_unnamed` its name.
+/// Gives a file created by `blob_open_unnamed` its name.
 ///
 /// Returns -1 and sets `errno` on failure: EEXIST if the name exists.
 int blob_name_unnamed(int descriptor, int folder, const char *name);

@@ -47,10 +47,10 @@ const char *blob_vips_load(int thread_count);
 
 BLOB_VIPS_FUNCTIONS(BLOB_DECLARE)
 
-/// Forgets the warnings of earlier pictures.
+/// Discards the warnings about earlier pictures.
 void blob_vips_clear_warnings(void);
 /// The warnings of decoders since the last call of `blob_vips_clear_warnings`, one per line, at most 1000 bytes;
-/// warnings about a JPEG come when its images are released. No other thread may use libvips.
+/// warnings about a JPEG arrive when its images are released. No other thread may use libvips.
 const char *blob_vips_warnings(void);
 
 /// Decodes a picture to fit a square of `size` pixels, upright, in sRGB; never makes it larger. NULL on failure.
