@@ -116,7 +116,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
 
     /// Appends bytes as far as the output has room.
     ///
-    /// - Parameter more: Returns more compressed bytes when all are used; empty at the end of the block.
+    /// - Parameter more: A closure that returns more compressed bytes when all are used; empty at the end of the block.
     /// - Throws: ``BlobError/Code/corrupted`` if the block is damaged, or its lengths are not the expected ones.
     func decode(into output: inout OutputRawSpan, more: () throws -> [UInt8] = { [] }) throws {
         while output.freeCapacity > 0, let decoder {

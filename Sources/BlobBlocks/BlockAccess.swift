@@ -40,10 +40,10 @@ package final class BlockAccess: Sendable {
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
     ///   - index: The index of blocks that the data does not list; nil if no index exists or may be used.
-    ///   - recording: Records the blocks of a reader from the beginning, unless the data lists them; nil to record
-    ///     nothing.
-    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that is not as
-    ///     expected.
+    ///   - recording: The recording of the blocks of a reader from the beginning, unless the data lists them; nil to
+    ///     record nothing.
+    ///   - judge: A closure that returns a body that decodes the bytes from an offset on in another way, for data that
+    ///     is not as expected.
     package func body(
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
         recording: BlockRecording? = nil, judge: @escaping (Int64) throws -> BlobBody

@@ -1,7 +1,7 @@
 package import BlobCore
 package import BlobIndex
 
-/// The blocks of compressed data without a list of their own, found by decoding from the beginning.
+/// The blocks of compressed data that does not list them, found by decoding from the beginning.
 ///
 /// When decoding begins at a block of the index, every block from there on must have the length and the checksum in the
 /// index. The bytes at an offset are therefore the bytes from which the index was made.
@@ -153,10 +153,12 @@ package final class BlockRecording {
     private var next = RestartPoint.start
     private var isTooLong = false
 
+    /// Creates an empty recording.
+    ///
     /// - Parameters:
     ///   - base: The compressed data.
-    ///   - finish: Called once, at the end, unless there are fewer than two blocks or too many; the read throws its
-    ///     error.
+    ///   - finish: A closure that is called once, at the end, unless there are fewer than two blocks or too many; the
+    ///     read throws its error.
     package init(of base: BlockBase, finish: @escaping (BlockIndex) throws -> Void) {
         self.compressedByteCount = base.byteCount
         self.finish = finish

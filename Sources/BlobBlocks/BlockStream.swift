@@ -14,8 +14,8 @@ final class BlockStream: LateStream {
         let block: OpenBlock
     }
 
-    /// The approximate limit for the memory of all blocks begun and not delivered, in bytes, unless one block takes
-    /// more.
+    /// The approximate memory limit, in bytes, for all blocks that have begun but have not been delivered, unless one
+    /// block takes more.
     static let maximumMemoryByteCount = 104 << 20
     /// The memory of one piece of decoded bytes.
     private static let chunkByteCount = 1 << 20
@@ -62,18 +62,21 @@ final class BlockStream: LateStream {
     private var memoryByteCount = 0
     private var currentByteCount = 0
 
+    /// Creates a stream of the blocks that `finder` returns.
+    ///
     /// - Parameters:
     ///   - layer: The scheme of the format.
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - patienceOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
     ///   - expected: The index that found the first block, and its number; nil if its place is certain.
-    ///   - recording: Records the blocks for an index; nil to record nothing.
-    ///   - found: Called with the start of each further block, once all blocks before it are verified.
+    ///   - recording: The recording of the blocks for an index; nil to record nothing.
+    ///   - found: A closure that is called with the start of each further block, once all blocks before it are
+    ///     verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
-    ///   - park: Receives the rest of a block that remains when the stream is closed.
-    ///   - judge: Returns a body that decodes the bytes from an offset on in another way, for data that is not as
-    ///     expected.
+    ///   - park: A closure that receives the rest of a block that remains when the stream is closed.
+    ///   - judge: A closure that returns a body that decodes the bytes from an offset on in another way, for data that
+    ///     is not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
         countingFrom patienceOffset: Int64, streamsFirst: Bool,

@@ -17,7 +17,7 @@ extension BlockList {
     package var isRandomAccess: Bool { self.points.count > 1 && self.largestByteCount <= maximumRandomAccessByteCount }
 }
 
-/// The maximum length of a block, in decoded bytes, that still gives random access: 32 MiB.
+/// The maximum length of a block, in decoded bytes, that still permits random access: 32 MiB.
 private let maximumRandomAccessByteCount: Int64 = 32 << 20
 
 /// The blocks that a table in the compressed data lists.
@@ -28,7 +28,7 @@ package struct BlockTable: BlockList {
     static let maximumCount = 1 << 20
 
     package private(set) var points = RestartPoints()
-    /// The ends of the blocks in the compressed data; other data than a block may follow an end.
+    /// The ends of the blocks in the compressed data; data other than a block may follow an end.
     private var ends: [Int64] = []
     package private(set) var largestByteCount: Int64 = 0
 
@@ -75,9 +75,12 @@ final class TableFinder: BlockFinder {
     /// The end of the block that is being streamed.
     private var end: Int64 = 0
 
+    /// Creates a finder of the blocks of `table`.
+    ///
     /// - Parameters:
     ///   - index: The first block to return.
-    ///   - makeBlock: Creates a block from its compressed bytes, or from the first of them if it is streamed.
+    ///   - makeBlock: A closure that creates a block from its compressed bytes, or from the first of them if it is
+    ///     streamed.
     init(_ base: BlockBase, _ table: BlockTable, from index: Int, makeBlock: @escaping MakeBlock) throws {
         self.table = table
         self.index = index

@@ -27,6 +27,8 @@ final class ISALEngine: InflateEngine {
     /// True if the library was found.
     static let isLoaded = blob_isal_load() == nil
 
+    /// Creates an engine.
+    ///
     /// - Precondition: ``isLoaded``.
     init() {
         self.state = .allocate(capacity: 1)

@@ -19,7 +19,7 @@ struct FolderTree {
 
     /// Opens a folder, creating it and its parent folders if necessary.
     ///
-    /// - Parameter report: Receives each folder that was created.
+    /// - Parameter report: A closure that receives each folder that was created.
     /// - Throws: ``BlobError/Code/unsupported`` if a part of the path is a file or a symbolic link.
     mutating func open(_ path: MemberPath, making report: (MemberPath) -> Void) throws(BlobError) -> Descriptor {
         if path.bytes.isEmpty { return self.root }

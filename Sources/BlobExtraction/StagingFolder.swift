@@ -56,7 +56,7 @@ final class StagingFolder {
 
     /// Returns true for a possible name of a staging folder, in upper or lower case, and for a path beneath it.
     static func isName(_ name: [UInt8]) -> Bool {
-        // A dot is its own lower case, and the lower case of no other character.
+        // Lowercasing neither changes a dot nor produces one.
         guard name.first == self.prefix.first else { return false }
         return String(decoding: name, as: UTF8.self).lowercased().utf8.starts(with: self.prefix)
     }

@@ -21,7 +21,7 @@ package struct HelperLocation: Sendable {
     /// Returns the path of the helper: the value of ``variable``, or the program beside the running executable, or the
     /// program in a folder of `PATH`; nil if not found.
     ///
-    /// - Parameter path: The path that was set; nil to look for the helper.
+    /// - Parameter path: The path that was set; nil to search for the helper.
     package func find(_ path: String? = nil) -> String? {
         if let path = path ?? Self.value(of: self.variable) { return Self.isExecutable(path) ? path : nil }
         let folders = (Self.value(of: "PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
@@ -29,9 +29,9 @@ package struct HelperLocation: Sendable {
             .first { Self.isExecutable($0) }
     }
 
-    /// Returns the places where a missing helper was looked for, as the end of a sentence.
+    /// Returns the places that were searched for a missing helper, as the end of a sentence.
     ///
-    /// - Parameter path: The path that was set; nil if the helper was looked for.
+    /// - Parameter path: The path that was set; nil if the helper was searched for.
     package func searched(_ path: String? = nil) -> String {
         (path ?? Self.value(of: self.variable)).map { "there is no program at \($0)" }
             ?? "\(self.program) was found neither next to this program nor in the folders of PATH"

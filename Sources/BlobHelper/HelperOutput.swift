@@ -18,7 +18,8 @@ package final class HelperOutput {
     ///
     /// - Parameters:
     ///   - kinds: The kinds of answers to the command, besides an error.
-    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end.
+    ///   - needed: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at the
+    ///     end.
     /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``.
     package init(
         of process: HelperProcess, to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
@@ -35,7 +36,7 @@ package final class HelperOutput {
 
     deinit {
         blob_close(self.pipe)
-        // A helper whose output was not read to its end is still working, and cannot take other commands.
+        // A helper whose output was not read to its end is still working, and cannot accept other commands.
         if self.answer == nil { self.process.abandon() }
     }
 

@@ -22,7 +22,7 @@ package final class HelperProcess {
             return (signal, status)
         }
 
-        /// The processor time that the process used, in milliseconds; nil if unknown.
+        /// The processor time that the process has used, in milliseconds; nil if unknown.
         var processorTime: Int64? {
             let time = self.process.withLock { $0.map { blob_processor_time($0) } ?? -1 }
             return time < 0 ? nil : time
@@ -111,8 +111,8 @@ package final class HelperProcess {
     /// - Parameters:
     ///   - descriptors: Open files, of which the helper receives copies.
     ///   - kinds: The kinds of answers to the command, besides an error.
-    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end. By default, the
-    ///     helper must not ask for bytes.
+    ///   - needed: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at the
+    ///     end. By default, the helper must not request bytes.
     /// - Throws: ``BlobError/Code/corrupted`` if the helper crashes or computes without progress,
     ///   ``BlobError/Code/timedOut`` if it is silent; any error of `needed`; errors of the context. After an error, the
     ///   helper no longer runs.
@@ -232,7 +232,7 @@ package final class HelperProcess {
         try self.progress.check(self.life.processorTime)
     }
 
-    /// The socket that becomes readable when the helper answers or asks.
+    /// The socket that becomes readable when the helper sends an answer or a question.
     var socket: CInt { self.channel.socket }
 
     /// Refuses to read bytes of the input.
@@ -307,7 +307,7 @@ struct HelperProgress {
         try self.check(processorTime())
     }
 
-    /// Records the answer to a question, for which the helper had to wait.
+    /// Records that the helper, which waited for the answer to a question, can continue.
     mutating func resume() { self.silentSince = .now }
 
     /// Throws if the helper made no progress for too long.
@@ -315,7 +315,7 @@ struct HelperProgress {
         if let processorTime, let start, processorTime - start >= self.limits.processorTime {
             throw Self.isEndless("computed for \(self.limits.processorTime / 1000) seconds")
         }
-        // A computing helper is not silent, even if it gets little processor time.
+        // A computing helper is not silent, even if it receives little processor time.
         if processorTime != self.last { (self.last, self.silentSince) = (processorTime, .now) }
         guard ContinuousClock.now - self.silentSince < self.limits.silence else {
             throw BlobError(.timedOut, "The helper process did not respond for \(self.limits.silence).")

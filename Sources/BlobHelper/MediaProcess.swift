@@ -28,7 +28,7 @@ package final class MediaProcess {
     /// Starts a helper.
     ///
     /// - Parameters:
-    ///   - path: The path of the program; nil to look for it.
+    ///   - path: The path of the program; nil to search for it.
     ///   - variables: Further environment variables.
     ///   - fault: A fault for tests.
     /// - Throws: ``BlobError/Code/unavailable`` if the helper is not found or is of another version, if its library is

@@ -8,6 +8,8 @@ import BlobPlatform
 package struct CachedFiles: Sendable {
     private let folder: IndexFolder
 
+    /// Creates access to the files of a folder.
+    ///
     /// - Parameters:
     ///   - folder: The name of the folder in the user's cache folder.
     ///   - fileExtension: The extension of the files.

@@ -72,7 +72,7 @@ package struct IndexFile: Sendable {
         return section
     }
 
-    /// Returns the index that `decode` makes from a section; nil if the section is missing or damaged.
+    /// Returns the index that `decode` creates from a section; nil if the section is missing or damaged.
     ///
     /// - Parameter maximumByteCount: See ``section(_:for:atMost:)``.
     /// - Throws: Errors of reading the file.
@@ -377,7 +377,7 @@ extension IndexTable {
     }
 }
 
-/// A use of an index file, for messages to a person. ``BlobEvent`` reports new indexes to a job, without paths.
+/// A use of an index file, reported to the user. ``BlobEvent`` reports new indexes to a job, without paths.
 package enum IndexNotice: Hashable, Sendable {
     case built(path: String)
     case used(path: String)

@@ -85,6 +85,8 @@ final class OpenIndexFolder {
     private let descriptor: Descriptor
     private let folder: IndexFolder
 
+    /// Opens a folder.
+    ///
     /// - Throws: ``BlobError/Code/permissionDenied`` if the folder is a link, belongs to another user, or is writable
     ///   by others; errors of opening it.
     fileprivate init(_ folder: IndexFolder) throws(BlobError) {

@@ -32,6 +32,8 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         var usableIndex: Index? { self.index?.isDisproved == true ? nil : self.index }
     }
 
+    /// Creates the holder of the index of a source.
+    ///
     /// - Parameters:
     ///   - base: The source of the compressed bytes.
     ///   - scheme: The scheme of the format, which names the layer of the sections.
@@ -123,6 +125,8 @@ package struct NewIndexPlace: Sendable {
     private let context: BlobContext
     private let written: @Sendable () -> Void
 
+    /// Determines the place of an index to record.
+    ///
     /// - Parameters:
     ///   - isRequired: True if the index was requested.
     ///   - written: A closure that is called after the index has been written.

@@ -148,7 +148,8 @@ package struct NewIndexSection {
 
     /// Creates a section of any length, which is never held in memory as a whole.
     ///
-    /// - Parameter produce: Called once with the sink for the bytes. If it throws, writing stops and no file is left.
+    /// - Parameter produce: A closure that is called once with the sink for the bytes. If it throws, writing stops and
+    ///   no file is left.
     package init(
         _ key: IndexSection.Key, flags: IndexSection.Flags = [],
         produce: @escaping (_ sink: Sink) throws(BlobError) -> Void

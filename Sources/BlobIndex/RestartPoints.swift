@@ -100,7 +100,7 @@ package struct RestartPoints: Sendable {
         return cuts
     }
 
-    /// Returns the cost of decoding everything before a place, in units of the time for one decoded byte.
+    /// Returns the cost of decoding all data before a place, in units of the time for one decoded byte.
     ///
     /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as nine
     /// decoded bytes.
@@ -184,11 +184,12 @@ package protocol RestartPointListing: BlobInputStreamDataSource {
 
 /// A source or container whose index can be compared with all data that it describes.
 package protocol IndexVerifying: Sendable {
-    /// Decodes everything, and compares the index with it: each restart point and each window.
+    /// Decodes all data, and compares the index with it: each restart point and each window.
     ///
-    /// Changes nothing.
+    /// Does not change the index.
     ///
-    /// - Parameter report: Called with a sentence about each wrong point, in ascending order of the points.
+    /// - Parameter report: A closure that is called with a sentence about each wrong point, in ascending order of the
+    ///   points.
     /// - Returns: The number of points; nil if this content has no index.
     /// - Throws: Errors of the content and of reading the index file.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?

@@ -9,7 +9,7 @@ struct UserCacheFolder {
 
     /// Finds the user's cache folder; nil if the user has no home folder.
     ///
-    /// - Parameter variable: Returns the value of an environment variable.
+    /// - Parameter variable: A closure that returns the value of an environment variable.
     init?(_ variable: (String) -> String? = { getenv($0).map { String(cString: $0) } }) {
         let home = Self.absolute(variable("HOME"))
         #if canImport(Darwin)

@@ -127,6 +127,8 @@ final class BodyBuffers {
     private let reader: BlobReader
     private var used: [ByteBuffer] = []  // The oldest is first.
 
+    /// Creates the buffers of a reader.
+    ///
     /// - Parameter reader: A reader that does not block, at its first byte; ``close()`` closes it.
     init(_ reader: BlobReader) { self.reader = reader }
 

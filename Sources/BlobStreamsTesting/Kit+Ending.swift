@@ -28,7 +28,7 @@ extension Kit {
 
     /// Reads to the end on another thread; `interrupt` must stop the reading if it takes long.
     ///
-    /// - Parameter makeTerms: Returns the context of a reading, and the function that interrupts it.
+    /// - Parameter makeTerms: A closure that returns the context of a reading, and the function that interrupts it.
     private func expectPrompt(
         _ contract: Int, _ code: BlobError.Code, _ what: String,
         _ makeTerms: () -> (context: BlobContext, interrupt: () -> Void)

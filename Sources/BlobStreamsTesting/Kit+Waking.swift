@@ -65,7 +65,7 @@ extension Kit {
         let shared = HandedOver(try self.open(capacity: 64))  // Safe: this thread waits while another uses it.
         do {
             for step in 0..<stepCount {
-                // This thread makes every other call: a new thread may get the identity of one that has ended.
+                // This thread makes every other call: a new thread may have the identity of a thread that has ended.
                 let isOwn = step.isMultiple(of: 2)
                 let result = try isOwn ? shared.value.checkedAttempt() : onThread { try shared.value.checkedAttempt() }
                 guard result != .end else { return }

@@ -17,11 +17,13 @@ final class Pass {
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
 
-    /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as readers may
-    /// skip bytes.
+    /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, because readers
+    /// may skip bytes.
     private static let spuriousCallLimit = 100_000
     private var vainCallCount = 0
 
+    /// Creates a pass over the bytes of a reader.
+    ///
     /// - Parameter context: The context for waiting on an event-driven reader.
     init(_ reader: BlobReader, _ kit: Kit, capacity: Int, waiting context: BlobContext = BlobContext()) {
         self.reader = reader
@@ -75,7 +77,7 @@ final class Pass {
         return step
     }
 
-    /// True if the bytes that were read last are the expected bytes.
+    /// Returns true if the bytes that were read last are the expected bytes.
     func holds(_ bytes: Data) -> Bool {
         self.kit.expected.agrees(with: bytes, at: self.reader.byteOffset - Int64(bytes.count))
     }

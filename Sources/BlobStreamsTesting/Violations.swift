@@ -43,7 +43,7 @@ package func violations(
     Kit(makeSource, expecting: try Expectation(sampling: makeSource())).run(onCheck)
 }
 
-/// Runs the conformance kit on a thread of its own, so that sources can use the thread of the calling task.
+/// Runs the conformance kit on its own thread, so that sources can use the thread of the calling task.
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource, expecting expected: Data
 ) async -> [BlobViolation] {
@@ -57,13 +57,13 @@ public func violations(
 /// Checks a layer over the kit's own bases, and returns every contract that it breaks.
 ///
 /// Run it in addition to `violations(of:expecting:)`. It checks that a layer reports the errors of its base with the
-/// same code and transience (C15), and that, if `neverBlocks` is true, no call waits for the info of a base whose info
-/// becomes known late (C16). Takes some milliseconds, and seconds for a layer that waits.
+/// same code and transience (C15), and that, if `neverBlocks` is true, no call waits for a base whose info becomes
+/// known late (C16). Takes some milliseconds, and seconds for a layer that waits.
 ///
 ///     #expect(try violations(ofLayer: { base in HexSource(underlying: base(MemorySource(bytes))) }).isEmpty)
 ///
-/// - Parameter makeLayer: Creates the layer over sources that work. It passes each source to `base`, which returns it
-///   with a fault, or with info that becomes known late.
+/// - Parameter makeLayer: A closure that creates the layer over sources that work. It passes each source to `base`,
+///   which returns it with a fault, or with info that becomes known late.
 /// - Throws: The error of reading the layer without a fault.
 public func violations(
     ofLayer makeLayer:
@@ -173,7 +173,7 @@ final class ViolationLog: Sendable {
         self.add(contract, "\(message): \(error)")
     }
 
-    /// Adds an error that does not have this code, or that is transient although trying again cannot help (C15).
+    /// Adds an error that does not have this code, or that is transient although a retry cannot help (C15).
     func expect(_ code: BlobError.Code, of error: any Error, _ contract: Int, _ message: String) {
         let error = BlobError(wrapping: error)
         guard error.code == code else { return self.add(contract, message, error) }

@@ -25,6 +25,8 @@ package final class ExchangeChannel {
     /// The range of the received bytes in the buffer that have not been taken.
     private var received = 0..<0
 
+    /// Creates the end of a connected socket.
+    ///
     /// - Parameter acceptsDescriptors: True for a helper to which open files are sent.
     package init(socket: CInt, acceptsDescriptors: Bool = false) {
         self.socket = socket
@@ -61,7 +63,8 @@ package final class ExchangeChannel {
 
     /// Receives a frame.
     ///
-    /// - Parameter idle: Called each time that the socket's timeout passes without bytes; throws to give up.
+    /// - Parameter idle: A closure that is called each time the socket's timeout passes without bytes; it throws to
+    ///   give up.
     package func receive<Stop: Error>(idle: () throws(Stop) -> Void) throws(Stop) -> Result<ExchangeFrame, Failure> {
         if let failure = try self.fill(ExchangeFrame.byteCount, idle) { return .failure(failure) }
         var payloadByteCount = 0

@@ -14,6 +14,8 @@ final class ArchiveHelper {
     private var archive: HelperArchive?
     private var confinement: HelperConfinement = []
 
+    /// Creates the helper of one connection.
+    ///
     /// - Parameters:
     ///   - format: The format of the archive to open.
     ///   - fault: A fault for tests, such as `crash:block`.

@@ -3,7 +3,8 @@ internal import HelperExchange
 
 /// Decodes a picture with `body`, which must release all images.
 ///
-/// - Throws: Errors of `body`; an error for an incomplete or damaged picture, in which decoders put grey pixels.
+/// - Throws: Errors of `body`; an error for an incomplete or damaged picture, in which decoders fill gaps with grey
+///   pixels.
 func decoding(
     _ file: CInt, _ body: (OpaquePointer) throws(HelperFailure) -> ExchangeFrame
 ) throws(HelperFailure) -> ExchangeFrame {

@@ -10,6 +10,8 @@ final class MediaHelper {
     private let task: MediaTask
     private let fault: String?
 
+    /// Creates the helper of one connection.
+    ///
     /// - Parameter fault: A fault for tests, such as `crash:facts`.
     init(_ channel: ExchangeChannel, _ task: MediaTask, fault: String?) {
         (self.channel, self.task, self.fault) = (channel, task, fault)

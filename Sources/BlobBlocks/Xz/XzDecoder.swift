@@ -45,6 +45,8 @@ final class XzDecoder: BlockDecoder {
     private let block = UnsafeMutablePointer<lzma_block>.allocate(capacity: 1)
     private let filters = UnsafeMutablePointer<lzma_filter>.allocate(capacity: Int(LZMA_FILTERS_MAX) + 1)
 
+    /// Creates a decoder of a block.
+    ///
     /// - Parameters:
     ///   - header: The first bytes of the block, with at least its header.
     ///   - check: The kind of check in the headers of the stream.
@@ -162,6 +164,8 @@ package final class BranchDecoder {
         BlockFormat.xz != nil && blob_lzma_filter_decoder_is_supported(filter) != 0
     }
 
+    /// Creates a decoder of a filter.
+    ///
     /// - Parameters:
     ///   - filter: The identifier of an available filter.
     ///   - startOffset: The address of the first byte.

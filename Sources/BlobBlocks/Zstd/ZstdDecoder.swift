@@ -9,6 +9,8 @@ final class ZstdDecoder: BlockDecoder {
     /// True between two frames.
     private var isBetweenFrames = true
 
+    /// Creates a decoder.
+    ///
     /// - Parameter windowLog: The base-2 logarithm of the largest window in bytes; 27 means 128 MiB.
     init(windowLog: Int = 27) throws(BlobError) {
         guard let context = blob_ZSTD_createDCtx() else {
@@ -73,6 +75,8 @@ package final class ZstdStream {
     /// True if the input so far consists of whole frames.
     package private(set) var isBetweenFrames = true
 
+    /// Creates a decoder for the memory limit of a context.
+    ///
     /// - Returns: Nil if libzstd cannot be loaded.
     /// - Throws: ``BlobError/Code/io`` if out of memory.
     package init?(_ context: BlobContext) throws(BlobError) {

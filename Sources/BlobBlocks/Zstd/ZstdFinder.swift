@@ -13,6 +13,8 @@ final class ZstdFinder: BlockFinder {
     private var input: FinderInput
     private(set) var byteOffset: Int64
 
+    /// Creates a finder.
+    ///
     /// - Returns: Nil if the first frame does not count as a block: its length is unknown or too large, or it is the
     ///   only frame.
     init?(_ base: BlockBase, _ scan: BlockScan) throws {

@@ -59,7 +59,7 @@ extension BlockTable {
     /// Reads the seek table of seekable Zstandard data.
     ///
     /// The table is a hint: the header of each frame must agree with it, and each decoded frame must have the lengths
-    /// in it.
+    /// stated in it.
     ///
     /// - Returns: Nil if the table is missing or inconsistent, or lists too many frames.
     /// - Throws: Errors of the base.

@@ -14,6 +14,8 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
         self.init(bytes, ownedBy: owner, isExclusive: false)
     }
 
+    /// Creates a value for the bytes of an owner.
+    ///
     /// - Parameters:
     ///   - isExclusive: True if the caller will not access these bytes again.
     ///   - onDelivery: A closure that the reader calls with the number of bytes that it delivered from the front, so
@@ -121,8 +123,8 @@ extension OutputRawSpan {
 
     /// Appends the bytes that a call writes to the free memory.
     ///
-    /// - Parameter read: Writes bytes from the front, and returns their number, or a negative number on failure, as
-    ///   system calls do.
+    /// - Parameter read: A closure that writes bytes from the front, and returns their number, or a negative number on
+    ///   failure, as system calls do.
     /// - Returns: The result of `read`.
     package mutating func append(by read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows -> Int {
         try self.withUnsafeMutableBytes { buffer, initializedCount in
@@ -183,8 +185,8 @@ extension BidirectionalCollection<UInt8> {
 }
 
 extension RandomAccessCollection {
-    /// Returns the index of the first element for which `predicate` returns true, in a collection where it is false for
-    /// all elements before some index and true from there on; the end index if it is false for all elements.
+    /// Returns the index of the first element for which `predicate` returns true, or the end index if it returns false
+    /// for all elements. The predicate must be false for all elements before some index, and true from there on.
     ///
     /// - Complexity: O(log n).
     package func partitioningIndex(where predicate: (Element) -> Bool) -> Index {

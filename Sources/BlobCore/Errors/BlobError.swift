@@ -24,7 +24,7 @@ public struct BlobError: Error, Equatable, Sendable {
     /// The kind of the failure; the value to switch on.
     public var code: Code { self.fields.code }
 
-    /// A message for a person: a full sentence or two, without the locator and offset that ``description`` adds.
+    /// A human-readable message of a full sentence or two, without the locator and offset that ``description`` adds.
     public var message: String { self.fields.message }
 
     /// True if the same request may succeed later, unchanged.
@@ -34,7 +34,7 @@ public struct BlobError: Error, Equatable, Sendable {
     }
 
     /// The operation that failed: `resolve`, `open`, `info`, `read`, `write` or `close`; filled in by the framework if
-    /// the thrower left it out.
+    /// the code that threw the error left it out.
     public var operation: String? {
         get { self.fields.operation }
         set { self.fields.operation = newValue }
@@ -121,7 +121,7 @@ public struct BlobError: Error, Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - code: The kind of the failure.
-    ///   - message: The message for a person.
+    ///   - message: The human-readable message.
     ///   - operation: The operation that failed; nil if the framework should fill it in. The same applies to the next
     ///     two.
     ///   - locator: The locator of the source that failed; see ``locator``.
@@ -192,10 +192,9 @@ public struct BlobError: Error, Equatable, Sendable {
         package init(rawValue: Int) { self.rawValue = rawValue }
     }
 
-    /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.
-    ///
-    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
-    /// error gets the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
+    /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.  An
+    /// `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX error
+    /// becomes the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
     /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own if it has one: the text
     /// of a `LocalizedError`, otherwise its `description`. For any other error, the message is the name of the type and
     /// of the case: the values in it may be secrets, such as a URL.
@@ -217,8 +216,8 @@ public struct BlobError: Error, Equatable, Sendable {
     }
 
     private init(foreign error: any Error) {
-        // Every error has a domain and a number; an `NSError` has its own. The dynamic type is compared, because an
-        // error of another domain can be cast to a `CocoaError`.
+        // Every error bridges to a domain and a number; an `NSError` keeps its own. The dynamic type is compared,
+        // because an error of another domain can be cast to a `CocoaError`.
         let isCocoaError = type(of: error) == CocoaError.self
         let cocoaCode = isCocoaError ? (error as? CocoaError)?.code.rawValue : nil
         switch (isCocoaError ? "NSCocoaErrorDomain" : error._domain, cocoaCode ?? error._code) {
@@ -238,7 +237,7 @@ public struct BlobError: Error, Equatable, Sendable {
         }
     }
 
-    /// Returns the text of any error, for a person and for logs. An error without a description is named; its values,
+    /// Returns the text of any error, for display and for logs. An error without a description is named; its values,
     /// which may be secrets, are not shown.
     package static func text(of error: any Error) -> String {
         if let error = error as? BlobError { return error.description }
@@ -397,7 +396,7 @@ extension BlobError.Code {
     /// The exit status of a program that fails with this code, from 64 to 77, or 130.
     ///
     /// The statuses follow `sysexits.h`, except 130, which shells report for an interrupt; `blob` and the examples exit
-    /// with them. A code without a status of its own has 70, the status of a defect.
+    /// with them. All other codes have 70, the status of a software defect.
     public var exitStatus: Int32 {
         switch self {
         case .invalidLocator, .invalidArgument, .notRegistered: 64

@@ -160,8 +160,8 @@ package func writeAll(
         if count < 0 {
             if errno == EINTR { continue }
             if errno == EAGAIN {
-                // Not ruled out for a blocking descriptor: another owner may have set the flag, which is shared and
-                // left unchanged. Each wait is short, so that the end of the job is noticed.
+                // A descriptor in blocking mode may get here too: its flag is shared, so another owner may have set it,
+                // and it is left unchanged. Each wait is short, so that the end of the job is noticed.
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&request, 1, 200)
                 try context.check()
@@ -190,7 +190,7 @@ package func synchroniseFolder(of path: String) throws(BlobError) {
 
 /// Splits the path of a file into its folder, with the slash, and its name after the last slash.
 ///
-/// Does not use `NSString`: on Linux, a one-letter path crashes the process there (Swift 6.3).
+/// Does not use `NSString`, which crashes the process for a one-letter path on Linux (Swift 6.3).
 private func split(_ path: String) -> (folder: String, name: String) {
     let scalars = path.unicodeScalars
     let start = scalars.lastIndex(of: "/").map { scalars.index(after: $0) } ?? scalars.startIndex

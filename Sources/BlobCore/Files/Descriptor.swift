@@ -148,7 +148,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
 
 /// Repeats a system call as long as signals interrupt it.
 ///
-/// - Parameter call: Returns a negative number on failure, with the reason in `errno`.
+/// - Parameter call: A closure that returns a negative number on failure, with the reason in `errno`.
 /// - Returns: The result of the first call that was not interrupted.
 package func uninterrupted<Failure: Error>(_ call: () throws(Failure) -> CInt) throws(Failure) -> CInt {
     while true {

@@ -1,6 +1,6 @@
 package import BlobPlatform
 
-/// The result of `stat(2)`: the kind of a file, and the times that show whether it was touched.
+/// The result of `stat(2)`: the kind of a file, and the times that reveal changes to it.
 package struct FileStatus: Equatable, Sendable {
     package let identity: FileIdentity
     /// The type, such as `S_IFREG`.
@@ -59,7 +59,7 @@ package struct FileStatus: Equatable, Sendable {
         self.lastUse = max(status.accessNanoseconds, status.modificationNanoseconds)
     }
 
-    /// Returns true if both describe the same file, and it was not touched in between.
+    /// Returns true if both describe the same file, and it did not change in between.
     package static func == (left: Self, right: Self) -> Bool {
         left.hasContent(of: right) && left.statusChangeTime == right.statusChangeTime
     }

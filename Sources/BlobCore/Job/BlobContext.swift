@@ -37,9 +37,9 @@ public struct BlobContext: Sendable {
     /// The maximum number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is
     /// no limit. Decoding more throws ``BlobError/Code/limitExceeded``.
     ///
-    /// For untrusted data, a few bytes of which may decode to any number of zeros. The limit applies to each filter and
-    /// each compressed member, counts from the byte at which decoding began, and takes effect after the first mebibyte.
-    /// Deflate data decodes to at most 1,032 times their length; 200 is a usual limit.
+    /// Set it for untrusted data, a few bytes of which may decode to any number of zeros. The limit applies to each
+    /// filter and each compressed member, counts from the byte at which decoding began, and takes effect after the
+    /// first mebibyte. Deflate data decodes to at most 1,032 times its length; 200 is a usual limit.
     public var ratioLimit: Int?
 
     /// The maximum memory in bytes for a decoder, beyond which ``BlobError/Code/limitExceeded`` is thrown: 128 MiB by
@@ -105,7 +105,7 @@ public struct BlobContext: Sendable {
         }
     }
 
-    /// Throws if a filter has decoded more than ``ratioLimit`` allows. For filters, before they decode more.
+    /// Throws if a filter has decoded more than ``ratioLimit`` allows. Filters call this before they decode more.
     ///
     /// - Parameters:
     ///   - decodedByteCount: The number of bytes decoded so far.
@@ -121,7 +121,7 @@ public struct BlobContext: Sendable {
                 + "\(ratioLimit) to 1.", remedy: .ratioLimit)
     }
 
-    /// Throws if a decoder needs more memory than ``memoryLimit`` allows. For filters, before they allocate it.
+    /// Throws if a decoder needs more memory than ``memoryLimit`` allows. Filters call this before they allocate it.
     ///
     /// - Parameter consumer: The beginning of the message, such as `The member`.
     /// - Throws: ``BlobError/Code/limitExceeded``.
@@ -307,6 +307,8 @@ package final class TimerWait {
     private let hasFired = Locked(false)
     private let timer: BlobRegistration
 
+    /// Starts a wait for a delay.
+    ///
     /// - Parameter slot: The slot that fires; a new one by default.
     package init(_ delay: Duration, _ context: BlobContext, firing slot: BlobWakerSlot = BlobWakerSlot()) {
         self.slot = slot

@@ -2,8 +2,9 @@ import BlobPlatform
 
 /// A pipeline that performs jobs on several threads, and returns their products in the order of the jobs.
 ///
-/// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread if no other
-/// thread gets a processor. Has one owner. At most `window` jobs have begun without their products having been taken.
+/// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread if no
+/// processor is free for another thread. Has one owner. At most `window` jobs have begun without their products having
+/// been taken.
 package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     private enum Slot {
         case waiting(Job)
@@ -12,7 +13,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
     }
 
     private struct State {
-        /// The jobs from `firstNumber` on; the first is the next to take.
+        /// The jobs from `firstNumber` on; the first is the next to be taken.
         var slots: [Slot] = []
         var firstNumber = 0
         var workerCount = 0
@@ -40,7 +41,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
             return nil
         }
 
-        /// Stores the product of a job; returns true if it is the next to take.
+        /// Stores the product of a job; returns true if it is the next to be taken.
         mutating func end(_ number: Int, _ result: Result<Product, any Error>) -> Bool {
             guard !self.isClosed, self.slots.indices.contains(number - self.firstNumber) else { return false }
             self.slots[number - self.firstNumber] = .done(result)
@@ -59,12 +60,14 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
     private let state = Locked(State())
     private let news = WaitSignal()
 
+    /// Creates a pipeline without jobs.
+    ///
     /// - Parameters:
     ///   - threadCount: The number of threads, including the thread that takes the products.
     ///   - window: The maximum number of jobs that have begun and whose products have not been taken, at least 1.
     ///   - pool: The pool of the other threads.
     ///   - context: The context whose cancellation and deadline end a wait.
-    ///   - perform: Performs a job; called on any thread, and concurrently.
+    ///   - perform: A closure that performs a job; called on any thread, and concurrently.
     package init(
         threadCount: Int, window: Int, on pool: BlockingPool, context: BlobContext,
         _ perform: @escaping @Sendable (Job) throws -> Product
@@ -78,7 +81,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
 
     /// Returns the product of the next job; nil if no job is left.
     ///
-    /// - Parameter makeJob: Returns the next job to begin; nil if no job is available for now.
+    /// - Parameter makeJob: A closure that returns the next job to begin; nil if no job is available for now.
     /// - Throws: The errors of `makeJob`, of the next job and of waiting.
     package func next(_ makeJob: () throws -> Job?) throws -> Product? {
         self.begin(makeJob)

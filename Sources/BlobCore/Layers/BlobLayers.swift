@@ -75,7 +75,7 @@ public struct BlobLayers: Sendable {
 extension BlobInputStreamDataSource {
     /// Returns this source with layers around it, in their fixed order; see ``BlobLayers``.
     ///
-    /// - Parameter choose: Sets the layers.
+    /// - Parameter choose: A closure that sets the layers.
     public func layered(_ choose: (inout BlobLayers) -> Void) -> any BlobInputStreamDataSource {
         var layers = BlobLayers()
         choose(&layers)

@@ -2,9 +2,9 @@
 /// request that sends bytes.
 ///
 /// Only errors whose ``BlobError/isTransient`` is true are retried, over a source that can be opened again. A premature
-/// end is ``BlobError/Code/truncated``, which is not transient: the data of a format would be just as short again. A
-/// source whose connection was cut marks its error as transient, and is resumed. The content must still be the same:
-/// see ``Identity``.
+/// end is ``BlobError/Code/truncated``, which is not transient: the same data would be truncated again. A source whose
+/// connection was cut marks its error as transient, and is resumed. The content must still be the same: see
+/// ``Identity``.
 public struct BlobRetry: Hashable, Sendable {
     /// The evidence, required for resuming a read, that the content is still the same.
     ///
@@ -30,7 +30,8 @@ public struct BlobRetry: Hashable, Sendable {
 
     /// The maximum total of consecutive delays; nil, the default, for no limit.
     ///
-    /// If the next delay would exceed it, such as a delay that a server requests, the error is thrown at once.
+    /// If the next delay would exceed it, for example because a server requests a long delay, the error is thrown at
+    /// once.
     public var maximumWait: Duration?
 
     /// The longest delay before the second attempt, and before any attempt: 0.2 and 30 seconds by default, and 1 and 60
@@ -66,7 +67,7 @@ public struct BlobRetry: Hashable, Sendable {
         self.maximumRetryCount = count
     }
 
-    /// The maximum number of consecutive retries, from 0: one less than the failures.
+    /// The maximum number of consecutive retries, from 0: one less than the maximum number of failures.
     package var maximumRetryCount: Int {
         get { self.maximumFailureCount - 1 }
         set { self.maximumFailureCount = newValue == .max ? .max : newValue + 1 }
@@ -77,16 +78,16 @@ public struct BlobRetry: Hashable, Sendable {
     /// section 5.2).
     private static let postponingStatuses: Set = [408, 425, 429, 503]
 
-    /// The HTTP statuses of gateways; the server behind the gateway may have acted (RFC 9110, sections 15.6.3 and
-    /// 15.6.5).
+    /// The HTTP statuses of gateways; the server behind the gateway may have processed the request (RFC 9110, sections
+    /// 15.6.3 and 15.6.5).
     private static let gatewayStatuses: Set = [502, 504]
 
     /// Returns true if a request that was answered with an HTTP status may succeed later.
     ///
     /// - Parameters:
     ///   - isRepeatable: True if making the request twice has no further effect.
-    ///   - isReading: True if it has no effect at all. Only then is 500 transient: a server that fails on a body is
-    ///     likely to fail on it again.
+    ///   - isReading: True if the request has no effect at all. Only then is 500 transient: a server that fails on a
+    ///     body is likely to fail on it again.
     package static func isTransient(_ status: Int, isRepeatable: Bool, isReading: Bool = false) -> Bool {
         self.postponingStatuses.contains(status) || isRepeatable && self.gatewayStatuses.contains(status)
             || isReading && status == 500

@@ -30,7 +30,7 @@ package struct DeliveredBytes {
         case all
     }
 
-    /// The number of last delivered bytes that are read again and compared.
+    /// The number of most recently delivered bytes that are read again and compared.
     package static let lastByteCount = 4096
 
     private var byteCount: Int64 = 0

@@ -8,7 +8,7 @@ final class RetryStream: BlobByteStream {
         case over(BlobError)
     }
 
-    /// The number of bytes that are compared per call of the base.
+    /// The number of bytes that are compared per read of the base.
     private static let comparedByteCount = 64 * 1024
 
     private let base: any BlobInputStreamDataSource
@@ -55,7 +55,7 @@ final class RetryStream: BlobByteStream {
         }
     }
 
-    // Independent of the first reader: a source that may block may block at another opening.
+    // Does not depend on the first reader: if a source may block, a later reader of it may block.
     var neverBlocks: Bool { self.base.traits.contains(.neverBlocks) }
 
     /// Opens the base for the first time.

@@ -40,7 +40,7 @@ package struct ThrottledSource: ForwardingSource {
 /// over. Up to a quarter of a second of a pause is made up for.
 package final class ByteAllowance: Sendable {
     private static let longestBacklog = Duration.milliseconds(250)
-    /// The maximum size of a portion, efficient to read and to send.
+    /// The maximum size of a portion, which is efficient for reading and sending.
     private static let maximumPortionByteCount: Int64 = 256 * 1024
     /// The number of portions per second, for a steady flow.
     private static let portionsPerSecond: Int64 = 20
@@ -49,6 +49,8 @@ package final class ByteAllowance: Sendable {
     private let portionByteCount: Int
     private let next: Locked<ContinuousClock.Instant>
 
+    /// Creates an unused allowance.
+    ///
     /// - Parameter bytesPerSecond: The rate, from 1.
     package init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
         precondition(bytesPerSecond > 0, "The rate must be at least one byte per second.")
@@ -83,6 +85,8 @@ package final class ByteAllowance: Sendable {
             return self.start <= now ? self.byteCount : 0
         }
 
+        /// Subtracts bytes that have passed from the current portion.
+        ///
         /// - Parameter byteCount: At most the result of the last ``available(at:)``.
         package func use(_ byteCount: Int) { self.byteCount -= byteCount }
     }

@@ -62,7 +62,7 @@ public struct BlobLocator: Hashable, Sendable {
         self.selectors = []
     }
 
-    /// Returns the locator of the container of the last selector; nil without selectors.
+    /// Returns the locator of the container of the last selector; nil if there are no selectors.
     package var container: BlobLocator? {
         guard !self.selectors.isEmpty else { return nil }
         var locator = self
@@ -174,7 +174,7 @@ struct LocatorParser {
         guard let end = self.bytes.firstIndex(of: UInt8(ascii: ":")) else {
             throw self.failure("no scheme, such as 'file:' in file:///path", at: 0)
         }
-        // Byte by byte: the lower case of some letters beyond ASCII is an ASCII letter.
+        // Byte by byte, because lowercasing turns some letters beyond ASCII into ASCII letters.
         let scheme = self.bytes[..<end].map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         var isPartStart = true
         for (offset, byte) in scheme.enumerated() {

@@ -26,8 +26,8 @@ package func printableLocator(_ text: String, isUnknown: Bool = false) -> String
     return printableURL(bytes[..<end], keepingQuery: isLocal(text)) + String(decoding: bytes[end...], as: UTF8.self)
 }
 
-/// Returns true for the text of a locator whose origin is on this machine: its query names things, while any other
-/// query may be a secret.
+/// Returns true for the text of a locator whose origin is on this machine: its query identifies objects, while any
+/// other query may be a secret.
 func isLocal(_ text: String) -> Bool {
     let origin = originScheme(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self).lowercased() }
     return origin.map(["assets-library", "data", "file", "stdin"].contains) ?? false
@@ -44,7 +44,8 @@ private let schemeCharacters = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 private func printableURL(_ bytes: ArraySlice<UInt8>, keepingQuery keepsQuery: Bool) -> String {
     var start = bytes.startIndex
-    // Before a path, a query or a fragment, which may contain a URL.
+    // The authority follows the first `://`, unless that is part of a path, a query or a fragment, which may contain a
+    // URL.
     if let mark = bytes.firstIndex(where: { "/?#".utf8.contains($0) }), mark > bytes.startIndex,
         bytes[(mark - 1)...].starts(with: "://".utf8)
     {

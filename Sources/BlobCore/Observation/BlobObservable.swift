@@ -31,13 +31,14 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - state: The first value.
-    ///   - coalescing: Returns true if observers can do without `old` because `new`, the value right after it, is
-    ///     sufficient: for example, if only a byte offset differs. Called only while both changes are queued: for a
-    ///     running handler, for an executor (see ``BlobDelivery``) or for the consumer of ``states``. The two changes
-    ///     then become one, from the value before the first to the value after the second, which is delivered unless
-    ///     these are equal. Changes with different observers are not coalesced. If nil, no changes are coalesced.
-    ///   - isLast: Returns true for a value that ends ``states``; such a value is not coalesced with a later value that
-    ///     does not end them. If nil, only the release of this object ends them.
+    ///   - coalescing: A closure that returns true if observers can do without `old` because `new`, the value right
+    ///     after it, is sufficient: for example, if only a byte offset differs. Called only while both changes are
+    ///     queued: for a running handler, for an executor (see ``BlobDelivery``) or for the consumer of ``states``. The
+    ///     two changes then become one, from the value before the first to the value after the second, which is
+    ///     delivered unless these are equal. Changes with different observers are not coalesced. If nil, no changes are
+    ///     coalesced.
+    ///   - isLast: A closure that returns true for a value that ends ``states``; such a value is not coalesced with a
+    ///     later value that does not end them. If nil, only the release of this object ends them.
     public init(
         _ state: State, coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)? = nil,
         isLast: (@Sendable (State) -> Bool)? = nil

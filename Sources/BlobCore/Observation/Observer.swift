@@ -131,6 +131,8 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
     private let rules: ObservableRules<State>
     private let waiting = Locked(Waiting())
 
+    /// Creates an empty queue.
+    ///
     /// - Parameter observable: The observable, which is kept alive only while changes are queued.
     init(
         _ observer: HandlerObserver<State>, of observable: AnyObject, _ rules: ObservableRules<State>,

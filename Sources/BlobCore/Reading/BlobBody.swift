@@ -5,11 +5,11 @@ public enum BlobBody {
     ///
     /// - Parameters:
     ///   - info: The facts about exactly these bytes.
-    ///   - now: Reads as `read` does, without waiting; returns false if that is not possible at this offset now, in
-    ///     which case `read` is called on a thread of the pool. Nil if the source cannot decide this. The two closures
-    ///     are never called at the same time.
-    ///   - read: Appends bytes from an offset; appends none only at the end, where it is called once more, for checks.
-    ///     The closures are released when the reader is closed, after any call that is still running.
+    ///   - now: A closure that reads as `read` does, without waiting; returns false if that is not possible at this
+    ///     offset now, in which case `read` is called on a thread of the pool. Nil if the source cannot decide this.
+    ///     The two closures are never called at the same time.
+    ///   - read: A closure that appends bytes from an offset; it appends none only at the end, where it is called once
+    ///     more, for checks. The closures are released when the reader is closed, after any call that is still running.
     case positional(BlobInfo, now: BlobReadAtNow? = nil, read: BlobReadAt)
 
     /// Sequential bytes from `startingAt` on: a pipe, a socket, a server, a library with a pull interface. The

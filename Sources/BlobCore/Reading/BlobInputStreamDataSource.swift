@@ -100,7 +100,7 @@ extension BlobInputStreamDataSource {
         try BlobReader(self, at: byteOffset, matching: validator, context: context)
     }
 
-    /// Opens a reader for a layer over this source, which was opened in the same way.
+    /// Opens a reader for a layer over this source, with the same opening as the layer.
     package func open(_ opening: BlobOpening) throws(BlobError) -> BlobReader {
         try BlobReader(self, at: opening.byteOffset, matching: opening.validator, context: opening.context)
     }
@@ -153,7 +153,8 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
 
 /// The offset, the identity and the context with which a reader is opened.
 public struct BlobOpening: Sendable {
-    /// The offset of the first byte to deliver, from 0. The framework detects an offset past the end, even late.
+    /// The offset of the first byte to deliver, from 0. The framework detects an offset past the end, even if the
+    /// length becomes known late.
     public let byteOffset: Int64
 
     /// The identity that the content must have; nil accepts any. The framework compares it with the identity in the

@@ -306,7 +306,7 @@ public final class BlobReader {
 
     // MARK: The stream
 
-    /// True if all declared bytes were read and only the check of the end is left.
+    /// True if all declared bytes have been read and only the check of the end is left.
     package var isAtDeclaredEnd: Bool {
         self.declared.isKnown && self.held == nil && self.streamOffset == self.declared.byteCount
     }
@@ -343,8 +343,8 @@ public final class BlobReader {
         return try self.learnFacts()
     }
 
-    /// As ``learn(isOpening:)``, in a call that reads no bytes. A replaced stream may have read the bytes for which its
-    /// slot was fired, and its successor has requested nothing yet: only a read arms the slot again.
+    /// Does the same as ``learn(isOpening:)``, in a call that reads no bytes. A replaced stream may have read the bytes
+    /// for which its slot was fired, and its successor has requested nothing yet: only a read arms the slot again.
     private func learnOutsideOfRead() throws -> Bool {
         let stream = self.stream
         defer { if self.stream !== stream { self.readiness?.fire() } }
@@ -476,7 +476,8 @@ public final class BlobReader {
         return first
     }
 
-    /// Reads once more after all declared bytes: the plugin makes its checks at the end, and no more bytes may follow.
+    /// Reads once more after all declared bytes: the plugin performs its checks at the end, and no more bytes may
+    /// follow.
     private func confirmEnd() throws -> BlobReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)

@@ -86,6 +86,8 @@ private final class PositionalStream: BlobByteStream {
     /// The read on the pool, running or complete; nil if none was started.
     private var fetch: Fetch?
 
+    /// Creates the stream of a positional body.
+    ///
     /// - Parameter now: Nil if reads may block.
     init(_ info: BlobInfo, now: BlobReadAtNow?, _ read: @escaping BlobReadAt) {
         (self.knownInfo, self.now, self.readAt) = (info, now, read)

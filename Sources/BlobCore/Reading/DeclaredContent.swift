@@ -35,7 +35,7 @@ struct BytesToSkip {
 
     init(_ byteCount: Int64) { self.rest = byteCount }
 
-    /// The room in bytes from which a call is cheap relative to the bytes that it moves.
+    /// The minimum room in bytes for which a call is cheap relative to the bytes that it moves.
     private static let sufficientByteCount = 4096
 
     private static let bufferByteCount = 64 * 1024
@@ -45,7 +45,7 @@ struct BytesToSkip {
     /// - Parameters:
     ///   - output: The output whose memory is used unless it is small; no bytes are left in it.
     ///   - byteOffset: The offset at which delivery begins, for the message.
-    ///   - read: Reads the next bytes.
+    ///   - read: A closure that reads the next bytes.
     /// - Returns: Nil if all bytes were discarded; `notYet` if no more are available now.
     /// - Throws: ``BlobError/Code/invalidArgument`` at the end.
     mutating func drop(

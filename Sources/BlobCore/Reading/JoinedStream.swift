@@ -11,7 +11,10 @@ final class JoinedStream: LateStream {
     /// The readers of the parts that can be read only once, by position.
     private var opened: [Int: BlobReader] = [:]
 
-    /// - Parameter onClose: Called when the stream is closed before the first part with bytes was opened.
+    /// Creates the stream of a joined body.
+    ///
+    /// - Parameter onClose: A closure that is called when the stream is closed before the first part with bytes was
+    ///   opened.
     init(
         _ parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)], _ whole: BlobInfo?, _ opening: BlobOpening,
         onClose: @escaping () -> Void = {}

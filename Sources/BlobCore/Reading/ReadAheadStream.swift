@@ -1,7 +1,7 @@
 /// A stream that reads another reader, which may block, on threads of a pool, ahead of the consumer.
 ///
 /// When it is closed during a call, the calling thread closes the blocking reader after the call returns.
-// Safe: `isBusy` gives `reader` to one thread at a time, and only the consumer has `current`.
+// Safe: `isBusy` limits the use of `reader` to one thread at a time, and only the consumer has `current`.
 package final class ReadAheadStream: LateStream, @unchecked Sendable {
     /// The sizes of the first window and of the largest, in bytes.
     package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
@@ -42,7 +42,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
     ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this stream is
     ///     closed.
-    ///   - open: Opens the blocking reader, on a thread of the pool.
+    ///   - open: A closure that opens the blocking reader, on a thread of the pool.
     package init(
         windowByteCounts: ClosedRange<Int> = ReadAheadStream.windowByteCounts,
         _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> BlobReader
@@ -184,8 +184,8 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
                     }
                     guard goesOn else { return }
                 case .notYet:
-                    // The closure is called twice, here and by the waker; the second call starts the next job. Thus the
-                    // reader is in one call at a time.
+                    // The closure is called twice, here and by the waker; the second call starts the next job. This
+                    // limits the reader to one call at a time.
                     let isFirst = Locked(false)
                     let goOn: @Sendable () -> Void = {
                         if isFirst.exchange(true) { self.run(on: .reads) { self.fill() } }
@@ -218,7 +218,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         }
     }
 
-    /// Changes the state and fires the slot; closes the reader if the consumer has closed.
+    /// Changes the state and fires the slot; closes the reader if the consumer has closed the stream.
     private func publish(_ change: (inout State) -> Bool) -> Bool {
         let result = self.state.withLock { state in state.isClosed ? nil : change(&state) }
         if result == nil { self.closeReader() } else { self.slot.fire() }

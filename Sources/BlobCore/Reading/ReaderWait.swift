@@ -38,7 +38,7 @@ struct ReaderWait {
         return isAsked
     }
 
-    /// Removes the consumer's waker if it was stored in another slot than `slot`, the slot of the stream; nil if it was
+    /// Removes the consumer's waker if it was stored in a slot other than `slot`, the slot of the stream; nil if it was
     /// stored in this slot, or was called.
     mutating func takeWaker(unlessIn slot: BlobWakerSlot?) -> BlobWaker? {
         self.isOver(slot) ? self.takeWaker() : nil

@@ -1,4 +1,4 @@
-/// A container of members, made by a provider of kind ``BlobProvider/Kind/container(_:)``.
+/// A container of members, created by a provider of kind ``BlobProvider/Kind/container(_:)``.
 ///
 /// ```swift
 /// let container = try registry.container(for: BlobLocator("file:///backup.tgz"))

@@ -9,13 +9,13 @@
 /// let hello = try plugins.source(for: "text:Hello")
 /// ```
 public struct BlobProvider: Sendable {
-    /// The kind of a provider, with the closure that makes its sources.
+    /// The kind of a provider, with the closure that creates its sources.
     public enum Kind: Sendable {
-        /// Makes a source from a locator with a scheme of the provider.
+        /// An origin, which creates a source from a locator with a scheme of the provider.
         case origin(@Sendable (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource)
-        /// Makes a source that decodes the bytes of another source: `gzip`.
+        /// A filter, which creates a source that decodes the bytes of another source, such as `gzip`.
         case filter(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobInputStreamDataSource)
-        /// Makes a container from another source; each member is a source: `tar`.
+        /// A container format, which creates a container from another source; each member is a source: `tar`.
         case container(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobContainer)
     }
 
@@ -34,8 +34,8 @@ public struct BlobProvider: Sendable {
     /// The media types of the formats that the provider decodes, in lower case and without parameters.
     package let mediaTypes: [String]
 
-    /// The file name extensions of the formats that the provider decodes, in lower case and without the dot; `tar.gz`
-    /// is one.
+    /// The file name extensions of the formats that the provider decodes, in lower case and without the dot, such as
+    /// `tar.gz`.
     package let fileExtensions: [String]
 
     /// The signatures of the formats that the provider decodes.

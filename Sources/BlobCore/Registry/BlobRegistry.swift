@@ -108,7 +108,7 @@ public struct BlobRegistry: Sendable {
         }
     }
 
-    /// Builds the chain of sources from the base outwards; each container along the way takes the next selector.
+    /// Builds the chain of sources from the base outwards; each container along the way consumes the next selector.
     private func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
         guard locator.selectors.count <= BlobLocator.maximumDepth else {
             throw BlobError(
@@ -261,7 +261,7 @@ public struct BlobRegistry: Sendable {
     private func indexableBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> (any BlobIndexing)? {
-        // A source that can be read only once cannot be read again, so an index of it would be of no use.
+        // A source that can be read only once cannot be read again, so an index of it would be useless.
         guard source.traits.contains(.repeatable) else { return nil }
         do {
             if let container = try self.containerBySignature(source, context) as? any BlobIndexing { return container }

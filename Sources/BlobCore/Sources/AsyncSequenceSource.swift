@@ -25,7 +25,7 @@ public struct AsyncSequenceSource: ForwardingSource {
     ///   - info: The info of the source; a declared byte count is binding.
     ///   - isRepeatable: True if each sequence from `makeSequence` has the same bytes from the start; false allows a
     ///     single opening.
-    ///   - makeSequence: Returns the sequence; called for each opening.
+    ///   - makeSequence: A closure that returns the sequence; called for each opening.
     public init<Chunks: AsyncSequence & SendableMetatype>(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = false,
         chunks makeSequence: @escaping @Sendable () -> Chunks

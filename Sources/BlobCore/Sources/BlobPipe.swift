@@ -206,7 +206,8 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Calls `handler` each time a full pipe gets room, and when the reader closes, until ``finish(_:)``.
+    /// Calls `handler` each time room becomes available in a full pipe, and when the reader closes, until
+    /// ``finish(_:)``.
     package func onRoom(_ handler: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.onRoom = handler }
     }
@@ -239,7 +240,7 @@ package final class PipeBuffer: Sendable {
         return result
     }
 
-    /// Takes the contiguous bytes at the front, which free their room once they are delivered; nil if the pipe is
+    /// Takes the contiguous bytes at the front, whose room becomes free once they are delivered; nil if the pipe is
     /// empty.
     func take(atMost byteCount: Int) -> BlobBytes? {
         self.state.withLock { state in

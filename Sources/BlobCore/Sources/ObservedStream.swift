@@ -66,7 +66,7 @@ extension BlobObservable<BlobReaderState> {
     }
 }
 
-/// The observable state of an event-driven origin, from which a body is made.
+/// The observable state of an event-driven origin, from which a body is created.
 ///
 /// While ``hasBytesAvailable`` is true, a read appends bytes or changes this state. ``isAtEnd`` becomes true when all
 /// bytes have been read, not when the last one has arrived. ``isAtEnd`` and ``error`` are final.

@@ -95,6 +95,8 @@ package struct LineRangeSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let range: Range<Int64>
 
+    /// Creates a source of the lines that begin in a range.
+    ///
     /// - Parameter range: The offsets at which the lines begin, from 0; `Int64.max` is the end.
     package init(_ base: any BlobInputStreamDataSource, beginningIn range: Range<Int64>) {
         (self.base, self.range) = (base, range)

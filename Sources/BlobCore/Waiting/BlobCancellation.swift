@@ -49,7 +49,7 @@ public final class BlobCancellation: Sendable {
         self.ancestor = ancestor
     }
 
-    /// True once ``cancel()`` was called on this object or on an ancestor.
+    /// True once ``cancel()`` has been called on this object or on an ancestor.
     public var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
 
     /// Requests the cancellation. Only the first call has an effect.
@@ -109,10 +109,9 @@ public final class BlobRegistration: Sendable {
     deinit { self.cancel() }
 
     /// Ends the registration, and drops the calls that wait for an executor. May be called twice, and from the handler
-    /// itself.
-    ///
-    /// No further call starts. A call that another thread was just starting may still run; this method does not wait
-    /// for it. When called on the thread, serial queue or actor that runs an observer's handler, no such call exists.
+    /// itself.  No further call starts. A call that another thread is just starting may still run; this method does not
+    /// wait for it. When called on the thread, serial queue or actor that runs an observer's handler, no such call
+    /// exists.
     public func cancel() { self.removal?() }
 }
 

@@ -7,6 +7,8 @@ public struct BlobSequence<Element: Sendable, Failure: Error>: AsyncSequence, Se
 
     private let makeStep: @Sendable () -> Step
 
+    /// Creates a sequence.
+    ///
     /// - Parameter makeStep: A function that starts an iteration and returns the function for its next element.
     init(_ makeStep: @escaping @Sendable () -> Step) { self.makeStep = makeStep }
 

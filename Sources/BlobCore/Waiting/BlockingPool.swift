@@ -45,7 +45,7 @@ package final class BlockingPool: Sendable {
         /// The number of threads that run a job.
         var busyCount = 0
         var idle: [WaitSignal] = []
-        /// Whether a check is pending, and whether a job was taken since the check was arranged.
+        /// True if a check is pending; and true if a job was taken since the check was scheduled.
         var isWatched = false
         var hasMoved = false
         /// The time at which a thread was last added although all processors were in use.
@@ -101,6 +101,8 @@ package final class BlockingPool: Sendable {
     private let idleLifetime: Duration
     private let patience: Duration
 
+    /// Creates a pool without threads.
+    ///
     /// - Parameter patience: The time that jobs wait for busy threads before more threads are started.
     package init(
         maximumThreadCount: Int, idleLifetime: Duration = BlockingPool.defaultIdleLifetime,
@@ -111,7 +113,7 @@ package final class BlockingPool: Sendable {
         self.patience = patience
     }
 
-    /// The current number of threads, not counting threads that left to wait.
+    /// The current number of threads, not counting threads that have left to wait.
     package var threadCount: Int { self.state.withLock { $0.threadCount } }
 
     /// Runs a job, which may block for any length of time.

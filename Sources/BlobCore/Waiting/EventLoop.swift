@@ -46,7 +46,7 @@ package final class EventLoop: Sendable {
     /// The number of places in the heap of timers, for tests of the removal of unused places.
     package var timerHeapCount: Int { self.state.withLock { $0.timers.heapCount } }
 
-    /// False if the system has no thread for the loop. Starts the loop if it is not running.
+    /// True if the loop is running, which starts it if necessary; false if the system has no thread for it.
     package var isRunning: Bool { self.state.withLock { self.start(&$0) } }
 
     /// See ``BlobContext/park(_:_:)``.
@@ -143,7 +143,7 @@ package final class EventLoop: Sendable {
 
 /// The wakers that are parked on descriptors.
 ///
-/// A value without system calls. A descriptor gets a new tag each time it is watched: an event that was pending
+/// A value without system calls. A descriptor receives a new tag each time it is watched: an event that was pending
 /// meanwhile, or that comes from a file to which the number belonged before, has an old tag and wakes nothing.
 private struct ParkingTable {
     private typealias Waiting = (key: UInt64, waker: BlobWaker)
@@ -170,7 +170,7 @@ private struct ParkingTable {
         return UInt64(self.lastGeneration) << 32 | UInt64(UInt32(bitPattern: descriptor))
     }
 
-    /// Returns the descriptor of an event and the keys of its wakers; nil if the tag is an old one.
+    /// Returns the descriptor of an event and the keys of its wakers; nil if the tag is outdated.
     func parked(for tag: UInt64) -> (descriptor: CInt, keys: [UInt64])? {
         let descriptor = CInt(truncatingIfNeeded: tag)
         guard let parked = self.parked[descriptor], parked.generation == UInt32(tag >> 32) else { return nil }

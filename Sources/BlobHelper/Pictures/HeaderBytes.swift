@@ -14,8 +14,10 @@ package final class HeaderBytes {
     private var bytesLeft = HeaderBytes.byteLimit
     private var readsLeft = HeaderBytes.readLimit
 
-    /// - Parameter readAt: Fills a buffer from an offset within the file, and returns the number of bytes read; fewer
-    ///   than its length mean that the bytes are unavailable.
+    /// Creates random access to a file.
+    ///
+    /// - Parameter readAt: A closure that fills a buffer from an offset within the file, and returns the number of
+    ///   bytes read; fewer than its length if the bytes are unavailable.
     package init(byteCount: Int64, readAt: @escaping (Int64, UnsafeMutableRawBufferPointer) -> Int) {
         self.byteCount = byteCount
         self.readAt = readAt

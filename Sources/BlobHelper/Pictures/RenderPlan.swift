@@ -16,6 +16,8 @@ package struct RenderPlan: Equatable {
     /// The size of the result.
     package private(set) var size: PictureSize
 
+    /// Creates a plan for the operations of a recipe.
+    ///
     /// - Parameter size: The size of the decoded picture.
     /// - Throws: ``BlobError/Code/invalidArgument`` if a crop is not within the picture.
     package init(_ operations: [AdjustmentOperation], for size: PictureSize) throws(BlobError) {
@@ -62,7 +64,7 @@ package struct RenderPlan: Equatable {
         self.append(.table(both), unless: both.isIdentity)
     }
 
-    /// A turn after tables is moved before them, as tables do not depend on positions.
+    /// A turn after tables is moved before them, because tables do not depend on positions.
     private mutating func add(_ orientation: PictureOrientation) {
         self.size = orientation.applied(to: self.size)
         let table = self.popTable()

@@ -18,6 +18,8 @@ package struct XMPPacket {
     /// The properties in the order of the packet.
     package let properties: [Property]
 
+    /// Parses a packet.
+    ///
     /// - Throws: ``BlobError/Code/corrupted`` for an invalid packet, ``BlobError/Code/limitExceeded``.
     package init(_ bytes: [UInt8]) throws(BlobError) {
         var properties: [Property] = []

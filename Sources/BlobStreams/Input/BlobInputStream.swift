@@ -2,7 +2,8 @@ public import Foundation
 
 /// The mode of a stream, which determines whether its calls wait for the source.
 public enum BlobStreamMode: Sendable {
-    /// Each call does its work before it returns. For HTTP request bodies, and for read loops on threads that may wait.
+    /// Each call completes its work before it returns. For HTTP request bodies, and for read loops on threads that may
+    /// wait.
     case synchronous
     /// Opening returns at once, and events report the outcome; only a read of a stream without available bytes waits,
     /// as in Foundation's streams. For delegates on run loops.
@@ -260,7 +261,7 @@ public struct BlobStreamControl: Sendable {
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
     /// Ends the stream like a cancellation: a waiting read returns -1, with ``BlobError/Code/cancelled``. A stream at
-    /// its end stays there, and cannot be opened again.
+    /// its end remains there, and cannot be opened again.
     public func cancel() { self.engine.cancel() }
 
     /// Sets the offset at which reading begins or continues; see ``BlobInputStream/setProperty(_:forKey:)``.

@@ -230,7 +230,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     /// Returns the reader to the machine.
     ///
     /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, if nothing
-    ///   else shows it; nil if reading would block.
+    ///   else reveals it; nil if reading would block.
     private func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
         let reader = use.reader
         if case .success(.bytes) = outcome.result, outcome.window == nil {

@@ -18,8 +18,8 @@ public struct InputStreamSource: ForwardingSource {
     /// - Parameters:
     ///   - info: The info of the source; a declared byte count is binding.
     ///   - isRepeatable: True if each stream has the same bytes from the start; false allows a single opening.
-    ///   - makeStream: Returns a new, unopened stream for each call, for the exclusive use of this source; nil is
-    ///     reported as ``BlobError/Code/unavailable``, a stream that was already opened as
+    ///   - makeStream: A closure that returns a new, unopened stream for each call, for the exclusive use of this
+    ///     source; nil is reported as ``BlobError/Code/unavailable``, a stream that was already opened as
     ///     ``BlobError/Code/misbehavingPlugin``.
     public init(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?

@@ -66,6 +66,8 @@ private final class ReaderLock: Sendable {
         return try body()
     }
 
+    /// Acquires the lock if no other thread holds it.
+    ///
     /// - Returns: False if another thread holds the lock; `signal` is signalled when it is released.
     private func acquire(_ signal: WaitSignal?) -> Bool {
         let thread = pthread_self()

@@ -110,7 +110,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// The error of the last call, if the call was refused.
     private(set) var refusal: BlobError?
     var events = StreamEvents()
-    /// The lent bytes, kept until the next call of the stream, which may come after the reader was released.
+    /// The lent bytes, kept until the next call of the stream, which may come after the reader has been released.
     private var lent: BlobBytes?
     private var declaredByteCount: Int64?
     /// The end of the bytes, or an error, which is published once the window is empty.
@@ -411,7 +411,7 @@ struct StreamMachine<Reader: AnyObject> {
         return [.ended] + self.endSession(&state) + self.post(.errorOccurred)
     }
 
-    /// Cancels the job: fails the stream, unless it is at its end; it then stays there and cannot be opened again.
+    /// Cancels the job: fails the stream, unless it is at its end; it then remains there and cannot be opened again.
     mutating func cancel(_ state: inout BlobStreamState) -> [Action] {
         self.isCancelled = true
         return state.phase == .atEnd ? [] : self.fail(Self.cancellationError, &state)

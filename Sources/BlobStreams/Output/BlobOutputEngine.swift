@@ -9,6 +9,8 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
     private let context: BlobContext
     private let machine: LockedMachine<OutputMachine, BlobOutputStreamState>
 
+    /// Creates an engine that writes to `buffer`.
+    ///
     /// - Parameter readerState: The state of the reading end, whose error explains why it closed; nil without a reading
     ///   end.
     init(_ buffer: PipeBuffer, readerState: BlobObservable<BlobStreamState>?, _ context: BlobContext) {

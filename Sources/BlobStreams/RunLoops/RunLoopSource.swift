@@ -12,7 +12,9 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     /// The thread that is performing the source; nil if no thread is.
     fileprivate let performingThread = Locked<pthread_t?>(nil)
 
-    /// - Parameter perform: Called on the thread of the run loop after each signal.
+    /// Creates a source, which is not yet added to its run loop.
+    ///
+    /// - Parameter perform: A closure that is called on the thread of the run loop after each signal.
     init(_ runLoop: RunLoop, _ mode: RunLoop.Mode, perform: @escaping @Sendable (RunLoopSource) -> Void) {
         self.runLoop = runLoop
         self.mode = mode

@@ -8,7 +8,7 @@ protocol StreamEngine: AnyObject, Sendable {
     /// Runs `body` under the lock of the stream. Its second argument returns true for an event that still applies.
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result
 
-    /// Called after the stream was scheduled; from now on, events are awaited.
+    /// Called after the stream is scheduled; from now on, events are awaited.
     func wasScheduled()
 }
 

@@ -12,8 +12,8 @@ package final class LibraryInput {
 
     /// Registers the callbacks, which hold an unowned reference to this object.
     ///
-    /// - Parameter read: Returns the next bytes, which stay valid until the next call, and advances past them; returns
-    ///   an empty buffer at the end, and nil on failure.
+    /// - Parameter read: A closure that returns the next bytes, which stay valid until the next call, and advances past
+    ///   them; returns an empty buffer at the end, and nil on failure.
     package func connect(to archive: OpaquePointer, _ read: @escaping () -> UnsafeRawBufferPointer?) {
         self.read = read
         blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
