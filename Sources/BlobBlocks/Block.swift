@@ -51,8 +51,8 @@ package protocol BlockFinder: AnyObject {
 
     /// Returns the next block; nil at the end, if only permitted data follows the last block.
     ///
-    /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` and others when this finder does not support the
-    ///   data, even if it is not damaged.
+    /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` and others if this finder does not support the data,
+    ///   even if it is not damaged.
     func next() throws -> Block?
 
     /// Returns the next compressed bytes of a streamed block; empty at its end.

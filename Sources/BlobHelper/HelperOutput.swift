@@ -20,7 +20,7 @@ package final class HelperOutput {
     ///   - kinds: The kinds of answers to the command, besides an error.
     ///   - needed: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at the
     ///     end.
-    /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``.
+    /// - Throws: The errors of ``HelperProcess/answer(to:descriptors:_:_:)``.
     package init(
         of process: HelperProcess, to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
         _ needed: @escaping (Int64, Int) throws(BlobError) -> Int = HelperProcess.refuse
@@ -44,7 +44,7 @@ package final class HelperOutput {
     ///
     /// An error also ends the output: the bytes before it must not be used.
     ///
-    /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``, at each call.
+    /// - Throws: The errors of ``HelperProcess/answer(to:descriptors:_:_:)``, at each call.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         try self.process.step { () throws(BlobError) in
             self.process.resume()

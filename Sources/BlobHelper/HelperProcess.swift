@@ -106,7 +106,7 @@ package final class HelperProcess {
         }
     }
 
-    /// Sends a command and returns its answer; answers the helper's questions before that with `needed`.
+    /// Sends a command and returns its answer; until then, answers the helper's questions with `needed`.
     ///
     /// - Parameters:
     ///   - descriptors: Open files, of which the helper receives copies.

@@ -179,7 +179,7 @@ package struct IndexFile: Sendable {
     ///
     /// A file that the user named is also valid for a copy of the content, or after `touch`. In that case, returns the
     /// identity of the content from which the sections were made, if the length, both ends and 32 parts between them
-    /// are the same. Sections that are verified during use depend on nothing else.
+    /// are the same. This suffices, because the sections are verified during use.
     ///
     /// - Returns: Nil if ``IndexedContent/of(_:_:)`` returns nil.
     /// - Throws: Errors of opening and reading `base`.

@@ -1,6 +1,6 @@
 /// Immutable bytes in memory that several owners may share.
 public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not written to while the owner lives.
-    /// The bytes; valid while this value, or a copy of it, lives.
+    /// The bytes; valid as long as this value, or a copy of it, exists.
     package private(set) var bytes: UnsafeRawBufferPointer
     private let owner: any AnyObject & Sendable
     /// True if no other owner can access these bytes, now or later.

@@ -227,7 +227,7 @@ public struct BlobContext: Sendable {
     /// Reads the next bytes of a descriptor, waiting for them as ``waitReadable(_:)`` does.
     ///
     /// - Returns: ``BlobReadResult/end`` at the end of a file, or if the other end is closed.
-    /// - Throws: As ``waitReadable(_:)``, and ``BlobError/Code/io`` with the `errno` of `read(2)`.
+    /// - Throws: The errors of ``waitReadable(_:)``, and ``BlobError/Code/io`` with the `errno` of `read(2)`.
     public func read(_ descriptor: CInt, into output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
         while true {
             try self.waitReadable(descriptor)
@@ -268,8 +268,8 @@ public struct BlobContext: Sendable {
     ///     removed before the descriptor is closed: the waker could otherwise be called for another file with the same
     ///     number, or never.
     ///   - waker: The waker, which is called at most once. Cancellation and limits of the context do not call it.
-    /// - Returns: A registration that keeps the descriptor parked while it lives. A call that has begun when the
-    ///   registration is removed may still be running.
+    /// - Returns: A registration that keeps the descriptor parked for as long as it is retained. A call that has begun
+    ///   when the registration is removed may still be running.
     /// - Throws: ``BlobError/Code/io`` with ``BlobError/systemErrorNumber``: `EBADF` for a descriptor that is not open;
     ///   transient when the process or the system has too many open files.
     /// - Complexity: One or two system calls, and some 300 bytes while it is parked.
@@ -285,8 +285,8 @@ public struct BlobContext: Sendable {
     /// - Parameters:
     ///   - delay: The delay; zero or less means as soon as possible. Accurate to the millisecond, and never shortened.
     ///   - waker: The waker, which is called at most once, and early only if the system cannot start a thread.
-    /// - Returns: A registration that keeps the timer running while it lives; ``BlobRegistration/cancel()`` cancels it
-    ///   and frees its memory.
+    /// - Returns: A registration that keeps the timer running for as long as it is retained;
+    ///   ``BlobRegistration/cancel()`` cancels it and frees its memory.
     /// - Complexity: O(log n) for n timers.
     public func wake(after delay: Duration, _ waker: BlobWaker) -> BlobRegistration {
         EventLoop.shared.wake(after: delay, waker)

@@ -131,7 +131,7 @@ package struct RetryFailures {
 
     /// Counts a failure, and returns the next attempt.
     ///
-    /// - Throws: As ``delay(after:_:)``.
+    /// - Throws: The errors of ``delay(after:_:)``.
     package mutating func attempt(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Attempt {
         let delay = try self.delay(after: error, context)
         return Attempt(after: error, number: self.countInRow, of: self.rules.maximumRetryCount, delay: delay)

@@ -37,7 +37,7 @@ package struct ThrottledSource: ForwardingSource {
 /// A rate in bytes per second that readers and requests share.
 ///
 /// Readers and requests take portions of bytes in turn; a portion may pass once the time of the portions before it is
-/// over. Up to a quarter of a second of a pause is made up for.
+/// over. After a pause, up to a quarter of a second is made up for.
 package final class ByteAllowance: Sendable {
     private static let longestBacklog = Duration.milliseconds(250)
     /// The maximum size of a portion, which is efficient for reading and sending.

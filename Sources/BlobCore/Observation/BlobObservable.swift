@@ -201,10 +201,10 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
 /// The options of an observation: its calls and the values that they carry.
 public struct BlobObservingOptions: OptionSet, Sendable {
-    /// The bits.
+    /// The raw value.
     public let rawValue: Int
 
-    /// Creates options from their bits.
+    /// Creates options from a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// An initial call with the current value.

@@ -15,7 +15,7 @@
 /// The duties of a plugin, by the numbers with which the conformance kit of `BlobStreamsTesting` reports violations.
 ///
 /// - **C1** A read appends at least one byte and returns `bytes`, or appends none and returns `end` or `notYet`; after
-///   `notYet` the slot is fired when bytes, the end or an error are available. A surplus call is allowed, a missing
+///   `notYet` the slot is fired when bytes, the end or an error are available. A spurious call is allowed, a missing
 ///   call never is.
 /// - **C4** The output of a read is not kept after the call.
 /// - **C5** A reader can be opened at each offset from 0 to the byte count; an offset past it throws
@@ -54,7 +54,7 @@ public protocol BlobInputStreamDataSource: Sendable {
     ///
     /// Called by the framework; users call ``info(_:)``.
     ///
-    /// - Throws: As ``makeBody(_:)``.
+    /// - Throws: The errors of ``makeBody(_:)``.
     func describe(_ context: BlobContext) throws -> BlobInfo
 
     /// Returns the bytes in one of the forms of ``BlobBody``.
@@ -127,10 +127,10 @@ extension BlobInputStreamDataSource {
 
 /// The constant traits of a data source, known without opening it and unchanged for its lifetime.
 public struct BlobTraits: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The raw value.
     public let rawValue: Int
 
-    /// Creates traits from their bits.
+    /// Creates traits from a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.

@@ -47,7 +47,7 @@ public final class BlobReader {
 
     /// Opens a reader of a body, for a layer of the same source over it; that layer adds the context to errors.
     ///
-    /// - Throws: As ``BlobInputStreamDataSource/open(at:matching:context:)``.
+    /// - Throws: The errors of ``BlobInputStreamDataSource/open(at:matching:context:)``.
     package convenience init(_ body: BlobBody, _ opening: BlobOpening) throws(BlobError) {
         try self.init(nil, opening) { body }
     }
@@ -105,7 +105,7 @@ public final class BlobReader {
     /// each such read. For streams that read this reader.
     public var readiness: BlobWakerSlot? { self.stream.readiness }
 
-    /// True after an error was thrown; every later read throws the same error.
+    /// True after an error has been thrown; every later read throws the same error.
     package var hasFailed: Bool {
         if case .failed = self.phase { true } else { false }
     }
@@ -151,7 +151,7 @@ public final class BlobReader {
     }
 
     /// Registers a waker that is called once when a read is worth trying again, and also when the job is cancelled or
-    /// its time is up. Replaces the previous one; called at once if a read is already worth trying. Surplus calls are
+    /// its time is up. Replaces the previous one; called at once if a read is already worth trying. Spurious calls are
     /// possible, missing ones are not.
     public func whenReadable(_ waker: BlobWaker) {
         guard case .reading = self.phase else {
@@ -207,7 +207,7 @@ public final class BlobReader {
     /// Returns the next bytes without a copy, and advances past them; nil if no bytes are in memory.
     ///
     /// - Parameter byteCount: The maximum number of bytes, from 1.
-    /// - Throws: As ``read(into:)``.
+    /// - Throws: The errors of ``read(into:)``.
     public func take(atMost byteCount: Int) throws -> BlobBytes? {
         guard self.isReadable else { return nil }
         if self.held != nil, self.skipped.rest == 0 { return self.takeHeld(byteCount) }
@@ -288,7 +288,7 @@ public final class BlobReader {
 
     /// Returns the facts about the bytes; nil if they are not known yet. The first call starts to determine them.
     ///
-    /// - Throws: As ``read(into:)``.
+    /// - Throws: The errors of ``read(into:)``.
     package func knownInfo() throws -> BlobInfo? {
         switch self.phase {
         case .failed(let error): throw error

@@ -103,8 +103,8 @@ extension BlobReader {
 
     /// Reads the next bytes, waiting until bytes are available; never returns ``BlobReadResult/notYet``.
     ///
-    /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
-    ///   timers, because waiting there would stop all other waits.
+    /// - Throws: The errors of ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for
+    ///   descriptors and timers, because waiting there would stop all other waits.
     public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
         while true {
             let result = try self.read(into: &output)

@@ -53,7 +53,7 @@ public struct BlobRegistry: Sendable {
         self.providers.first { $0.schemes.contains(scheme) }
     }
 
-    /// Returns the source that a locator stands for.
+    /// Returns the source for a locator.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the providers.
     public func source(
@@ -67,7 +67,7 @@ public struct BlobRegistry: Sendable {
         }
     }
 
-    /// Returns the source that a locator or path stands for, as interpreted by ``locator(for:)``.
+    /// Returns the source for a locator or path, as interpreted by ``locator(for:)``.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the providers.
     public func source(
@@ -76,10 +76,10 @@ public struct BlobRegistry: Sendable {
         try self.source(for: self.locator(for: text), context: context)
     }
 
-    /// Returns the container that a locator stands for, to list its members.
+    /// Returns the container for a locator, to list its members.
     ///
-    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` if the source is not a
-    ///   container.
+    /// - Throws: The errors of ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` if the source
+    ///   is not a container.
     public func container(
         for locator: BlobLocator, context: BlobContext = BlobContext()
     ) throws(BlobError) -> any BlobContainer {
@@ -157,8 +157,8 @@ public struct BlobRegistry: Sendable {
         (try? self.split(locator.scheme).reachesNetwork) ?? false
     }
 
-    /// Returns the member that a locator stands for, undecoded: its container and its selector in it; nil if the
-    /// locator stands for anything else.
+    /// Returns the member that a locator identifies, undecoded: its container and its selector in it; nil if the
+    /// locator identifies anything else.
     package func member(
         at locator: BlobLocator
     ) -> (container: BlobLocator, selector: BlobLocator.Selector)? {
@@ -241,7 +241,8 @@ public struct BlobRegistry: Sendable {
     /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or, for a plain source,
     /// the layer found by signature: first a container, which includes the filters around it, then a filter.
     ///
-    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` if nothing can be indexed.
+    /// - Throws: The errors of ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` if nothing can
+    ///   be indexed.
     package func indexable(
         for locator: BlobLocator, context: BlobContext
     ) throws(BlobError) -> any BlobIndexing {

@@ -74,7 +74,7 @@ public final class BlobCancellation: Sendable {
     ///
     /// The handler must not block: its purpose is to wake a blocked call.
     ///
-    /// - Returns: A registration that keeps the handler registered while it lives.
+    /// - Returns: A registration that keeps the handler registered for as long as it is retained.
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         let key: UInt64? = self.state.withLock { state in
             state.isCancelled ? nil : state.add(handler)

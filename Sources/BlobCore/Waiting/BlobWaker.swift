@@ -12,7 +12,7 @@ public final class BlobWaker: Sendable {
     /// - Parameter signal: A closure that is called by each ``wake()``, on any thread, perhaps on several at once.
     public init(_ signal: @escaping @Sendable () -> Void) { self.signal = signal }
 
-    /// Signals that a read is worth trying again. A surplus call is harmless: the read that follows returns `notYet`
+    /// Signals that a read is worth trying again. A spurious call is harmless: the read that follows returns `notYet`
     /// again.
     public func wake() { self.signal() }
 }
@@ -32,7 +32,7 @@ public final class BlobWakerSlot: Sendable {
     /// Creates an empty slot.
     public init() {}
 
-    /// Calls the stored waker, and drops it. A surplus call is harmless.
+    /// Calls the stored waker, and drops it. A spurious call is harmless.
     public func fire() {
         let waker = self.state.withLock { state in
             state.wasFired = true

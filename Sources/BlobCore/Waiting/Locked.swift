@@ -72,8 +72,8 @@ package struct HandedOver<Value>: @unchecked Sendable {  // Safe: see above; eac
 
 /// A semaphore that wakes one blocked thread; threads wait on it through their context.
 ///
-/// A signal before the wait is kept; a surplus signal makes a later wait return early, so waiters check their condition
-/// in a loop.
+/// A signal before the wait is kept; a spurious signal makes a later wait return early, so waiters check their
+/// condition in a loop.
 package final class WaitSignal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 

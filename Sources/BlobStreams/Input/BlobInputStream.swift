@@ -69,7 +69,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// The state of the stream, which can be read and observed on any thread. Never waits.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
-    /// A handle to the stream that can be passed to other threads and tasks. Any thread may call this; never waits.
+    /// A handle to the stream that can be passed to other threads and tasks. Any thread may call this; it never waits.
     public var control: BlobStreamControl { BlobStreamControl(engine: self.engine) }
 
     /// Returns an unopened stream over the same source, in the same mode and at the same first offset; for requests
@@ -115,7 +115,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// True from opening until the end is known, and after an error.
     ///
     /// Callers that poll, such as `URLSession` on Linux, interpret false as the end.
-    /// ``BlobStreamState/hasBytesAvailable`` shows whether a read would wait. Any thread may call this; never waits.
+    /// ``BlobStreamState/hasBytesAvailable`` shows whether a read would wait. Any thread may call this; it never waits.
     open override var hasBytesAvailable: Bool {
         switch self.state.value.phase {
         case .opening, .open, .failed: true
@@ -140,14 +140,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// token until the observer has received `closed`, or iterate ``BlobObservable/states``.
     open override func close() { self.engine.close() }
 
-    /// The status of the stream; `reading` while a read runs. Any thread may call this; never waits.
+    /// The status of the stream; `reading` while a read runs. Any thread may call this; it never waits.
     ///
     /// As in Foundation's own streams, a stream opened without bytes is `open`, and becomes `atEnd` only after a read
     /// or the event for its end.
     open override var streamStatus: Stream.Status { self.engine.status }
 
     /// The ``BlobError`` that ended the stream, or that made the last read fail before opening or after closing. Any
-    /// thread may call this; never waits.
+    /// thread may call this; it never waits.
     open override var streamError: (any Error)? { self.engine.error }
 
     /// The delegate that receives the events, not retained. It is the stream itself by default, and again after it is
@@ -230,7 +230,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     ///
     /// The body of a `URLRequest` and a part of a multipart form are read as synchronous streams.
     ///
-    /// - Throws: As ``init(_:registry:mode:context:)``.
+    /// - Throws: The errors of ``init(_:registry:mode:context:)``.
     public convenience init(
         assetURL: URL, asynchronous: Bool = true, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws {

@@ -214,7 +214,7 @@ public struct BoundStreamPair {
 
     /// Ends the bytes with an error and closes ``output``, in any phase, even before opening.
     ///
-    /// Any thread may call this; never waits.
+    /// Any thread may call this; it never waits.
     ///
     /// - Parameter error: The error that the reader receives after the bytes written so far, as a ``BlobError``.
     ///   Ignored after the output was closed or failed. It never becomes the `streamError` of the output.
