@@ -86,6 +86,8 @@ private struct DataURL {
 }
 
 extension BlobProvider {
+    /// The `data:` URLs (RFC 2397), which contain their bytes: `data:,hello`, `data:image/png;base64,iVBORw0KGgo=`.
+    ///
     /// The data is the text between the first comma and the selectors of the locator. A `#` in it is written `%23`; a
     /// `+` stands for itself. Errors are ``BlobError/Code/invalidLocator`` with the byte offset.
     ///
