@@ -29,7 +29,7 @@ package final class HelperProcess {
         }
     }
 
-    /// The environment variables that every helper receives: library paths, and the local time.
+    /// The environment variables that every helper receives: the library paths and the time zone.
     private static let variables = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ", "ASAN_OPTIONS", "TSAN_OPTIONS"]
     /// The longest time between two checks of limits, in milliseconds.
     private static let checkInterval: CInt = 100

@@ -3,7 +3,7 @@ public import AsyncHTTPClient
 public import BlobCore
 internal import NIOCore
 
-/// The reading of a source for the body of one request.
+/// An operation that reads a source for the body of one request.
 ///
 /// If the length is known, a buffer is returned only after the read that follows it, so that the body becomes complete
 /// only when the source has verified its end.
@@ -79,7 +79,7 @@ final class BodyReading: @unchecked Sendable {  // Safe: `isReading` gives reade
         self.end.open()
     }
 
-    /// Ends the reading. A read in progress closes the reader when it returns.
+    /// Stops reading. A read in progress closes the reader when it returns.
     func stop() {
         self.finish(.failure(BlobError(.cancelled, "The request has ended.", operation: "read")))
         self.cancellation.cancel()
@@ -212,13 +212,13 @@ extension HTTPClientRequest.Body {
     ///
     /// The body is for one request: async-http-client does not follow redirections that need it again, but
     /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does. That
-    /// method also stops reading when the request ends. Here, a failed request stops the reading at the next bytes, and
-    /// a request that was refused early stops it only when the context is cancelled.
+    /// method also stops reading when the request ends. Here, a failed request stops it at the next bytes, and a
+    /// request that was refused early stops it only when the context is cancelled.
     ///
     /// - Parameters:
     ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
     ///   - validator: The identity that the content must have; nil, the default, accepts any.
-    ///   - context: The context of the reading. Its idle limit applies to the source, not to the connection.
+    ///   - context: The context of the reads. Its idle limit applies to the source, not to the connection.
     /// - Throws: Errors of the source, here and, unchanged, as the error of the request.
     /// - Complexity: At most four buffers of 128 KiB besides the memory of the source, which are reused.
     public static func source(

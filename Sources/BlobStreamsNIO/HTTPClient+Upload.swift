@@ -15,7 +15,7 @@ extension HTTPClient {
     /// Another origin receives all header fields except `Authorization`, `Cookie` and `Proxy-Authorization`.
     ///
     /// The idle limit of the context applies to the source; the connection has the timeouts of the client's
-    /// configuration. Cancelling the task or the context ends the request and the reading.
+    /// configuration. Cancelling the task or the context ends the request and stops reading.
     ///
     /// ```swift
     /// var request = HTTPClientRequest(url: "https://example.com/photos/1")
@@ -55,8 +55,8 @@ struct SourceUpload: Sendable {
     let followsOtherOrigins: Bool
     let context: BlobContext
 
-    /// Makes the request and its redirected requests, in a task that ends with the caller's task, with the cancellation
-    /// of the context, and at its deadline.
+    /// Sends the request and the requests to which it is redirected, in a task that ends with the caller's task, with
+    /// the cancellation of the context, and at its deadline.
     func runEndingInTime(
         _ request: HTTPClientRequest, _ maximumRedirectionCount: Int
     ) async throws(BlobError) -> HTTPClientResponse {
@@ -103,7 +103,7 @@ struct SourceUpload: Sendable {
         }
     }
 
-    /// Makes one request. If it succeeds, the source has ended; any other response may have arrived earlier.
+    /// Sends one request. If it succeeds, the source has ended; any other response may have arrived earlier.
     private func execute(
         _ request: HTTPClientRequest, _ reading: BodyReading
     ) async throws(BlobError) -> HTTPClientResponse {

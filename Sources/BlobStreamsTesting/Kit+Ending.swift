@@ -26,9 +26,9 @@ extension Kit {
         }
     }
 
-    /// Reads to the end on another thread; `interrupt` must stop the reading if it takes long.
+    /// Reads to the end on another thread; `interrupt` must stop the reads if they take long.
     ///
-    /// - Parameter makeTerms: A closure that returns the context of a reading, and the function that interrupts it.
+    /// - Parameter makeTerms: A closure that returns the context of the reads, and the function that interrupts them.
     private func expectPrompt(
         _ contract: Int, _ code: BlobError.Code, _ what: String,
         _ makeTerms: () -> (context: BlobContext, interrupt: () -> Void)
@@ -46,7 +46,7 @@ extension Kit {
         if let fault { self.findings.add(contract, fault) }
     }
 
-    /// Returns the result of a reading that is interrupted if it takes long; nil if it does not end.
+    /// Returns the result of reading to the end, with an interruption if it takes long; nil if reading does not end.
     private func endOfReading(_ context: BlobContext, _ interrupt: () -> Void) -> Result<Void, BlobError>? {
         let isDone = WaitSignal()
         let failure = Locked<BlobError?>(nil)

@@ -195,10 +195,10 @@ public struct BlobError: Error, Equatable, Sendable {
     /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.
     ///
     /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
-    /// error becomes the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
-    /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own if it has one: the text
-    /// of a `LocalizedError`, otherwise its `description`. For any other error, the message is the name of the type and
-    /// of the case: the values in it may be secrets, such as a URL.
+    /// error becomes the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound``
+    /// or ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own if it has one: the
+    /// text of a `LocalizedError`, otherwise its `description`. For any other error, the message is the name of the
+    /// type and of the case: the values in it may be secrets, such as a URL.
     public init(wrapping error: any Error) {
         switch error {
         case let error as BlobError:

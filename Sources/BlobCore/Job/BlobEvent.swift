@@ -26,8 +26,8 @@ public struct BlobEvent: Hashable, Sendable {
         /// A layer that is abandoned before its end, or read from its middle with an index, reports nothing; a source
         /// on the network reports once the ranges that a job has read cover all bytes.
         public static let verified = Self(number: 8)
-        /// Bytes reached an end for which their format, or the writer, has no checksum, or were read in an order in which
-        /// their digest cannot be compared: damage can look like data. The value is the number of decoded bytes.
+        /// Bytes reached an end for which their format, or the writer, has no checksum, or were read in an order in
+        /// which their digest cannot be compared: damage can look like data. The value is the number of decoded bytes.
         public static let unverified = Self(number: 9)
     }
 

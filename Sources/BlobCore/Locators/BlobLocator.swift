@@ -114,7 +114,8 @@ public struct BlobLocator: Hashable, Sendable {
         return PercentEncoding.decode(path)
     }
 
-    /// The complete text of the locator; parsing it gives an equal locator. May hold secrets; ``description`` does not.
+    /// The complete text of the locator; parsing it produces an equal locator. May hold secrets; ``description`` does
+    /// not.
     public var text: String { self.text(schemeSpecificPart: self.schemeSpecificPart) }
 
     private func text(schemeSpecificPart: String) -> String {

@@ -86,7 +86,7 @@ extension BlobByteStream {
     public func close() {}
 }
 
-/// A conversion of bytes into other bytes: a decoder, an encoder, decryption.
+/// A transformation of bytes, such as by a decoder, an encoder or a cipher.
 ///
 /// Implemented by a value, or by a final class around a resource that cannot be copied. It does no I/O, and can be
 /// tested alone.

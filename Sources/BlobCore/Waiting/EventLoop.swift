@@ -131,7 +131,7 @@ package final class EventLoop: Sendable {
         }
     }
 
-    /// Removes a parking, if it still exists, and stops watching the descriptor after the last one.
+    /// Removes a parked waker, if it still exists, and stops watching the descriptor after the last one.
     private func takeParked(_ key: UInt64, for descriptor: CInt) -> BlobWaker? {
         self.state.withLock { state in
             let parking = state.parkings.remove(key, for: descriptor)
@@ -151,7 +151,7 @@ private struct ParkingTable {
     private struct Parked {
         var generation: UInt32
         var first: Waiting
-        /// Usually empty: an array for a single waker would take a third of the memory of a parking.
+        /// Usually empty: an array for a single waker would take a third of the memory of a parked waker.
         var others: [Waiting] = []
     }
 

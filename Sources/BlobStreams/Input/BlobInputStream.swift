@@ -260,8 +260,8 @@ public struct BlobStreamControl: Sendable {
     /// The state of the stream, which can be read and observed.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
-    /// Ends the stream like a cancellation: a waiting read returns -1, with ``BlobError/Code/cancelled``. A stream at
-    /// its end remains there, and cannot be opened again.
+    /// Ends the stream as a cancellation does: a waiting read returns -1, with ``BlobError/Code/cancelled``. A stream
+    /// at its end remains there, and cannot be opened again.
     public func cancel() { self.engine.cancel() }
 
     /// Sets the offset at which reading begins or continues; see ``BlobInputStream/setProperty(_:forKey:)``.

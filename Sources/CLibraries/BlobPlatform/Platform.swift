@@ -1,5 +1,5 @@
-// Only re-exports this platform's C library and the essentials of Foundation: where the latter exist apart from
-// Foundation, a static executable has a third of its size.
+// Only re-exports this platform's C library and the essentials of Foundation. Where the essentials exist apart from
+// Foundation, a static executable is a third of the size.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials
