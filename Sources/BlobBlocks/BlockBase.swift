@@ -8,7 +8,8 @@ package struct BlockBase: Sendable {
     let byteCount: Int64
     let context: BlobContext
 
-    /// Creates the compressed bytes of `source`; nil if `source` lacks random access or a known length.
+    /// Creates access to the compressed bytes of `source`; returns nil if `source` lacks random access or a known
+    /// length.
     ///
     /// - Parameter info: The current info of `source`; all readers must have the content that it describes.
     package init?(_ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ context: BlobContext) {

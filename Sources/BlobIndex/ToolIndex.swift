@@ -229,7 +229,7 @@ private struct ToolIndexParser {
 
 /// A source or container that can create an index with the help of another tool's index.
 package protocol ToolIndexImporting: Sendable {
-    /// Decodes all data once, compares each point of `index` with the result, and creates its own index.
+    /// Decodes all data once, compares each point of `index` with the result, and creates an index of the source.
     ///
     /// - Returns: True if the source has an index now; false if no index can be kept.
     /// - Throws: ``BlobError/Code/inconsistent`` if a point is wrong, in which case nothing is written; errors of the

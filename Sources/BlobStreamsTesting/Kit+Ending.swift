@@ -62,7 +62,7 @@ extension Kit {
         }
         if !isDone.wait(for: .milliseconds(300)) {
             interrupt()
-            // A reader that still reads is slow, or ignores the interruption: no single call may take this long.
+            // A reader that is still reading is slow, or ignores the interruption: no single call may take this long.
             if !isDone.wait(for: Self.limit) {
                 isGivenUp.withLock { $0 = true }
                 guard isDone.wait(for: Self.limit) else { return nil }

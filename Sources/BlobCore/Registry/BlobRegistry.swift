@@ -13,7 +13,7 @@ public struct BlobRegistry: Sendable {
     /// read, and a locator may come from an untrusted source.
     private static let maximumWrapperCount = 2 * BlobLocator.maximumDepth
 
-    /// The wrapper that stands for containers, and the filters around them, found by signature.
+    /// The wrapper for containers that are found by signature, together with the filters around them.
     static let bySignature = "archive"
 
     /// The providers, in the order of their registration.

@@ -14,7 +14,7 @@ package final class HeaderBytes {
     private var bytesLeft = HeaderBytes.byteLimit
     private var readsLeft = HeaderBytes.readLimit
 
-    /// Creates random access to a file.
+    /// Creates an accessor of the bytes of a file.
     ///
     /// - Parameter readAt: A closure that fills a buffer from an offset within the file, and returns the number of
     ///   bytes read; fewer than its length if the bytes are unavailable.
