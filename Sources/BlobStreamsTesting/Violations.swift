@@ -149,7 +149,7 @@ public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
     /// The number of the contract, 1 to 16.
     public let contract: Int
 
-    /// A description of what was observed.
+    /// A description of the observed behaviour.
     public let message: String
 
     /// The contract and the message: `C8: ...`
