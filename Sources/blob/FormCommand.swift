@@ -16,7 +16,12 @@ struct FormCommand: ParsableCommand {
 
     @OptionGroup var form: FormOptions
 
-    @Flag(help: "First print Content-Type, and Content-Length if known, to standard error.")
+    @Flag(
+        help: ArgumentHelp(
+            "Print the header fields to standard error first.",
+            discussion: """
+                Prints Content-Type, and Content-Length if it is known.
+                """))
     var headers = false
 
     @Option(
@@ -28,7 +33,10 @@ struct FormCommand: ParsableCommand {
             """))
     var offset: ByteOffset?
 
-    @Option(name: .shortAndLong, help: "Write to this file; it appears only when complete.")
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Write to this file, which appears only when complete.", valueName: "file"))
     var output: String?
 
     @Option(help: .advanced("Show progress: auto, always or never."))
@@ -60,10 +68,11 @@ struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Add a part: 'NAME=VALUE', 'NAME=@LOCATOR' (a file) or 'NAME=<LOCATOR' (its content as a field).",
+            "Add a part: NAME=VALUE, NAME=@FILE or NAME=<FILE.",
             discussion: """
-                May be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text that contains ';' or ',' in \
-                double quotes: 'a="one;two"', 'f=@"x,y";type=text/plain'. Several files under one name: 'f=@one,two', \
+                'NAME=@LOCATOR' is a file, 'NAME=<LOCATOR' is a field with its content. May be followed by \
+                ';type=MEDIA/TYPE' and ';filename=NAME'. Put text that contains ';' or ',' in double quotes: \
+                'a=\"one;two\"', 'f=@\"x,y\";type=text/plain'. Several files under one name: 'f=@one,two', \
                 'f=@folder' for all files below it, 'f=@x.tgz#dir/*' for the matching members. Parts are sent in the \
                 given order.
                 """, valueName: "part"))

@@ -58,8 +58,9 @@ struct CommandHelp {
         var sections = help.split(separator: "\n\n").map { $0.trimmingCharacters(in: .newlines) }
         sections[0] = sections[0].replacing("OVERVIEW: ", with: "")
         if let usage = sections.firstIndex(where: { $0.hasPrefix("USAGE: ") }) {
-            sections[usage] = sections[usage].replacing(/(\[-[^\[\]]*\]( \.\.\.)?\s*)+/, with: "[<options>] ")
-                .trimmingCharacters(in: .whitespaces)
+            let operands = sections[usage].replacing(/\[-[^\[\]]*\](?: \.\.\.)?|\[<options>\]/, with: "")
+                .split(whereSeparator: \.isWhitespace).dropFirst(1 + self.path.count { $0 == " " } + 1)
+            sections[usage] = (["USAGE: \(self.path)", "[<options>]"] + operands).joined(separator: " ")
             let options = sections.firstIndex { $0.hasPrefix("OPTIONS:") }
             let start = sections[usage + 1].hasPrefix("ARGUMENTS:") ? usage + 2 : usage + 1
             if let options { sections.insert(sections.remove(at: options), at: start) }

@@ -27,7 +27,11 @@ struct LibraryAdjustCommand: ParsableCommand {
     var asset: String
 
     @Option(
-        help: ArgumentHelp("Crop to a rectangle: left, top, width and height in pixels.", valueName: "x,y,w,h"))
+        help: ArgumentHelp(
+            "Crop to a rectangle, in pixels.",
+            discussion: """
+                Left, top, width and height.
+                """, valueName: "x,y,w,h"))
     var crop: String?
 
     @Option(
@@ -38,31 +42,46 @@ struct LibraryAdjustCommand: ParsableCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Rotate clockwise by -45 to 45 degrees; without --crop, keep the largest rectangle inside.",
-            valueName: "degrees"))
+            "Rotate clockwise by -45 to 45 degrees.",
+            discussion: """
+                Without --crop, keeps the largest rectangle inside.
+                """, valueName: "degrees"))
     var straighten: Double?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Change the exposure by this many stops (powers of two), from -10 to 10.", valueName: "ev"))
+        help: ArgumentHelp(
+            "Change the exposure by this many stops, -10 to 10.",
+            discussion: """
+                A stop is a factor of two.
+                """, valueName: "ev"))
     var exposure: Double?
 
     @Option(help: ArgumentHelp("Replace the orientation in the metadata, from 1 to 8.", valueName: "n"))
     var orientation: Int?
 
     @Option(
-        help: ArgumentHelp(
-            "Store another program's adjustment, an AAE or XMP file; adjustments made here take precedence.",
-            valueName: "file"))
+        help: .advanced(
+            "Store another program's adjustment, an AAE or XMP file.",
+            discussion: """
+                Adjustments made here take precedence.
+                """, valueName: "file"))
     var sidecar: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Store another asset as another program's rendering of the current adjustment.",
-            valueName: "asset"))
+        help: .advanced(
+            "Store an asset as the rendering of the adjustment.",
+            discussion: """
+                For the current adjustment, rendered by another program.
+                """, valueName: "asset"))
     var storedRender: String?
 
-    @Flag(help: "Remove the adjustments made here; imported adjustments apply again.")
+    @Flag(
+        help: ArgumentHelp(
+            "Remove the adjustments made here.",
+            discussion: """
+                Imported adjustments apply again.
+                """))
     var reset = false
 
     @Option(help: ArgumentHelp("Also write the current version to this file.", valueName: "file"))

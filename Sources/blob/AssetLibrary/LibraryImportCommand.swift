@@ -25,10 +25,20 @@ struct LibraryImportCommand: ParsableCommand {
     @Argument(help: "The files, folders or locators to import.")
     var files: [String]
 
-    @Flag(help: "Add content that the library already has as separate assets that share the original.")
+    @Flag(
+        help: ArgumentHelp(
+            "Add existing content again, as a separate asset.",
+            discussion: """
+                The assets share the original.
+                """))
     var duplicates = false
 
-    @Flag(help: "Refer to files instead of copying them; reading verifies that they are unchanged.")
+    @Flag(
+        help: ArgumentHelp(
+            "Refer to files instead of copying them.",
+            discussion: """
+                Reading verifies that they are unchanged.
+                """))
     var byReference = false
 
     @Option(help: .advanced("Show progress: auto, always or never."))

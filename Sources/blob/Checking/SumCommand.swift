@@ -17,19 +17,31 @@ struct SumCommand: NameListCommand {
               blob sum --check SHA256SUMS
             """)
 
-    @Argument(help: "The locators to read (default: '-', standard input); with -c, the lists of checksums.")
+    @Argument(
+        help: ArgumentHelp(
+            "The sources (default: '-'); with -c, lists of checksums.",
+            discussion: """
+                '-' is standard input.
+                """))
     var locators: [String] = []
 
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Use these algorithms, separated by commas (default: sha256): "
-                + "\(DigestNames.allValueStrings.joined(separator: ", ")).", valueName: "names"))
+            "Use these algorithms, separated by commas.",
+            discussion: """
+                The default is sha256. Known: \(DigestNames.allValueStrings.joined(separator: ", ")).
+                """, valueName: "names"))
     var algorithm: [DigestNames] = []
 
     @Flag(
         name: .shortAndLong,
-        help: "Verify checksum lists of this command, sha256sum or similar tools (--quiet: print only failures).")
+        help: ArgumentHelp(
+            "Verify checksum lists, as sha256sum -c does.",
+            discussion: """
+                Lists may come from this command, sha256sum or similar tools. With --quiet, only failures are \
+                printed.
+                """))
     var check = false
 
     @Flag(help: .advanced("Print lines as 'SHA256 (NAME) = HEX', also for one algorithm."))

@@ -25,13 +25,22 @@ struct TestCommand: NameListCommand {
             """)
 
     @Argument(
-        help: "The locators to test (default: '-', standard input); 'x.zip#dir/*' tests the matching members.")
+        help: ArgumentHelp(
+            "The sources (default: '-', standard input).",
+            discussion: """
+                'x.zip#dir/*' tests the matching members.
+                """))
     var locators: [String] = []
 
-    @Flag(help: "Print a line for each member, with its checksums; implied by -v.")
+    @Flag(
+        help: ArgumentHelp(
+            "Print a line for each member, with its checksums.",
+            discussion: """
+                Implied by -v.
+                """))
     var members = false
 
-    @Flag(help: "Print one JSON object per member, and one per locator.")
+    @Flag(help: "Print one JSON object per member and per locator.")
     var json = false
 
     @Option(help: .advanced("Stop after this many decoded bytes in all locators together."))

@@ -16,13 +16,24 @@ struct ListCommand: ParsableCommand {
               blob ls 'https://example.com/site.zip#docs/*'
             """)
 
-    @Argument(help: "The archives to list, which may be compressed or nested; 'x.tgz#dir/*' lists matching members.")
+    @Argument(
+        help: ArgumentHelp(
+            "The archives; 'x.tgz#dir/*' lists matching members.",
+            discussion: """
+                They may be compressed, or members of other archives.
+                """))
     var locators: [String]
 
-    @Flag(name: .short, help: "Print kind and permissions, length, time (UTC), index and name.")
+    @Flag(
+        name: .short,
+        help: ArgumentHelp(
+            "Also print kind, permissions, length, time and index.",
+            discussion: """
+                Times are in UTC.
+                """))
     var long = false
 
-    @Flag(help: "With -l, print human-readable lengths, such as 12.3 MB.")
+    @Flag(help: "With -l, print lengths such as 12.3 MB.")
     var human = false
 
     @Flag(help: "Print one JSON object per member.")

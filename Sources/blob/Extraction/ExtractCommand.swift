@@ -41,18 +41,34 @@ struct ExtractCommand: ParsableCommand {
     /// A ratio above the maximum of deflate (1032); better methods exceed it only with data made for that purpose.
     private static let defaultMaximumRatio = 2000
 
-    @Argument(help: "The archive; it may be compressed or nested: outer.tar.gz#inner.zip.")
+    @Argument(
+        help: ArgumentHelp(
+            "The archive, such as a.zip or outer.tgz#inner.zip.",
+            discussion: """
+                It may be compressed, or a member of another archive.
+                """))
     var locator: String
 
-    @Argument(help: ArgumentHelp("Patterns for the names of members (default: all members).", valueName: "glob"))
+    @Argument(
+        help: ArgumentHelp(
+            "Patterns for the names of members (default: all).", valueName: "glob"))
     var globs: [String] = []
 
     @Option(
         name: [.customShort("C"), .long],
-        help: ArgumentHelp("Extract to this folder; it is created if its parent folder exists.", valueName: "path"))
+        help: ArgumentHelp(
+            "Extract to this folder.",
+            discussion: """
+                It is created if its parent folder exists.
+                """, valueName: "path"))
     var directory = "."
 
-    @Flag(help: "Replace existing files and links, but not folders; if member names repeat, keep the last member.")
+    @Flag(
+        help: ArgumentHelp(
+            "Replace existing files and links.",
+            discussion: """
+                Folders are not replaced. If member names repeat, the last member is kept.
+                """))
     var overwrite = false
 
     @Option(

@@ -20,8 +20,11 @@ struct IndexBuildCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Build the index from this index of bgzip, indexed_gzip, rapidgzip or gztool, after verifying it.",
-            discussion: "Fails if any point of the given index does not match the data.", valueName: "file"))
+            "Verify and use this index of another tool.",
+            discussion: """
+                An index of bgzip, indexed_gzip, rapidgzip or gztool. Fails if any point of it does not match the \
+                data.
+                """, valueName: "file"))
     var from: String?
 
     @Option(help: .advanced("Show progress: auto, always or never."))

@@ -18,7 +18,10 @@ struct IndexCommand: ParsableCommand {
 
 /// The options for the location of an index.
 struct IndexPlaceOptions: ParsableArguments {
-    @Option(name: .shortAndLong, help: "Use this index file; the same as --index PATH.")
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Use this index file; the same as --index PATH.", valueName: "file"))
     var output: String?
 
     @OptionGroup var source: SourceOptions
@@ -49,7 +52,12 @@ struct IndexPlaceOptions: ParsableArguments {
 
 /// The options of the commands for the index of one locator.
 struct IndexOptions: ParsableArguments {
-    @Argument(help: "The locator of the indexed data; for a plain path, the format of the content is detected.")
+    @Argument(
+        help: ArgumentHelp(
+            "The locator of the indexed data.",
+            discussion: """
+                For a plain path, the format of the content is detected.
+                """))
     var locator: String
 
     @OptionGroup var place: IndexPlaceOptions

@@ -10,12 +10,20 @@ struct JobOptions: ParsableArguments {
     @Argument(help: "The URL to store under; it must end with '/'.")
     var target: String
 
-    @Argument(help: "The locators of the sources; folders and patterns are not accepted.")
+    @Argument(
+        help: ArgumentHelp(
+            "The locators of the sources.",
+            discussion: """
+                Folders and patterns are not accepted.
+                """))
     var locators: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Also store the sources listed in this file ('-': standard input), one per line.", valueName: "file"))
+            "Also read the locators in this file, one per line.",
+            discussion: """
+                '-' is standard input.
+                """, valueName: "file"))
     var fromFile: String?
 
     @Flag(help: "Print one JSON object per line.")
@@ -23,10 +31,15 @@ struct JobOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Store parts of this size in S3 stores, from 5MiB to 5GiB (default: 16MiB).", valueName: "bytes"))
+            "Store parts of this size in S3 stores.",
+            discussion: """
+                From 5MiB to 5GiB; the default is 16MiB.
+                """, valueName: "bytes"))
     var partSize: ByteCount?
 
-    @Option(help: ArgumentHelp("Retry each source at most this many times after temporary errors.", valueName: "count"))
+    @Option(
+        help: .advanced(
+            "Retry after temporary errors, this many times.", valueName: "count"))
     var retry = 5
 
     @Option(help: Seconds.retryHelp)

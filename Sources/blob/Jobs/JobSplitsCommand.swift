@@ -40,7 +40,12 @@ struct JobSplitsCommand: ParsableCommand {
     @Option(help: "Print this many ranges.")
     var count: Int?
 
-    @Option(help: "Print ranges of this average length in decoded bytes (default: 128M).")
+    @Option(
+        help: ArgumentHelp(
+            "Print ranges of this average length (default: 128M).",
+            discussion: """
+                In decoded bytes.
+                """))
     var bytes: ByteCount?
 
     @Option(help: ArgumentHelp("Split at records, for 'blob cat --records'.", valueName: "lines"))

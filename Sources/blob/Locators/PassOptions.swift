@@ -4,7 +4,12 @@ import BlobStreamsStandard
 
 /// The options of commands that read any number of locators, each in one pass.
 struct PassOptions: ParsableArguments {
-    @Option(help: "Also read the locators in this file, one per line ('-': standard input).")
+    @Option(
+        help: ArgumentHelp(
+            "Also read the locators in this file, one per line.",
+            discussion: """
+                '-' is standard input.
+                """, valueName: "file"))
     var fromFile: String?
 
     @Flag(help: .advanced("Stop at the first error (default: continue, and exit with the status of the first error)."))
@@ -14,17 +19,22 @@ struct PassOptions: ParsableArguments {
     var progress = ProgressMode.auto
 
     @Option(
-        help: """
-            Retry at most this many times in a row after temporary errors, such as a lost connection; without \
-            --resume, only until the first byte has been read.
-            """)
+        help: .advanced(
+            "Retry after temporary errors, this many times in a row.",
+            discussion: """
+                A temporary error is, for example, a lost connection. Without --resume, a source is only retried \
+                until its first byte has been read.
+                """, valueName: "count"))
     var retry: Int?
 
     @Flag(
-        help: """
-            Resume at the byte reached on a retry (see --retry; default: 5), if the content is the same according to \
-            its digest, its ETag, or its date and last 4 KiB; otherwise, fail with the error 'changed'.
-            """)
+        help: ArgumentHelp(
+            "Continue after a lost connection.",
+            discussion: """
+                Resumes at the byte reached on a retry (see --retry; default: 5), if the content is the same \
+                according to its digest, its ETag, or its date and last 4 KiB; otherwise, fails with the error \
+                'changed'.
+                """))
     var resume = false
 
     @Option(help: Seconds.retryHelp)

@@ -7,7 +7,11 @@ public import BlobStreamsStandard
 struct ReadingOptions: ParsableArguments {
     @Flag(
         name: [.customShort("z"), .long],
-        help: "Decode every filter detected in the content, such as gzip and xz; also in members.")
+        help: ArgumentHelp(
+            "Decompress the content (gzip, xz, ...).",
+            discussion: """
+                Decodes every filter detected in the content, also in members.
+                """))
     var decode = false
 
     @Option(
@@ -22,8 +26,10 @@ struct ReadingOptions: ParsableArguments {
 struct ArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Decrypt zip and 7z archives with the password in the first line of this file ('-': standard input).",
-            valueName: "file"))
+            "Read the password of archives from this file.",
+            discussion: """
+                For zip and 7z archives; the password is the first line, and '-' is standard input.
+                """, valueName: "file"))
     var passwordFile: String?
 
     @Option(
@@ -71,20 +77,24 @@ struct ConfinementOptions: ParsableArguments {
 /// The option for the location of an asset library.
 struct LibraryPlaceOptions: ParsableArguments {
     @Option(
-        help: """
-            Use the asset library in this folder; for reading, also a folder of photos, or the catalogue of digiKam or \
-            Shotwell (default: \(LibraryLocation.variable) in the environment).
-            """)
+        help: ArgumentHelp(
+            "Use this library (default: \(LibraryLocation.variable)).",
+            discussion: """
+                The variable \(LibraryLocation.variable) is read from the environment. For reading, the library may \
+                also be a folder of photos, or the catalogue of digiKam or Shotwell.
+                """, valueName: "folder"))
     var library: String?
 }
 
 /// The option for pictures whose adjustment cannot be rendered.
 struct RenderingOptions: ParsableArguments {
     @Option(
-        help: """
-            Select what to read if the adjustment of a library picture cannot be rendered: fail, original, or render \
-            (the rendering of another program, if the library has it). '&unrenderable=' in a URL takes precedence.
-            """)
+        help: .advanced(
+            "Read this if an adjustment cannot be rendered.",
+            discussion: """
+                For a picture of a library whose adjustment is unknown: fail, original, or render (the rendering of \
+                another program, if the library has it). '&unrenderable=' in a URL takes precedence.
+                """, valueName: "choice"))
     var unrenderable = UnrenderableChoice.fail
 }
 

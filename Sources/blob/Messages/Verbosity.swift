@@ -5,15 +5,23 @@ import BlobStreamsStandard
 
 /// The options of all commands for messages other than results.
 struct VerbosityOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Print only errors: no progress, notices or warnings.")
+    @Flag(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Print only errors.",
+            discussion: """
+                No progress, notices or warnings.
+                """))
     var quiet = false
 
     @Flag(
         name: .shortAndLong,
-        help: """
-            Print more: layers and causes of errors, indexes that are used, created or refused, digests of servers \
-            that are compared, and the confinement of helper processes.
-            """)
+        help: ArgumentHelp(
+            "Print causes of errors, and what was done.",
+            discussion: """
+                Layers and causes of errors, indexes that are used, created or refused, digests of servers that are \
+                compared, and the confinement of helper processes.
+                """))
     var verbose = false
 
     func validate() throws {

@@ -15,18 +15,22 @@ struct CatCommand: NameListCommand {
               blob cat -z https://example.com/log.gz --offset -1M
             """)
 
-    @Argument(help: "The locators to print (default: '-', standard input).")
+    @Argument(help: "The sources (default: '-', standard input).")
     var locators: [String] = []
 
     @Option(
         parsing: .unconditional,
-        help: """
-            Start at this byte, counted from 0, of all locators together; -N selects the last N bytes, if the length \
-            is known. In all sizes, k, M, G and T stand for powers of 1024, and kB, MB, GB and TB for powers of 1000.
-            """)
+        help: ArgumentHelp(
+            "Start at this byte; -N prints the last N bytes.",
+            discussion: """
+                Offsets count from 0, over all locators together; -N requires a source of known length. In all \
+                sizes, k, M, G and T stand for powers of 1024, and kB, MB, GB and TB for powers of 1000.
+                """, valueName: "bytes"))
     var offset: ByteOffset?
 
-    @Option(help: "Print at most this many bytes.")
+    @Option(
+        help: ArgumentHelp(
+            "Print at most this many bytes.", valueName: "bytes"))
     var length: ByteCount?
 
     @Option(
@@ -40,7 +44,13 @@ struct CatCommand: NameListCommand {
             "Print the ranges of a locator that this file ('-': standard input) lists as 'OFFSET LENGTH' lines."))
     var ranges: String?
 
-    @Option(name: .shortAndLong, help: "Write to this file ('-': standard output); it appears only when complete.")
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Write to this file, which appears only when complete.",
+            discussion: """
+                '-' is standard output.
+                """, valueName: "file"))
     var output: String?
 
     @Flag(

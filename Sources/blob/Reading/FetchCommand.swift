@@ -21,15 +21,22 @@ struct FetchCommand: ParsableCommand {
               blob fetch -C downloads --from-file SHA256SUMS --allow-network-in-lists
             """)
 
-    @Argument(help: "The locators to download.")
+    @Argument(help: "The sources to download.")
     var locators: [String] = []
 
-    @Option(name: .shortAndLong, help: "Write to this file; requires exactly one locator.")
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Write to this file; requires exactly one locator.", valueName: "file"))
     var output: String?
 
     @Option(
         name: [.customShort("C"), .long],
-        help: "Write to this folder, with names from locators or servers (default: the current folder).")
+        help: ArgumentHelp(
+            "Write to this folder.",
+            discussion: """
+                Files get their names from locators or servers.
+                """, valueName: "path"))
     var directory = "."
 
     @Option(help: .advanced("Run at most this many downloads concurrently."))
@@ -43,7 +50,9 @@ struct FetchCommand: ParsableCommand {
             """))
     var connections = 4
 
-    @Option(help: "Read at most this many bytes per second in all downloads together.")
+    @Option(
+        help: ArgumentHelp(
+            "Read at most this many bytes per second in total.", valueName: "rate"))
     var limitRate: ByteRate?
 
     @Flag(help: .advanced("Start from the beginning if the content has changed since the download began."))

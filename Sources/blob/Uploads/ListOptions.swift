@@ -15,11 +15,15 @@ struct ListOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Also upload the sources listed in this file ('-': standard input), one per line or NUL-terminated.",
-            valueName: "file"))
+            "Also upload the sources that this file lists.",
+            discussion: """
+                The list has one locator per line, or is NUL-terminated; '-' is standard input.
+                """, valueName: "file"))
     var fromFile: String?
 
-    @Option(help: "Run at most this many uploads concurrently, from 1 to \(Self.maximumJobCount).")
+    @Option(
+        help: .advanced(
+            "Send this many files concurrently, from 1 to \(Self.maximumJobCount).", valueName: "count"))
     var jobs = 6
 
     @Option(

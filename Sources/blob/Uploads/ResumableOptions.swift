@@ -18,7 +18,7 @@ struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("resumable"),
         help: ArgumentHelp(
-            "Make uploads resumable with this protocol: tus, draft, s3, or none (the default).",
+            "Make uploads resumable with this protocol.",
             discussion: """
                 Sources are uploaded one after the other; folders are not accepted. The URL is the server's URL for \
                 creating uploads (tus 1.0, or the IETF draft "Resumable Uploads for HTTP", interop version 8 or 6); \

@@ -10,7 +10,7 @@ struct UploadCommand: ParsableCommand {
         commandName: "upload",
         abstract: "Uploads to a web server or an S3 store.",
         discussion: """
-            Sends files, folders and other sources with PUT; with -F, as one form with POST.
+            Sends files, folders and other sources by PUT; with -F, a form by POST.
 
             For a single source, the response is printed to standard output. If the URL ends with '/', the name of the \
             source is appended, as by curl -T. Several sources require such a URL and different names. For each \
@@ -31,7 +31,7 @@ struct UploadCommand: ParsableCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("The sources, followed by the URL; with -F, only the URL.", valueName: "source ... url"))
+        help: ArgumentHelp("The sources and, last, the URL; with -F, only the URL.", valueName: "source ... url"))
     var arguments: [String] = []
 
     @OptionGroup(title: "Forms") var form: FormOptions

@@ -10,14 +10,21 @@ struct UploadOptions: ParsableArguments {
         help: .advanced("The method, PUT or POST."))
     var method: UploadMethod?
 
-    @Option(help: "Limit all uploads together to this many bytes per second; k, M and G are powers of 1024.")
+    @Option(
+        help: .advanced(
+            "Send at most this many bytes per second in total.",
+            discussion: """
+                k, M and G are powers of 1024.
+                """, valueName: "rate"))
     var limitRate: ByteRate?
 
     @Option(
-        help: """
-            Retry at most this many times after temporary errors (default: 0, or 5 for s3://; see also --resumable). A \
-            POST is retried only if the server received none of it, or refused it.
-            """)
+        help: .advanced(
+            "Retry after temporary errors, this many times.",
+            discussion: """
+                The default is 0, or 5 for s3://; see also --resumable. A POST is retried only if the server \
+                received none of it, or refused it.
+                """, valueName: "count"))
     var retry: Int?
 
     @Option(help: Seconds.retryHelp)

@@ -12,12 +12,12 @@ struct WebOptions: ParsableArguments {
     @Option(
         name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send a header field: 'Name: value', 'Name;' for an empty value, or @FILE with one field per line.",
+            "Send a header field, 'Name: value'.",
             discussion: """
-                The field is sent to the server of each source or, in an upload, only to the server of the URL. It is \
-                never sent to the server of a --password-file.
-                """,
-            valueName: "field"))
+                'Name;' has an empty value, and @FILE stands for the fields in a file, one per line. The field is \
+                sent to the server of each source or, in an upload, only to the server of the URL. It is never sent \
+                to the server of a --password-file.
+                """, valueName: "field"))
     var headers: [String] = []
 
     @Option(
@@ -29,12 +29,12 @@ struct WebOptions: ParsableArguments {
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Log in to the servers of sources or, in an upload, only to the server of the URL.",
+            "Log in with a user name and a password.",
             discussion: """
-                The password is never sent to the server of a --password-file. Other users of this machine may see it \
-                in the list of processes; use --netrc-file to avoid that.
-                """,
-            valueName: "user:password"))
+                To the servers of sources or, in an upload, only to the server of the URL; never to the server of a \
+                --password-file. Other users of this machine may see the password in the list of processes; use \
+                --netrc-file to avoid that.
+                """, valueName: "user:pass"))
     var user: String?
 
     func validate() throws {
