@@ -10,61 +10,61 @@ package import BlobIndex
 /// ```
 ///
 /// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive; directories,
-/// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk.
-/// All checks of a member pass before its end: its length, the checksum in a zip or 7z, which in a zip must also agree
-/// with the directory, and the sum in a cpio of format `070702`. Tar, ar and the other cpio formats have no checksum
-/// for the bytes of members; only a filter around the archive protects them. So an archive that is read from beginning
-/// to end, because ``BlobInfo/isRandomAccess`` is false, is read to its own end before the member ends.
+/// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk. A
+/// member is verified before its end is reported: its length, the checksum in a zip or 7z, which in a zip must also
+/// agree with the directory, and the sum in a cpio of format `070702`. Tar, ar and the other cpio formats have no
+/// checksum for the bytes of members; only a filter around the archive protects them. Therefore, an archive without
+/// random access (see ``BlobInfo/isRandomAccess``) is read to its own end before the member ends.
 ///
-/// Data after the end of an archive throw ``BlobError/Code/trailingData`` after the last member: in a listing, and when
-/// the end is read for a member. Zeros, as left by tapes and disks, are accepted, and so is the signature of a
-/// self-extracting program. After a tar and beside a zip, only another archive of the same format is an error, because
-/// other data are common there. After a cpio, zeros and further archives may follow, as in an initramfs, and their
-/// members are read too; the last archive may be compressed by gzip or in a ``CompressionFormat``. A disc image with a
-/// UDF file system whose files ISO 9660 does not list throws ``BlobError/Code/unsupported``.
+/// Data after the end of an archive throws ``BlobError/Code/trailingData`` after the last member: in a listing, and
+/// when reading a member reaches the end of the archive. Zeros, as left by tapes and disks, are accepted, and so is the
+/// signature of a self-extracting program. After a tar and beside a zip, only another archive of the same format is an
+/// error, because other data is common there. After a cpio, zeros and further archives may follow, as in an initramfs,
+/// and their members are read too; the last archive may be compressed by gzip or in a ``CompressionFormat``. A disc
+/// image with a UDF file system whose files ISO 9660 does not list throws ``BlobError/Code/unsupported``.
 ///
 /// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other
 /// programs show are accepted too: names decoded from code page 437, and names cut off at a zero byte. A zip, 7z or RAR
-/// may be self-extracting, so that it follows the program that unpacks it.
+/// may be self-extracting, that is, follow the program that unpacks it.
 ///
 /// Opening a member of a 7z decodes its folder up to the member. The container keeps the decoder of the last folder
-/// read, which takes as much memory as decoding. So later members of a solid folder are not decoded from the beginning
-/// again in this process; another process must do so, because the state of LZMA cannot be stored.
+/// read, which takes as much memory as decoding, so that reading a later member of a solid folder continues from there.
+/// Another process decodes the folder from its beginning, because the state of LZMA cannot be stored.
 ///
 /// Encrypted members and headers of a 7z (AES-256) are read with ``BlobContext/password``. A wrong password throws
 /// ``BlobError/Code/encrypted``, and so does damage that cannot be distinguished from a wrong password.
 ///
-/// Zip and 7z have their table of contents at the end. Over a source without random access, the archive is copied once,
+/// Zip and 7z have their table of contents at the end. An archive from a source without random access is copied once,
 /// up to ``BlobContext/spoolLimit``.
 ///
-/// The memory of decoding is bounded: a member or a coder that needs more than ``BlobContext/memoryLimit`` throws
+/// The memory for decoding is bounded: a member or a coder that needs more than ``BlobContext/memoryLimit`` throws
 /// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For
 /// ``ArchiveFormat/foreign`` formats, the limit of the helper process applies; see ``ArchiveIsolation``.
 ///
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
 /// has random access, otherwise before the end.
 ///
-/// A table of the members, from an index file or from the first pass over all of them, holds the place of each member
-/// and shows which names are unique. It takes about 30 bytes per member.
+/// A table of the members, from an index file or from the first pass over all of them, contains the place of each
+/// member and shows which names are unique. It takes about 30 bytes per member.
 ///
 /// A member whose bytes are stored unchanged has random access if the archive has random access: a stored member of a
-/// zip, or a member of a tar that is not sparse. An archive within such a member is read without a copy. In a zip, only
-/// a read from the beginning of a member is compared with its checksum.
+/// zip, or a member of a tar that is not sparse. An archive within such a member is read without a copy. In a zip, the
+/// checksum of a member is verified only when the member is read from its beginning.
 ///
 /// A writer without zip64, such as the archiver of macOS, stores the length of a member of 4 GiB or more modulo 2^32.
-/// If this is likely for a deflated member, its length is unknown before its end, where the length must agree modulo
-/// 2^32, and the checksum must be right; ``BlobMember/byteCount`` is the length in the directory.
+/// If this is likely for a deflated member, its length is unknown until its end, where the length must match modulo
+/// 2^32 and the checksum must match; ``BlobMember/byteCount`` is the length in the directory.
 ///
 /// A deflated member of a zip has random access once it has restart points. For members of at least 4 MiB, the first
 /// read to the end stores them in the index file, if ``BlobContext/index`` allows one, and so does
 /// ``BlobIndexing/buildIndex(_:)`` of the member. With restart points, decoding also uses several threads.
 ///
 /// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES,
-/// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the
+/// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` if the
 /// member is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 the check of AES.
-/// Such a password yields wrong bytes, and is detected at the end at the latest. Nothing about decrypted bytes is kept
-/// in an index, and a copy of a decrypted archive only serves readers with the same closure. Other encrypted members,
-/// such as members of a RAR, always throw ``BlobError/Code/encrypted``.
+/// Such a password yields wrong bytes, and is detected by the end of the member. An index contains nothing about
+/// decrypted bytes, and a copy of a decrypted archive is available only to readers with the same password closure.
+/// Other encrypted members, such as members of a RAR, always throw ``BlobError/Code/encrypted``.
 ///
 /// - Complexity: Opening a member by index reads the headers before it, and opening a member by name reads all headers.
 ///   With a table, opening is a look-up, plus one seek if the archive has random access and is a tar or zip.
@@ -80,7 +80,7 @@ public struct ArchiveContainer: BlobContainer {
     ///   - format: The format of the archive.
     ///   - index: The policy for the index file that keeps the table of members.
     ///   - isolation: The place where an archive of a ``ArchiveFormat/foreign`` format, or a 7z with rare coders, is
-    ///     decoded; has no effect on other archives.
+    ///     decoded. Other archives ignore it.
     public init(
         _ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
         isolation: ArchiveIsolation = .helper
@@ -107,7 +107,7 @@ public struct ArchiveContainer: BlobContainer {
         self.catalogue = container.catalogue.inPass(pass, over: archive)
     }
 
-    /// Returns a source of the member with this name or index; for a missing member, opening the source throws.
+    /// Returns a source of the member with this name or index; opening the source throws if the member does not exist.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
@@ -133,18 +133,17 @@ public struct ArchiveContainer: BlobContainer {
         try self.catalogue.forEach(context, recording, body)
     }
 
-    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil without a
-    /// table.
+    /// Returns the table for a search, after building it if that is cheaper than further searches; nil without a table.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         try self.archive.tables.searchedTable(self.catalogue, context)
     }
 
-    /// Returns a container whose members are read in one pass, and the pass, which must be finished.
+    /// Returns a container whose members are read in one pass, and the pass, which the caller must finish.
     package func inOnePass(_ context: BlobContext) throws -> (container: ArchiveContainer, pass: ArchivePass) {
         try self.inOnePass(isInOrder: self.isSequential(context))
     }
 
-    /// - Parameter isListed: True when the members are listed during the pass.
+    /// - Parameter isListed: True if the members are listed during the pass.
     private func inOnePass(
         isInOrder: Bool, isListed: Bool = false
     ) -> (container: ArchiveContainer, pass: ArchivePass) {
@@ -154,9 +153,9 @@ public struct ArchiveContainer: BlobContainer {
         return (ArchiveContainer(self, archive, pass), pass)
     }
 
-    /// Calls `body` with each member and its source, in as few passes as possible, and makes the final checks.
+    /// Calls `body` with each member and its source, in as few passes as possible, and performs the final checks.
     ///
-    /// - Parameter isWanted: Returns true for the members that will be read; nil when most members will be.
+    /// - Parameter isWanted: Returns true for the members that will be read; nil if most members will be.
     func forEachSource(
         where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
         _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
@@ -186,8 +185,8 @@ public struct ArchiveContainer: BlobContainer {
         try pass.finish(context)
     }
 
-    /// True when several members are best read from beginning to end: the source has no random access, or decodes
-    /// blocks to reach a place, and the places of the members are unknown.
+    /// True if reading several members is fastest from beginning to end: the source has no random access, or must
+    /// decode blocks to reach an offset, and the places of the members are unknown.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         guard !self.archive.format.needsRandomAccess else { return false }
         if try !self.archive.base.info(context.blocking).isRandomAccess { return true }
@@ -226,7 +225,7 @@ public struct ArchiveContainer: BlobContainer {
         try pass.finish(context)
     }
 
-    /// Requests the bytes of the members to read next, in this order, from a preparable source.
+    /// Prepares the source for reading the members in this order, if the source is preparable.
     ///
     /// Errors are reported when the members are read.
     ///
@@ -241,8 +240,8 @@ public struct ArchiveContainer: BlobContainer {
             ranges.map { $0.lowerBound..<$0.lowerBound + min(byteCount, Int64($0.count)) }, context)
     }
 
-    /// Returns the positions of selectors in the order of the members; nil when neither a table nor the archive gives
-    /// the order.
+    /// Returns the positions of selectors in the order of the members; nil if the order cannot be determined from a
+    /// table or from the archive.
     private func archiveOrder(
         _ positions: [Int], _ selectors: [BlobLocator.Selector], _ context: BlobContext
     ) throws(BlobError) -> [Int]? {
@@ -262,7 +261,7 @@ extension ArchiveContainer: BlobIndexing {
     ///
     /// Uses the index policy of the container.
     ///
-    /// - Returns: True when the members or the archive's source have an index now.
+    /// - Returns: True if the members or the archive's source now have an index.
     /// - Throws: Any error of reading the archive or writing the index.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         let base = self.archive.base as? any BlobIndexing
@@ -285,14 +284,15 @@ extension ArchiveContainer: BlobIndexing {
 }
 
 extension ArchiveContainer: IndexVerifying {
-    /// Verifies the index of the archive's source; the table of members has one checksum, verified when it is read.
+    /// Verifies the index of the archive's source. The table of members needs no verification: its only checksum is
+    /// verified when the table is read.
     package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
         try (self.archive.base as? any IndexVerifying)?.verifyIndex(context, report: report)
     }
 }
 
 extension ArchiveContainer: ToolIndexImporting {
-    /// Makes an index of the archive's source, if the source is a gzip.
+    /// Imports an index for the archive's source, if the source is a gzip.
     package func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool {
         guard let base = self.archive.base as? any ToolIndexImporting else {
             throw BlobError(.unsupported, "The index is for gzip data, but the archive is not compressed with gzip.")

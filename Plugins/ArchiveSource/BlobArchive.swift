@@ -2,9 +2,9 @@ public import BlobCore
 
 /// An archive that can be listed, searched and opened from several threads at once.
 ///
-/// Copies of this value share the facts known about the archive. The second look-up in a tar builds a table of its
-/// members in memory, about 30 bytes each; from then on, any member costs a look-up and one seek. The table is also
-/// read from and written to an index file, according to ``BlobIndexPolicy``.
+/// Copies of this value share what has been read of the archive. The second look-up in a tar builds a table of its
+/// members in memory, about 30 bytes each; from then on, opening any member takes a look-up and one seek. The table is
+/// also read from and written to an index file, according to ``BlobIndexPolicy``.
 ///
 /// ```swift
 /// let archive = try BlobArchive(BlobLocator("file:///logs.tar.gz"), registry: .standard)
@@ -22,7 +22,7 @@ public struct BlobArchive: Sendable {
     ///   - locator: The locator of the archive, with or without a prefix such as `archive+`, and without a selector.
     ///   - registry: The registry of formats.
     ///   - context: The context in which the format is detected; its index policy applies to the archive.
-    /// - Throws: ``BlobError/Code/unsupported`` when the blob is not an archive; any error of reading its beginning.
+    /// - Throws: ``BlobError/Code/unsupported`` if the blob is not an archive; any error of reading its beginning.
     public init(
         _ locator: BlobLocator, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws(BlobError) {
@@ -51,7 +51,7 @@ public struct BlobArchive: Sendable {
 
     /// Returns all members, in the archive's order.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` when the archive has more than `limit` members; any error of reading.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if the archive has more than `limit` members; any error of reading.
     public func members(
         atMost limit: Int = defaultMaximumCount, _ context: BlobContext = BlobContext()
     ) throws -> [BlobMember] {
@@ -87,12 +87,13 @@ public struct BlobArchive: Sendable {
         try self.container.member(selector, context: context)
     }
 
-    /// Calls `body` with a source for each of several members, in the order of the archive; members that are not found,
-    /// or are hard links to earlier members, come last.
+    /// Calls `body` with a source for each of several members, in the order of the archive.
+    ///
+    /// Members that are not found, and hard links to earlier members, come last.
     ///
     /// Makes one pass over an archive that is read from beginning to end, such as an archive in a filter. The checks at
-    /// the end of the archive are made once for all members, before this method returns, and not at the end of each
-    /// source. Between two members, the reader positioned after the first is kept: an open base with its decoder, a
+    /// the end of the archive run once for all members, before this method returns, and not at the end of each source.
+    /// Between two members, the method keeps the reader positioned after the first: an open base with its decoder, a
     /// buffer of 256 KiB, and about 50 bytes for each member passed over.
     ///
     /// ```swift
@@ -105,10 +106,10 @@ public struct BlobArchive: Sendable {
     ///
     /// - Parameters:
     ///   - selectors: The members, in any order.
-    ///   - context: The context of the job, with which the sources are opened.
+    ///   - context: The context of the job, in which the sources are opened.
     ///   - body: A closure that receives a position in `selectors` and the source, which is opened within the closure.
-    /// - Throws: Any error of `body`; any error of reading the archive to its end, after which all bytes read are in
-    ///   doubt; ``BlobError/Code/ambiguousMember`` when several members have one of the names.
+    /// - Throws: Any error of `body`; any error of reading the archive to its end, which casts doubt on all bytes read;
+    ///   ``BlobError/Code/ambiguousMember`` if several members share one of the names.
     public func forEachSource(
         of selectors: [BlobLocator.Selector], _ context: BlobContext = BlobContext(),
         _ body: (_ position: Int, _ source: any BlobInputStreamDataSource) throws -> Void
@@ -124,12 +125,12 @@ public struct BlobArchive: Sendable {
 
     /// Calls `body` with each member and its source, in the order of the archive.
     ///
-    /// Makes one pass over an archive that is read from beginning to end. The checks at the end of the archive are made
+    /// Makes one pass over an archive that is read from beginning to end. The checks at the end of the archive run
     /// before this method returns. The source is valid only within `body`, and only for hard links and members of the
     /// kind ``BlobMember/Kind/file``.
     ///
-    /// - Parameter isWanted: Returns true for the members that will be read, whose bytes are then requested ahead of
-    ///   time; nil when most members will be read: then the archive is read from beginning to end if possible.
+    /// - Parameter isWanted: Returns true for the members that will be read, whose bytes are then requested in advance;
+    ///   nil if most members will be read, so that the archive is read from beginning to end if possible.
     /// - Throws: Any error of `body`; any error of reading the archive, after the members before it.
     package func forEachSource(
         where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
@@ -144,7 +145,7 @@ public struct BlobArchive: Sendable {
         }
     }
 
-    /// True when the archive is read from beginning to end, because its source has no random access.
+    /// True if the archive is read from beginning to end, because its source has no random access.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         try (self.container as? ArchiveContainer)?.isSequential(context) ?? false
     }

@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 
 extension BlobError {
-    /// True when the archive caused the error, not the access to it.
+    /// True if the archive itself, not the access to it, caused the error.
     var isAboutFormat: Bool {
         switch self.code {
         case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .encrypted: true
@@ -10,7 +10,7 @@ extension BlobError {
         }
     }
 
-    /// True when a table that does not match the archive may have caused the error.
+    /// True if a table that does not match the archive may have caused the error.
     var mayBeCausedByTable: Bool {
         switch self.code {
         case .notFound, .ambiguousMember, .inconsistent, .internalError: true

@@ -41,15 +41,15 @@ extension BlobProvider {
         [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + foreign
         + unsupported
 
-    /// Returns ``archives``, with some formats decoded elsewhere than in the default helper process.
+    /// Returns ``archives``, with some formats decoded at another place than the default helper process.
     ///
     /// ```swift
     /// let providers = BlobProvider.archives(allowing: [.iso], isolation: .inProcess)
     /// ```
     ///
     /// - Parameters:
-    ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers become
-    ///     the last; other formats have no effect.
+    ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers move to
+    ///     the end; other formats have no effect.
     ///   - isolation: The place where archives of these formats are decoded: by default a helper process, or this
     ///     process if no helper is found.
     public static func archives(
@@ -79,7 +79,7 @@ extension BlobProvider {
             signatures: format.signatures, recognizes: format.recognizes)
     }
 
-    /// The providers of unsupported formats, which are recognised in order to refuse them by name.
+    /// The providers of unsupported formats, which are recognised so that the error names the format.
     private static let unsupported = [
         BlobProvider(
             .filter { _, _ in throw BlobError(.unsupported, "This is an lzop stream, which is not supported.")
@@ -97,8 +97,8 @@ extension BlobProvider {
 }
 
 extension ArchiveFormat {
-    /// Returns true when 512 bytes are a tar header according to their checksum (POSIX.1, pax, "ustar Interchange
-    /// Format"), which identifies v7 archives, as they have no signature.
+    /// Returns true if 512 bytes are a tar header according to their checksum (POSIX.1, pax, "ustar Interchange
+    /// Format"), which identifies v7 archives, because they have no signature.
     fileprivate static func isTarHeader(_ beginning: [UInt8]) -> Bool {
         guard beginning.count >= TarHeader.byteCount, beginning[0] != 0 else { return false }
         return beginning.withUnsafeBytes { TarHeader($0).isChecksumRight }

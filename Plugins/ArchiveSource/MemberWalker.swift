@@ -1,12 +1,12 @@
 package import BlobCore
 import BlobPlatform
 
-/// A pass over an archive from member to member, and over the bytes of the current member.
+/// An iteration over the members of an archive, and over the bytes of the current member.
 protocol MemberWalker: AnyObject {
     /// The info of the archive when it was opened.
     var baseInfo: BlobInfo { get }
 
-    /// True when the base is read from beginning to end.
+    /// True if the base is read from beginning to end.
     var isSequential: Bool { get }
 
     /// Advances to the next member; returns false at the end of the archive.
@@ -15,26 +15,26 @@ protocol MemberWalker: AnyObject {
     /// The index of the member in the archive's order, from 0; -1 before the first member.
     var index: Int { get }
 
-    /// Returns true when the member has exactly this name. Cheaper than ``entry``.
+    /// Returns true if the member has exactly this name. Cheaper than ``entry``.
     func isNamed(_ name: [UInt8]) -> Bool
 
     /// The facts in the header of the member; must be read before the member's bytes.
     var entry: ArchiveEntry { get }
 
-    /// The place of the member for ``go(to:index:)``; nil when only a pass over the archive reaches it.
+    /// The place of the member for ``go(to:index:)``; nil if the member can be reached only by a pass over the archive.
     var place: Int64? { get }
 
     /// Makes the next ``advance()`` move to the member with this index at this place.
     ///
-    /// Must not be called when ``isSequential`` is true.
+    /// Must not be called if ``isSequential`` is true.
     func go(to place: Int64, index: Int)
 
     /// The range of the member's bytes in the base, before any byte is read, if they are stored unchanged and can be
     /// reached at any offset; nil otherwise.
     var storedRange: Range<Int64>? { get }
 
-    /// The checksum of the member's bytes that ``nextBlock()`` verifies before it returns the end; nil when it verifies
-    /// no checksum.
+    /// The name of the checksum that ``nextBlock()`` verifies before it returns the end; nil if it verifies no
+    /// checksum.
     var check: String? { get }
 
     /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
@@ -45,7 +45,7 @@ protocol MemberWalker: AnyObject {
 
     /// Appends the next bytes of the member, which follow the previous bytes without a gap, straight from the base.
     ///
-    /// - Returns: The number of bytes; 0 when ``nextBlock()`` must be used, because the bytes are in its buffer.
+    /// - Returns: The number of bytes; 0 if ``nextBlock()`` must be used, because the bytes are in its buffer.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int
 
     /// Reads and drops the bytes of the member.
@@ -58,7 +58,7 @@ protocol MemberWalker: AnyObject {
 extension MemberWalker {
     func isNamed(_ name: [UInt8]) -> Bool { self.entry.member.name == name }
 
-    /// Nil: only a pass over the archive reaches a member.
+    /// Nil: a member can be reached only by a pass over the archive.
     var place: Int64? { nil }
 
     func go(to place: Int64, index: Int) {
@@ -68,7 +68,7 @@ extension MemberWalker {
     /// Nil: the bytes can be read only through this walker.
     var storedRange: Range<Int64>? { nil }
 
-    /// Nil, for formats without checksums of members, and for formats whose checksums are verified elsewhere.
+    /// Nil: the format has no checksums of members, or they are verified elsewhere.
     var check: String? { nil }
 
     /// 0: the bytes are always in a buffer.
@@ -128,12 +128,12 @@ extension WalkerLayer {
 /// The facts in the header of a member.
 struct ArchiveEntry {
     var member: BlobMember
-    /// The number of names that share the bytes, if the format contains it; in a cpio, the last of them has the bytes.
+    /// The number of names that share the bytes, if the format stores it; in a cpio, the bytes follow the last name.
     let linkCount: UInt32
-    /// The error for bytes before this or an earlier member in which a reader found no header: they may have contained
-    /// other members, so the index is uncertain.
+    /// The error for skipped bytes before this or an earlier member, in which no header was found. They may have
+    /// contained other members, so the index is uncertain.
     ///
-    /// Nil when no such bytes were skipped.
+    /// Nil if no bytes were skipped.
     var gap: BlobError?
 
     /// - Parameter warning: The warning about a header that was read nevertheless; nil without a warning.
@@ -146,12 +146,12 @@ struct ArchiveEntry {
 extension BlobMember.Kind {
     /// The mask of the type in a mode, and the types of `stat(2)`.
     ///
-    /// They are the values of AE_IFMT in archive_entry.h, which are the same on all systems; the constants of some
-    /// systems differ.
+    /// The values of AE_IFMT in archive_entry.h, which are the same on all systems, unlike the constants of the
+    /// systems.
     static let (typeMask, regular, directoryType, linkType): (UInt32, UInt32, UInt32, UInt32) =
         (0o170000, 0o100000, 0o040000, 0o120000)
 
-    /// Creates the kind of a member from a mode; a mode without a type means a file.
+    /// Creates the kind of a member from a mode; a mode without a type denotes a file.
     init(mode: UInt32) {
         self =
             switch mode & Self.typeMask {
@@ -164,7 +164,7 @@ extension BlobMember.Kind {
 }
 
 extension BlobMember {
-    /// True when the member has bytes of its own.
+    /// True if the member has bytes of its own.
     var hasBytes: Bool {
         switch self.kind {
         case .file: true
@@ -174,7 +174,7 @@ extension BlobMember {
         }
     }
 
-    /// Throws ``BlobError/Code/unsupported`` when the member has no bytes of its own.
+    /// Throws ``BlobError/Code/unsupported`` if the member has no bytes of its own.
     func checkKind() throws(BlobError) {
         guard !self.hasBytes else { return }
         let what =
@@ -208,14 +208,14 @@ extension Date {
     /// The maximum distance from 1970, in seconds, at which a `Double` and a table of members represent every second.
     private static let maximumSeconds = 1e15
 
-    /// Creates the time of a member; nil when it cannot be represented exactly, to the second, or the nanoseconds are
+    /// Creates the time of a member; nil if it cannot be represented exactly, to the second, or the nanoseconds are
     /// out of range.
     init?(seconds: Int64, nanoseconds: Int64) {
         guard (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         self.init(memberTime: Double(seconds) + Double(nanoseconds) / 1_000_000_000)
     }
 
-    /// Creates the time of a member, in seconds since 1970; nil when it cannot be represented exactly, to the second.
+    /// Creates the time of a member, in seconds since 1970; nil if it cannot be represented exactly, to the second.
     init?(memberTime seconds: Double) {
         guard abs(seconds) < Self.maximumSeconds else { return nil }
         self.init(timeIntervalSince1970: seconds)

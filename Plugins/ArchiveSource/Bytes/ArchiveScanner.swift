@@ -1,7 +1,7 @@
 import BlobCore
 import BlobPlatform
 
-/// A view of parts of an archive, mostly from front to back, through one large buffer.
+/// A reader of parts of an archive, mostly from front to back, through one large buffer.
 ///
 /// Skipped bytes are read and dropped when that is cheaper than reopening the base, or when the base cannot be
 /// reopened. Has one owner.
@@ -28,11 +28,11 @@ final class ArchiveScanner {
 
     var info: BlobInfo { self.cursor.info }
 
-    /// True when every offset can be reached.
+    /// True if every offset can be reached.
     var hasRandomAccess: Bool { self.cursor.hasRandomAccess }
 
-    /// Reopens the base for each gap from now on, because only the needed bytes were requested, not the bytes between
-    /// them.
+    /// Reopens the base for each gap from now on, because only the needed bytes were requested in advance, not the
+    /// bytes between them.
     func skipGaps() { self.cursor.patience = 0 }
 
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
@@ -78,7 +78,7 @@ final class ArchiveScanner {
         return appended
     }
 
-    /// Returns the offset of the first nonzero byte at or after an offset; nil when only zeros follow.
+    /// Returns the offset of the first nonzero byte at or after an offset; nil if only zeros follow.
     func firstNonzero(from byteOffset: Int64, _ context: BlobContext) throws(BlobError) -> Int64? {
         var place = byteOffset
         while case let bytes = try self.some(at: place, atMost: Int64(self.buffer.count)), !bytes.isEmpty {
@@ -102,7 +102,7 @@ final class ArchiveScanner {
     /// True after an error of the base.
     var hasFailed: Bool { self.cursor.hasFailed }
 
-    /// The offset up to which the base was read; its end after a request beyond it.
+    /// The offset up to which the base was read; the end of the base after a request beyond it.
     var readerOffset: Int64 { self.cursor.byteOffset }
 
     /// Reads the base to its end, which runs its final checks.
@@ -133,7 +133,7 @@ final class ArchiveScanner {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Returns true when both buffers have the same bytes.
+    /// Returns true if both buffers contain the same bytes.
     func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
         guard self.count == other.count, let start = self.baseAddress, let otherStart = other.baseAddress else {
             return self.count == other.count
@@ -141,7 +141,7 @@ extension UnsafeRawBufferPointer {
         return memcmp(start, otherStart, self.count) == 0
     }
 
-    /// Returns the index of the first byte with a value, from an index on; nil if not found.
+    /// Returns the index of the first byte with a value at or after an index; nil if not found.
     func place(of byte: UInt8, from start: Int) -> Int? {
         guard let base = self.baseAddress, let found = memchr(base + start, CInt(byte), self.count - start) else {
             return nil
@@ -171,8 +171,8 @@ extension UnsafeRawBufferPointer {
 }
 
 extension Collection<UInt8> where SubSequence == Self {
-    /// Removes and returns a number of seven bits in each byte, the lowest first, as in xz (The .xz File Format, 1.2)
-    /// and RAR 5; returns nil when the number does not end within `maximumByteCount` bytes.
+    /// Removes and returns a number stored as seven bits per byte, lowest bits first, as in xz (The .xz File Format,
+    /// 1.2) and RAR 5; returns nil if the number does not end within `maximumByteCount` bytes.
     mutating func popVarint(upTo maximumByteCount: Int) -> UInt64? {
         var number: UInt64 = 0
         for place in 0..<maximumByteCount {

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// A reader of a base that moves to any offset.
+/// A reader of a base that can move to any offset.
 ///
 /// It reads and drops bytes when that is cheaper than reopening the base, or when the base cannot be reopened. Has one
 /// owner.
@@ -9,17 +9,17 @@ final class BaseCursor {
     var patience: Int64 = 256 * 1024
 
     let info: BlobInfo
-    /// True when every offset can be reached.
+    /// True if every offset can be reached.
     let hasRandomAccess: Bool
 
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private var reader: BlobReader
-    /// True to fill a whole buffer at once; on a network, this could request bytes that are never used.
+    /// True to fill a whole buffer at once. On a network, this could request bytes that are never used.
     private let fillsBuffers: Bool
-    /// True after an error of the base, which its reader repeats.
+    /// True after an error of the base, which the reader throws again on each read.
     private(set) var hasFailed = false
-    /// True when the reader is closed until more of the base is needed.
+    /// True if the reader is closed until more of the base is needed.
     private var isReleased = false
 
     init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
@@ -49,7 +49,7 @@ final class BaseCursor {
 
     /// Moves to an offset, or to the end of the base if that comes first.
     ///
-    /// - Parameter buffer: Room for the bytes that are dropped.
+    /// - Parameter buffer: Scratch space for the bytes that are dropped.
     /// - Throws: ``BlobError/Code/internalError`` for a backward move without random access.
     func go(to byteOffset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
         let gap = byteOffset - self.byteOffset
@@ -73,8 +73,8 @@ final class BaseCursor {
 
     /// Reads the next bytes, at least one; returns their number, 0 at the end of the base.
     ///
-    /// With random access, fills the buffer unless the base ends, because decoders are slow, or fail, with pieces of a
-    /// few bytes.
+    /// With random access, fills the buffer unless the base ends, because decoders are slow, or fail, if they receive a
+    /// few bytes at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         var filled = 0
         do {

@@ -45,10 +45,10 @@ final class EmbeddedSource: BlobLayer {
         return byteOffset > 0 ? self.underlying.slice(byteOffset...) : self.underlying
     }
 
-    /// True when the opened archive follows a program.
+    /// True if the opened archive follows a program.
     var hasProgram: Bool { self.start.last ?? 0 > 0 }
 
-    /// Returns true when a source begins like a program.
+    /// Returns true if a source begins like a program.
     static func isProgram(_ beginning: some Sequence<UInt8>) -> Bool {
         Self.programs.contains { beginning.starts(with: $0) }
     }
@@ -79,14 +79,14 @@ final class EmbeddedSource: BlobLayer {
 }
 
 extension BlobInputStreamDataSource {
-    /// True when the opened archive follows the program that unpacks it; then a signature of both may be at the end.
+    /// True if the opened archive follows the program that unpacks it; the end may then contain a signature of both.
     var isBehindProgram: Bool {
         self.first(ofType: EmbeddedSource.self)?.hasProgram ?? false
     }
 }
 
 extension ArchiveFormat {
-    /// Returns true when 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
+    /// Returns true if 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
     static func isStartOfSevenZip(_ bytes: [UInt8]) -> Bool {
         UInt64(CRC32(of: bytes[12..<32]).value) == bytes[8..<12].littleEndian
     }
@@ -94,7 +94,7 @@ extension ArchiveFormat {
     /// The number of bytes that ``isArchive(_:)`` examines.
     fileprivate static let startByteCount = 32
 
-    /// Returns true when these bytes begin an archive.
+    /// Returns true if these bytes begin an archive.
     ///
     /// The signature alone is not enough, because a program may contain it.
     fileprivate func isArchive(_ start: [UInt8]) -> Bool {

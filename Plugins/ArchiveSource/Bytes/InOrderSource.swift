@@ -13,7 +13,7 @@ struct InOrderSource: BlobLayer {
     }
 }
 
-/// Hides random access, and passes all bytes.
+/// Hides random access, and passes all bytes through.
 private struct InOrderBytes: BlobInspector {
     func info(of base: BlobInfo) -> BlobInfo { base.inOrder }
 
@@ -21,7 +21,7 @@ private struct InOrderBytes: BlobInspector {
 }
 
 extension BlobInfo {
-    /// This info without random access.
+    /// A copy of this info without random access.
     var inOrder: BlobInfo {
         var info = self
         info.isRandomAccess = false

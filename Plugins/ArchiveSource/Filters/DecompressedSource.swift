@@ -6,18 +6,18 @@ import CArchive
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///
 /// All consecutive streams or frames are decoded (for LZMA, only one), and every checksum of the format is checked
-/// before the end. Data after the last stream throw ``BlobError/Code/trailingData``, except for zeros, as left by tapes
-/// and disks. ``CompressionFormat`` documents which formats have no checksum; in these formats, damage can look like
-/// data.
+/// before the end. Data after the last stream throws ``BlobError/Code/trailingData``, except for zeros, as left by
+/// tapes and disks. ``CompressionFormat`` documents which formats have no checksum; in these formats, damage may go
+/// undetected.
 ///
 /// The blocks of xz and the frames of Zstandard are decoded on several threads, and decoding can begin at the block of
 /// an offset, if the base is repeatable and has random access and a length, and the library of the format can be
-/// loaded; see ``BlobInfo/isRandomAccess``. The index in an xz and the table in seekable Zstandard data also give the
-/// length. For bzip2 and other Zstandard data, an index file provides the blocks and the length. Everything else is
+/// loaded; see ``BlobInfo/isRandomAccess``. The index in an xz and the table in seekable Zstandard data also contain
+/// the length. For bzip2 and other Zstandard data, an index file provides the blocks and the length. Everything else is
 /// decoded from the beginning, in one pass.
 ///
-/// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame
-/// that needs more than ``BlobContext/memoryLimit`` throws ``BlobError/Code/limitExceeded`` before the memory is
+/// Decoding uses the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or
+/// frame that needs more than ``BlobContext/memoryLimit`` throws ``BlobError/Code/limitExceeded`` before the memory is
 /// allocated.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
@@ -28,7 +28,7 @@ public struct DecompressedSource: BlobLayer {
     let holder: IndexHolder<BlockIndex>
     private let format: CompressionFormat
 
-    /// The minimum number of compressed bytes for which an index is worth its space: about 150 milliseconds of
+    /// The minimum number of compressed bytes for which an index is worth its space: 1 MiB, about 150 milliseconds of
     /// decoding.
     private static let worthwhileByteCount: Int64 = 1 << 20
 
@@ -37,7 +37,7 @@ public struct DecompressedSource: BlobLayer {
         self.init(base, format: format, index: .none)
     }
 
-    /// - Parameter index: The place where the index of the blocks is kept.
+    /// - Parameter index: The policy for the index of the blocks.
     package init(_ base: any BlobInputStreamDataSource, format: CompressionFormat, index: BlobIndexPolicy) {
         self.base = base
         self.format = format
@@ -58,15 +58,15 @@ public struct DecompressedSource: BlobLayer {
     /// The locator of the base, wrapped in the scheme of the format.
     public var locator: BlobLocator? { try? self.base.locator?.wrapped(in: self.format.rawValue) }
 
-    /// Returns the name of the base without its extension, a validator made from the base's, and the length if the data
-    /// have an index.
+    /// Returns the name of the base without its extension, a validator derived from the base's validator, and the
+    /// length if the data has an index.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         let context = context.blocking  // Decoders block, regardless of the reader.
         let base = try self.base.info(context)
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
 
-    /// Passes the hint on for the blocks that the data or an index list.
+    /// Passes the hint on for the blocks that the data or an index lists.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard self.base.traits.contains(.preparable), let points = try? self.restartPoints(context) else { return }
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
@@ -92,9 +92,9 @@ public struct DecompressedSource: BlobLayer {
 
     /// Returns a body that decodes block by block, or with one decoder.
     ///
-    /// Its info omits the length in an index, which may be wrong.
+    /// Its info omits the length from an index, which may be wrong.
     ///
-    /// Nothing that is read from the beginning depends on an index.
+    /// A read from the beginning does not depend on an index.
     func decodedBlocks(
         _ base: BlockBase, at byteOffset: Int64, _ list: (any BlockList)?, _ recording: BlockRecording?,
         _ context: BlobContext
@@ -136,9 +136,9 @@ public struct DecompressedSource: BlobLayer {
 }
 
 extension DecompressedSource: BlobDescribing {
-    /// Returns one fact: whether a checksum protects the bytes. Without a checksum, damage can look like data.
+    /// Returns one fact: whether a checksum protects the bytes. Without a checksum, damage may go undetected.
     ///
-    /// Empty when the base can be read only once, or the first header does not declare a checksum either way.
+    /// Empty if the base can be read only once, or the first header does not declare whether there is a checksum.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.base.traits.contains(.repeatable) else { return [] }
         let input = try ArchiveInput(self.base, context)
@@ -149,9 +149,9 @@ extension DecompressedSource: BlobDescribing {
 }
 
 extension DecompressedSource: BlobIndexing {
-    /// Makes an index of the blocks of bzip2 or Zstandard data that do not list them, unless an index exists.
+    /// Builds an index of the blocks of bzip2 or Zstandard data that does not list them, unless an index exists.
     ///
-    /// Decodes everything once. Returns false for data without several blocks, for data that list their blocks, and for
+    /// Decodes everything once. Returns false for data with a single block, for data that lists its blocks, and for
     /// other formats.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         guard let info = try self.unlisted(context) else { return false }
@@ -217,7 +217,7 @@ extension DecompressedSource: RestartPointListing {
     }
 }
 
-/// Compares the length of decoded bytes with the length in an index, which may be an index of other bytes.
+/// Compares the length of the decoded bytes with the length in an index, which may belong to other bytes.
 struct IndexedLength: BlobInspector {
     let index: BlockIndex
     /// The info of the decoded bytes, with the length in the index.
@@ -231,7 +231,8 @@ struct IndexedLength: BlobInspector {
         return 0..<bytes.byteCount
     }
 
-    /// Returns the error. An offset within the length in the index and past the end of the data disproves the index.
+    /// Returns the error to report. An offset that is within the length in the index but past the end of the data
+    /// proves the index wrong.
     func reported(_ error: BlobError) -> BlobError { error.code == .invalidArgument ? self.disproved() : error }
 
     private func disproved() -> BlobError {
@@ -259,7 +260,7 @@ final class DecompressingStream: BlobByteStream {
     private let checks: StreamChecks?
     /// Nil before the first read.
     private var decoder: Decoder?
-    /// The undelivered bytes in libarchive's buffer, or the undecoded bytes of the input.
+    /// The bytes in libarchive's buffer that were not delivered yet, or the input bytes that were not decoded yet.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
 
     /// - Parameter checks: The receiver of the checksums that an inspector of the input finds; nil to ignore them.
@@ -290,7 +291,7 @@ final class DecompressingStream: BlobByteStream {
         self.input.close()
     }
 
-    /// Starts to decode; returns nil when the content is empty.
+    /// Starts decoding; returns nil if the content is empty.
     private func start() throws(BlobError) -> Decoder? {
         if let stream = try self.zstdStream() { return .zstd(stream) }
         return try self.handle().map { .library($0) }
@@ -318,7 +319,7 @@ final class DecompressingStream: BlobByteStream {
             let isAtEnd = self.block.isEmpty
             if isAtEnd, stream.isBetweenFrames { return false }
             try self.input.checkRatio(ofDecoded: byteOffset)
-            // At the end, the decoder may still hold bytes.
+            // At the end, the decoder may still buffer bytes.
             try stream.decode(&self.block, into: &output)
             guard !isAtEnd || output.byteCount > start || stream.isBetweenFrames else {
                 throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: self.input.givenByteCount)
@@ -327,7 +328,7 @@ final class DecompressingStream: BlobByteStream {
         return true
     }
 
-    /// Returns the decoder of libarchive; nil when the content is empty.
+    /// Returns the decoder of libarchive; nil if the content is empty.
     private func handle() throws(BlobError) -> ArchiveHandle? {
         let label = "\(self.format.rawValue) stream"
         let beginning = try self.input.beginning(CompressionFormat.headerByteCount)
@@ -342,7 +343,7 @@ final class DecompressingStream: BlobByteStream {
                 self.format.enable(archive),
             ].min() ?? ARCHIVE_FATAL
         }
-        // A decoder that failed immediately also looks empty.
+        // Content also looks empty if the decoder failed immediately.
         if handle.message != nil { throw handle.error }
         guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(

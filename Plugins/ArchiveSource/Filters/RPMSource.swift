@@ -29,7 +29,7 @@ private struct RPMPayload: BlobInspector {
 
     private static let leadByteCount: Int64 = 96
     private static let introByteCount = 16
-    /// The limits of rpm itself for a header: 65,535 tags and 256 MiB of data.
+    /// The limits of the program `rpm` for a header: 65,535 tags and 256 MiB of data.
     private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
 
     private var section = Section.lead
@@ -63,7 +63,7 @@ private struct RPMPayload: BlobInspector {
         return 0..<0
     }
 
-    /// Parses the first bytes of a section, which show where the next section begins.
+    /// Parses the first bytes of a section, which determine where the next section begins.
     private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
         guard self.section != .lead else {
             guard bytes == RPMSource.signature else {

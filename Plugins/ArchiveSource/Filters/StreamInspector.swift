@@ -42,7 +42,7 @@ struct InspectedSource: BlobInputStreamDataSource {
 struct XzInspector: StreamInspector {
     private enum Element {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
-        /// Not an xz, or a malformed xz, which libarchive does not decode either.
+        /// Not xz data, or malformed xz data, which libarchive does not decode either.
         case foreign
     }
 
@@ -52,9 +52,10 @@ struct XzInspector: StreamInspector {
     /// The number of bytes to skip before more are collected.
     private var skippedCount = 0
     private var checkByteCount = 0
-    /// The number of bytes in the block or the index so far.
+    /// The number of bytes of the block or the index that were inspected.
     private var byteCount = 0
-    /// The index number being read, and the count of remaining numbers; nil while that count is being read.
+    /// The number being read from the index, and the count of the remaining numbers; nil while the count itself is
+    /// being read.
     private var number: (value: UInt64, shift: UInt64) = (0, 0)
     private var numbersLeft: UInt64?
     private let context: BlobContext
@@ -146,8 +147,8 @@ struct XzInspector: StreamInspector {
 
 /// An inspector of the member headers in an lzip.
 ///
-/// Only decoding shows where a member ends, so headers are found by their form, which practically never occurs in the
-/// coded bytes of a member.
+/// Only decoding shows where a member ends, so headers are found by their form, which is extremely unlikely to occur in
+/// the compressed bytes of a member.
 struct LzipInspector: StreamInspector {
     private let context: BlobContext
     private static let headerByteCount = 6
@@ -185,14 +186,15 @@ struct LzipInspector: StreamInspector {
     }
 }
 
-/// The checksums named by the headers of a compressed stream, noted while a decoder that does not report them reads it.
+/// The checksums declared in the headers of a compressed stream, collected while a decoder that does not report them
+/// reads the stream.
 final class StreamChecks: Sendable {
     private let names = Locked<Set<String?>>([])
 
-    /// Notes the checksum of a stream or frame; nil if it has none.
+    /// Records the checksum of a stream or frame; nil for a stream or frame without one.
     func note(_ name: String?) { self.names.withLock { _ = $0.insert(name) } }
 
-    /// The checksums that cover all bytes together; nil when a stream or frame has none.
+    /// The checksums that together cover all bytes; nil if a stream or frame has no checksum.
     var name: String? {
         self.names.withLock {
             $0.isEmpty || $0.contains(nil) ? nil : $0.compactMap(\.self).sorted().joined(separator: ", ")
@@ -200,10 +202,10 @@ final class StreamChecks: Sendable {
     }
 }
 
-/// An inspector of the frames of Zstandard (RFC 8878, section 3.1) and LZ4 (lz4_Frame_format.md), which notes whether
+/// An inspector of the frames of Zstandard (RFC 8878, section 3.1) and LZ4 (lz4_Frame_format.md), which records whether
 /// they have a checksum.
 ///
-/// Parses only headers, and skips other data by their length.
+/// Parses only headers, and skips other data by its length.
 struct FrameInspector: StreamInspector {
     private enum Element { case frame, block, foreign }
 
@@ -279,10 +281,10 @@ struct FrameInspector: StreamInspector {
 }
 
 extension CompressionFormat {
-    /// Returns an inspector of the compressed bytes, which checks the windows of later streams and notes checksums; nil
-    /// when the format needs no inspector.
+    /// Returns an inspector of the compressed bytes, which checks the windows of later streams and records checksums;
+    /// nil if the format needs no inspector.
     ///
-    /// - Parameter checks: The receiver of the checksums; nil to note none.
+    /// - Parameter checks: The receiver of the checksums; nil to ignore them.
     func inspector(_ checks: StreamChecks?, _ context: BlobContext) -> (any StreamInspector)? {
         // The headers of the other formats name their checksum, if they have one.
         if self == .bzip2 || self == .lzip { checks?.note("CRC-32") }

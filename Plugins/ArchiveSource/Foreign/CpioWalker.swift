@@ -11,10 +11,10 @@ final class CpioWalker: WalkerLayer {
 
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
-    /// True for archives in a compressed stream, in which no further compressed stream may follow.
+    /// True for archives in a compressed stream, which must not contain a further compressed stream.
     private let isCompressed: Bool
     private let hasRandomAccess: Bool
-    /// The bytes of the base. With random access, needed only between two archives.
+    /// The reader of the base. With random access, needed only between two archives.
     private var scanner: ArchiveScanner?
     /// The current archive, or the archives in a compressed stream.
     private(set) var base: any MemberWalker
@@ -45,7 +45,7 @@ final class CpioWalker: WalkerLayer {
         }
     }
 
-    /// Also true within a compressed archive, whose checks are made at its end.
+    /// Also true within a compressed archive, because its checks run at its end.
     var isSequential: Bool { !self.hasRandomAccess || self.base is CpioWalker }
     var index: Int { self.base.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.base.index }
 
@@ -68,9 +68,9 @@ final class CpioWalker: WalkerLayer {
         if !self.hasRandomAccess { try self.scanner?.drain() }
     }
 
-    /// Returns a walker over the archive after the current one; nil when only zeros follow.
+    /// Returns a walker over the archive after the current one; nil if only zeros follow.
     ///
-    /// - Throws: ``BlobError/Code/trailingData`` when other data follow.
+    /// - Throws: ``BlobError/Code/trailingData`` if other data follows.
     private func nextArchive() throws(BlobError) -> (any MemberWalker)? {
         guard let archive = self.base as? ArchiveWalker else {
             // Only zeros may follow the compressed stream, which its decoder checks.
@@ -104,7 +104,7 @@ final class CpioWalker: WalkerLayer {
 }
 
 extension ArchiveScanner {
-    /// Returns a source of the bytes from an offset on, which the owner of this scanner can read once.
+    /// Returns a source of the bytes from an offset on, which can be read once, and only by the owner of this scanner.
     fileprivate func source(from byteOffset: Int64) -> any BlobInputStreamDataSource {
         var info = self.info
         info.isRandomAccess = false

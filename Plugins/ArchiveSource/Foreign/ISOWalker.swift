@@ -1,6 +1,7 @@
 import BlobCore
 
-/// A walker over a disc image, which refuses an image with its files in UDF, because libarchive does not read UDF.
+/// A walker over a disc image, which rejects an image whose files are only in UDF, because libarchive does not read
+/// UDF.
 final class ISOWalker: WalkerLayer {
     let base: any MemberWalker
     private let volume: DiscVolume
@@ -10,9 +11,9 @@ final class ISOWalker: WalkerLayer {
 
     /// Returns a walker over a disc image.
     ///
-    /// - Parameter makeWalker: Makes the libarchive walker over the bytes; it receives a new source, because the first
-    ///   bytes were read.
-    /// - Throws: ``BlobError/Code/unsupported`` when the ISO 9660 catalogue is bare beside a UDF catalogue.
+    /// - Parameter makeWalker: Makes the libarchive walker over the bytes. Receives a new source, because the first
+    ///   bytes of the original source were read.
+    /// - Throws: ``BlobError/Code/unsupported`` if UDF lists files that ISO 9660 does not.
     static func walker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext,
         _ makeWalker: (any BlobInputStreamDataSource) throws(BlobError) -> any MemberWalker
@@ -55,7 +56,7 @@ extension BlobInputStreamDataSource {
 /// the image (ECMA-119, ECMA-167 and OSTA UDF 2.60; numbers in parentheses are sections of ECMA-167, part 3).
 ///
 /// A bridge disc lists the same files in both file systems. Other discs, such as the installers of Windows, list all
-/// files only in UDF; their ISO 9660 file system contains a single text file that explains this.
+/// files only in UDF; their ISO 9660 file system contains only a text file that explains this.
 struct DiscVolume {
     /// The number of bytes examined: the UDF anchor is in sector 256, after the descriptors that it names.
     static let byteCount = 300 * sectorByteCount
@@ -67,9 +68,9 @@ struct DiscVolume {
     private static let (anchorTag, logicalVolumeTag) = (UInt16(2), UInt16(6))
     private static let (endTag, integrityTag) = (UInt16(8), UInt16(9))
 
-    /// The numbers of files and directories, including the root; nil when the volume does not state them.
+    /// The numbers of files and directories, including the root; nil if the volume does not state them.
     private(set) var counts: (files: UInt32, directories: UInt32)?
-    /// True when the root is the only directory of each ISO 9660 tree.
+    /// True if the root is the only directory of each ISO 9660 tree.
     private(set) var isFlat = true
 
     /// Returns nil for an image without UDF.
@@ -81,7 +82,7 @@ struct DiscVolume {
             let sector = Self.sector(number, in: beginning)
             let name = sector.dropFirst(1).prefix(5)
             if name.elementsEqual("CD001".utf8) {
-                // ECMA-119, 8.4 and 8.5: the primary descriptor, and the descriptors of other character sets.
+                // ECMA-119, 8.4 and 8.5: the primary descriptor, and the descriptors with other character sets.
                 guard sector[sector.startIndex] == 1 || sector[sector.startIndex] == 2 else { continue }
                 self.isFlat = self.isFlat && sector.number32(at: 132) <= Self.rootPathTableByteCount
             } else if name.elementsEqual("NSR02".utf8) || name.elementsEqual("NSR03".utf8) {
@@ -94,13 +95,13 @@ struct DiscVolume {
         self.counts = Self.counts(in: beginning)
     }
 
-    /// Returns true when the UDF file system has more files or directories than given.
+    /// Returns true if the UDF file system has more files or directories than these numbers.
     func hasMore(thanFiles fileCount: Int, directories directoryCount: Int) -> Bool {
         guard let counts else { return false }
         return counts.files > fileCount || counts.directories > directoryCount
     }
 
-    /// True when the ISO 9660 file system cannot list the files in UDF: it has no directories, and UDF has some, or an
+    /// True if the ISO 9660 file system cannot list the files in UDF: it has no directories, and UDF has some, or an
     /// unknown number.
     var isBare: Bool { self.isFlat && self.counts?.directories != 1 }
 
@@ -137,7 +138,7 @@ struct DiscVolume {
         return nil
     }
 
-    /// Returns a sector of the image; empty when the sector is not within the bytes.
+    /// Returns a sector of the image; empty if the sector is not within the bytes.
     private static func sector(_ number: Int, in image: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let (start, overflows) = number.multipliedReportingOverflow(by: self.sectorByteCount)
         guard !overflows, start >= 0, start <= image.count - self.sectorByteCount else {

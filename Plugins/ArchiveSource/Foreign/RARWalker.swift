@@ -11,7 +11,7 @@ final class RARWalker: WalkerLayer {
     private let context: BlobContext
     private var headers: RAR5Headers?
     private var isEncrypted = false
-    /// The checksum of the bytes so far, and the checksum in the header; nil when the header has none.
+    /// The checksum of the bytes so far, and the checksum in the header; nil if the header has none.
     private var checksum: (value: CRC32, expected: UInt32)?
 
     init(
@@ -36,7 +36,7 @@ final class RARWalker: WalkerLayer {
             return false
         }
         let file = try self.headers?.next()
-        // Without a valid header, the rest is left to libarchive.
+        // After an invalid header, libarchive handles the rest alone.
         if file == nil { self.headers = nil }
         self.isEncrypted = file?.isEncrypted ?? false
         self.checksum = file?.checksum.map { (CRC32(), $0) }
@@ -53,7 +53,7 @@ final class RARWalker: WalkerLayer {
         try scanner.checkEnd(of: .rar, at: end, self.context)
     }
 
-    /// Returns the offset after the end of an archive before version 5; nil when the archive has no end mark, or its
+    /// Returns the offset after the end of an archive before version 5; nil if the archive has no end mark, or its
     /// headers are encrypted.
     ///
     /// Each block has a checksum, a kind, flags, its length and, if a flag is set, the length of the data after it.
@@ -91,7 +91,7 @@ struct RAR5Headers {
     /// The facts about a member.
     struct File {
         let isEncrypted: Bool
-        /// The CRC-32 of the bytes; nil when the header has none, or only the checksum of a part in this volume.
+        /// The CRC-32 of the bytes; nil if the header has none, or only the checksum of a part in this volume.
         let checksum: UInt32?
     }
 
@@ -99,9 +99,9 @@ struct RAR5Headers {
     /// The maximum length in bytes of a number and of the checksum and length before a header.
     private static let (maximumNumberByteCount, prefixByteCount) = (10, 4 + 10)
     private static let (fileKind, endKind, encryptionRecord) = (UInt64(2), UInt64(5), UInt64(1))
-    /// The flags of headers: the data begin or continue in another volume.
+    /// The header flags for data that begins or continues in another volume.
     private static let splitFlags: UInt64 = 0x18
-    /// The flags of files.
+    /// The flags in a file header.
     private static let (timeFlag, checksumFlag) = (UInt64(2), UInt64(4))
 
     private let scanner: ArchiveScanner
@@ -150,7 +150,7 @@ struct RAR5Headers {
         }
     }
 
-    /// Returns true when one of the records of a file is the encryption record.
+    /// Returns true if one of the records of a file is the encryption record.
     private static func areEncrypted(_ records: Slice<UnsafeRawBufferPointer>) -> Bool {
         var rest = records
         while let count = rest.popVarint(upTo: Self.maximumNumberByteCount), count <= UInt64(rest.count) {
@@ -161,7 +161,7 @@ struct RAR5Headers {
         return false
     }
 
-    /// Returns the checksum among the fields of a file, which follows the flags, length, attributes and time.
+    /// Returns the checksum from the fields of a file, where it follows the flags, length, attributes and time.
     private static func checksum(_ fields: Slice<UnsafeRawBufferPointer>) -> UInt32? {
         var rest = fields
         guard let flags = rest.popVarint(upTo: Self.maximumNumberByteCount), flags & Self.checksumFlag != 0,

@@ -1,14 +1,14 @@
 import BlobCore
 
-/// The supported archive formats. No other format is ever tried.
+/// The supported archive formats; no other format is attempted.
 public enum ArchiveFormat: String, CaseIterable, Sendable {
-    /// v7, ustar, pax and GNU tar, sparse files included.
+    /// Tar in the v7, ustar, pax and GNU formats, including sparse files.
     case tar
     /// Zip, with zip64.
     case zip
     /// 7z.
     case sevenzip
-    /// The binary, portable and new formats of cpio, also several consecutive archives, as in an initramfs.
+    /// The binary, portable and new formats of cpio, including consecutive archives, as in an initramfs.
     case cpio
     /// The archives of `ar`, GNU and BSD.
     case ar
@@ -29,35 +29,35 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// WARC, the format of web archives.
     case warc
 
-    /// The formats whose libarchive readers were seen to crash or loop on damaged archives.
+    /// The formats whose libarchive readers have crashed or looped on damaged archives.
     ///
     /// A helper process reads these archives; see ``ArchiveIsolation``.
     public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
 
     package var isForeign: Bool { Self.foreign.contains(self) }
 
-    /// True when the table of contents is at the end, so that finding members needs random access.
+    /// True if the table of contents is at the end, so that finding members needs random access.
     var needsRandomAccess: Bool { self == .zip || self == .sevenzip }
 
-    /// True when a directory in the archive lists the members as fast as a ``MemberTable``.
+    /// True if a directory in the archive lists the members as fast as a ``MemberTable``.
     var hasDirectory: Bool { self == .zip }
 
-    /// True when libarchive finds no member after the first member that was read, because it skips the bytes of the
+    /// True if libarchive finds no member after the first member that was read, because it skips the bytes of the
     /// record twice.
     var endsWithData: Bool { self == .warc }
 
-    /// True when libarchive consumes an archive up to its end, a mark or the end of the last member, regardless of data
+    /// True if libarchive consumes an archive only up to an end mark or the end of the last member, and ignores data
     /// after it.
     var endsWithMark: Bool { self == .ar || self == .lha }
 
-    /// True when archives of the format may follow a program that must be skipped.
+    /// True if archives of the format may follow a program that must be skipped.
     var isEmbedded: Bool { self == .sevenzip || self == .rar }
 
-    /// True when the format has checksums of the bytes of members.
+    /// True if the format has checksums of the bytes of members.
     var hasChecksums: Bool { self == .zip || self.memberChecksum != nil }
 
-    /// The checksum of members that libarchive verifies; nil for formats without a checksum, and for formats whose
-    /// checksums this module verifies.
+    /// The name of the member checksum that libarchive verifies; nil for formats without a checksum, and for formats
+    /// whose checksums this module verifies.
     var memberChecksum: String? { self.facts.memberChecksum }
     /// The signatures of archives in this format.
     var signatures: [BlobSignature] { self.facts.signatures }

@@ -16,22 +16,23 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     case lz4
     /// lzip; checked by its CRC and sizes.
     case lzip
-    /// The format of `compress`, `.Z`; has neither checksum nor length, so that a truncated stream looks complete.
+    /// The format of `compress`, `.Z`; has neither a checksum nor a length, so that a truncated stream looks complete.
     case compress
 
-    /// Enables one decoder of this format in libarchive, without detection of formats around or within it.
+    /// Enables one decoder for this format in libarchive, without detection of other layers.
     func enable(_ archive: OpaquePointer) -> CInt {
-        // An appended decoder of compress would start without input; a decoder found by its signature does not.
+        // A decoder of compress that is appended explicitly would start without input; a decoder chosen by its
+        // signature does not.
         self == .compress
             ? blob_archive_read_support_filter_compress(archive)
             : blob_archive_read_append_filter(archive, self.facts.filter)
     }
 
-    /// The bytes given to libarchive after the end, to find out whether it reaches the end.
+    /// The bytes passed to libarchive after the end, to determine whether it reaches the end.
     ///
-    /// After LZ4, libarchive consumes the next four bytes, regardless of their values, before it reports the end. So a
-    /// skippable frame follows (lz4_Frame_format.md, "Skippable Frames"), which is consumed as a whole if nothing comes
-    /// before it. It avoids four consecutive zeros, which would end a truncated frame.
+    /// After LZ4, libarchive consumes the next four bytes, regardless of their values, before it reports the end. The
+    /// probe is therefore a skippable frame (lz4_Frame_format.md, "Skippable Frames"), which is consumed as a whole if
+    /// nothing comes before it. It contains no four consecutive zeros, which would end a truncated frame.
     var probe: [UInt8] {
         self == .lz4 ? [0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF] : []
     }
@@ -63,8 +64,8 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
                 filter: ARCHIVE_FILTER_XZ, signatures: [[0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]],
                 mediaTypes: ["application/x-xz"],
                 fileExtensions: [("xz", ""), ("txz", ".tar")])
-        // lzma-file-format.txt defines no signature; these bytes are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as
-        // all writers use.
+        // lzma-file-format.txt defines no signature; these bytes are lc=3 lp=0 pb=2 and a window that is a multiple of
+        // 64 KiB, as all writers use.
         case .lzma:
             Facts(
                 filter: ARCHIVE_FILTER_LZMA, signatures: [[0x5D, 0x00, 0x00]], mediaTypes: ["application/x-lzma"],
@@ -92,8 +93,9 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns true when a stream of this format begins with these bytes, and nil when only later bytes show it: both
-    /// Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
+    /// Returns true if a stream of this format begins with these bytes, and nil if only later bytes determine it.
+    ///
+    /// Both Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
     func begins(_ beginning: [UInt8]) -> Bool? {
         var rest = beginning[...]
         while self == .zstd || self == .lz4, let count = ZstdFrame.skippableByteCount(rest) {
@@ -106,7 +108,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// The number of bytes examined for the window: the headers of an xz and of its first block are the longest.
     static let headerByteCount = 12 + 1024
 
-    /// Returns the window in the first header of a stream, in bytes; nil when the header does not declare it.
+    /// Returns the window in the first header of a stream, in bytes; nil if the header does not declare it.
     ///
     /// - Parameter beginning: The first ``headerByteCount`` bytes.
     func windowByteCount(_ beginning: [UInt8]) -> UInt64? {
@@ -120,7 +122,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns true when a checksum protects the bytes; nil when the first header does not declare it.
+    /// Returns true if a checksum protects the bytes; nil if the first header does not declare it.
     func hasChecksum(_ beginning: [UInt8]) -> Bool? {
         switch self {
         case .bzip2, .lzip: true
@@ -148,7 +150,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     }
 
     /// Returns the window of a block, which its last filter, LZMA2, declares (The .xz File Format, 3.1 and 5.3.1); nil
-    /// when the header declares no window.
+    /// if the header declares no window.
     ///
     /// - Parameter header: The header of the block, after its length.
     static func xzWindow(_ header: ArraySlice<UInt8>) -> UInt64? {
@@ -184,7 +186,7 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
 
     /// Recognises a stream that begins with skippable frames.
     ///
-    /// A stream whose first data frame is too far ahead is treated as Zstandard.
+    /// A stream is treated as Zstandard if its first data frame is not among the examined bytes.
     var recognizes: (@Sendable ([UInt8]) -> Bool)? {
         guard self == .zstd || self == .lz4 else { return nil }
         return { self.begins($0) ?? (self == .zstd) }

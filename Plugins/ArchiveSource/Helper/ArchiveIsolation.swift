@@ -2,24 +2,26 @@ package import BlobCore
 import BlobHelper
 import HelperExchange
 
-/// The place where archives are decoded if their decoders may crash or loop: archives of ``ArchiveFormat/foreign``
-/// formats, and 7z archives with rare coders, which are all except LZMA, LZMA2, BZip2, Deflate, the filters Delta and
-/// BCJ, and AES.
+/// The place where archives are decoded if their decoders may crash or loop.
 ///
-/// By default, this is a separate process, the program `blob-archive-helper`, which has no access to files or the
-/// network, uses at most 256 MiB of memory for decoding, and on Linux may make only the system calls that it needs. If
-/// the system cannot confine the helper, ``helper`` throws ``BlobError/Code/unsupported`` before the process receives
-/// any byte, and ``helperIfFound`` uses the helper nevertheless; ``BlobEvent/Kind/helperStarted`` reports either. The
-/// helper receives the bytes of the archive from this process, so that any source works. An archive throws
+/// These are archives of ``ArchiveFormat/foreign`` formats, and 7z archives with rare coders: all coders except LZMA,
+/// LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
+///
+/// By default, archives are decoded in a separate process, the program `blob-archive-helper`, which has no access to
+/// files or the network, uses at most 256 MiB of memory for decoding, and on Linux may make only the system calls that
+/// it needs. If the system cannot confine the helper, ``helper`` throws ``BlobError/Code/unsupported`` before the
+/// process receives any bytes, and ``helperIfFound`` uses the helper anyway; ``BlobEvent/Kind/helperStarted`` reports
+/// either case. The helper receives the bytes of the archive from this process, so any source works. An archive throws
 /// ``BlobError/Code/corrupted`` if its decoder crashes or computes for 3 seconds without progress,
-/// ``BlobError/Code/limitExceeded`` if it takes too much memory, and ``BlobError/Code/timedOut`` if the helper is
-/// silent for a minute. The helper ends with the reader, with a cancelled or timed-out job, and with this process.
+/// ``BlobError/Code/limitExceeded`` if it needs too much memory, and ``BlobError/Code/timedOut`` if the helper does not
+/// respond for a minute. The helper exits when the reader is closed, when the job is cancelled or times out, and when
+/// this process exits.
 ///
 /// Starting the helper adds about 3 milliseconds to opening an archive. Bytes pass through memory shared by both
 /// processes.
 public struct ArchiveIsolation: Hashable, Sendable {
     enum Place: Hashable {
-        /// A helper at a path; nil to search for it. The arguments are for tests.
+        /// A helper at a path; nil to search for the helper. The arguments are for tests.
         case helper(path: String?, arguments: [String])
         case helperIfFound
         case inProcess
@@ -27,22 +29,24 @@ public struct ArchiveIsolation: Hashable, Sendable {
 
     let place: Place
 
-    /// A helper: the path in the environment variable `BLOB_ARCHIVE_HELPER`, else the program `blob-archive-helper`
-    /// beside the running executable, else in a folder of `PATH`.
+    /// A helper process.
     ///
-    /// If no helper is found, such archives throw ``BlobError/Code/unsupported``.
+    /// Its program is at the path in the environment variable `BLOB_ARCHIVE_HELPER`, otherwise the program
+    /// `blob-archive-helper` beside the running executable, otherwise in a folder of `PATH`.
+    ///
+    /// If no helper is found, archives that need one throw ``BlobError/Code/unsupported``.
     public static let helper = Self(place: .helper(path: nil, arguments: []))
 
-    /// Returns the helper at a path; if it does not exist, archives throw ``BlobError/Code/unsupported``.
+    /// Returns the helper at a path; archives throw ``BlobError/Code/unsupported`` if the program does not exist.
     public static func helper(at path: String) -> Self { Self(place: .helper(path: path, arguments: [])) }
 
     /// A helper as in ``helper``, or this process if no helper is found.
     public static let helperIfFound = Self(place: .helperIfFound)
 
-    /// This process: a damaged archive may crash it, or leave behind a thread that computes forever.
+    /// This process, which a damaged archive may crash or leave with a thread that never ends.
     ///
-    /// A job that is cancelled or times out abandons its thread until libarchive returns. While four such threads
-    /// exist, opening further archives throws ``BlobError/Code/limitExceeded``. Memory is not limited.
+    /// A job that is cancelled or times out abandons its thread, which ends when libarchive returns. While four such
+    /// threads exist, opening further archives throws ``BlobError/Code/limitExceeded``. Memory is not limited.
     public static let inProcess = Self(place: .inProcess)
 
     static func helper(at path: String, fault: String) -> Self {
@@ -75,7 +79,7 @@ extension ArchiveFormat {
     /// The formats to which ``ArchiveIsolation`` applies: the foreign formats, and 7z for its rare coders.
     package static let isolated = Self.foreign.union([.sevenzip])
 
-    /// Returns a description of how the system confines the helper, by starting one.
+    /// Starts a helper, and returns a description of how the system confines it.
     package static func helperConfinement(_ context: BlobContext) throws(BlobError) -> String {
         guard let path = HelperLocation.archives.find() else { return "none: \(HelperLocation.archives.searched())" }
         let confinement = try HelperProcess(path, [Self.xar.rawValue], context).confinement()
@@ -88,7 +92,7 @@ extension ArchiveFormat {
             .map { "not confined by the system: \($0)" } ?? "confined"
     }
 
-    /// Returns the error for a format without a helper process to read it.
+    /// Returns the error for an archive whose helper process is missing or must not be used.
     ///
     /// - Parameters:
     ///   - obstacle: The reason, as the end of a sentence.
@@ -106,6 +110,6 @@ extension ArchiveFormat {
 }
 
 extension HelperLocation {
-    /// The program that reads archives.
+    /// The location of the program that reads archives.
     static let archives = HelperLocation("blob-archive-helper", variable: "BLOB_ARCHIVE_HELPER")
 }

@@ -8,7 +8,7 @@ final class HelperWalker: EntryWalker {
     private let base: BaseCursor
     private let context: BlobContext
     private let process: HelperProcess
-    /// True when the archive is read in one pass, although the helper may request any part of it.
+    /// True if the archive is read in one pass, although the helper may request any part of it.
     private let isInOrder: Bool
     private let source: any BlobInputStreamDataSource
     private(set) var current: ArchiveEntry?
@@ -21,9 +21,9 @@ final class HelperWalker: EntryWalker {
     /// The numbers of bytes sent to the helper, and returned by it.
     private var (givenByteCount, decodedByteCount) = (Int64(0), Int64(0))
 
-    /// - Parameter needsConfinement: True to use the helper only when the system confines it.
-    /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is not a helper of this version;
-    ///   ``BlobError/Code/unsupported`` when the helper must be confined and is not; the errors of ``HelperProcess``.
+    /// - Parameter needsConfinement: True to use the helper only if the system confines it.
+    /// - Throws: ``BlobError/Code/unavailable`` if the program at `path` is not a helper of this version;
+    ///   ``BlobError/Code/unsupported`` if the helper must be confined and is not; the errors of ``HelperProcess``.
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext, _ path: String,
         _ arguments: [String] = [], needsConfinement: Bool
@@ -85,7 +85,7 @@ final class HelperWalker: EntryWalker {
         guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
         guard (0...self.givenEnd).contains(byteOffset) else { throw self.isMalformed }
         let buffer = self.process.memory.input
-        // The bytes last sent to the helper that it did not need are still in the shared memory.
+        // Unused bytes of the last part sent to the helper are still in the shared memory.
         let rest = self.lastGivenCount - Int(clamping: self.givenEnd - byteOffset)
         var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
         if self.base.hasRandomAccess {
@@ -105,7 +105,7 @@ final class HelperWalker: EntryWalker {
         if !self.base.hasRandomAccess { try self.base.drain(self.process.memory.input) }
     }
 
-    /// Returns the answer to a command, which must be of one of the expected kinds.
+    /// Sends a command, and returns the answer, which must be of one of the expected kinds.
     private func ask(
         _ command: ExchangeFrame, _ kinds: ExchangeFrame.Kind...
     ) throws(BlobError) -> ExchangeFrame {
@@ -129,9 +129,9 @@ final class HelperWalker: EntryWalker {
         throw self.error(failure, answer.payload)
     }
 
-    /// Reads bytes from an offset on into a buffer, at least one; returns their number, 0 at the end of the base.
+    /// Reads at least one byte at an offset into a buffer; returns the number of bytes, 0 at the end of the base.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the helper requests an unreachable offset, which it never needs.
+    /// - Throws: ``BlobError/Code/corrupted`` if the helper requests an unreachable offset, which it never needs.
     private func read(at byteOffset: Int64, into room: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         try self.context.check()
         if self.base.hasRandomAccess {
@@ -161,7 +161,7 @@ final class HelperWalker: EntryWalker {
         }
     }
 
-    /// Adds the helper's position in the archive to one of its errors.
+    /// Returns an error of the helper with the helper's position in the archive.
     private func located(_ error: BlobError) -> BlobError {
         guard error.code == .corrupted, error.byteOffset == nil else { return error }
         let member = self.current?.member

@@ -1,11 +1,11 @@
 import BlobCore
 import BlobPlatform
 
-/// A thread for calls that may never return, which can be abandoned.
+/// A thread for calls that may never return; its owner can abandon it.
 ///
 /// Has one owner, which makes one call at a time. The thread ends with this object, or when the abandoned call returns.
 final class AbandonableThread: Sendable {
-    /// The maximum number of abandoned threads in the process at a time.
+    /// The maximum number of abandoned threads in the process at any time.
     static let maximumAbandonedCount = 4
 
     private static let abandonedCount = Locked(0)
@@ -61,7 +61,7 @@ final class AbandonableThread: Sendable {
         self.shared.hasJob.signal()
     }
 
-    /// Runs `job` on the thread, and waits for it until the context is cancelled or its deadline has passed.
+    /// Runs `job` on the thread, and waits for it until the context is cancelled or its deadline passes.
     ///
     /// - Throws: Any error of `job`; ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut``, after which `job`
     ///   may still be running and every later call throws ``BlobError/Code/closed``.
@@ -85,7 +85,7 @@ final class AbandonableThread: Sendable {
         do throws(BlobError) {
             return try context.wait(on: shared.isDone) { () throws(BlobError) in result.withLock { $0 } }.get()
         } catch {
-            // Checked under the lock that the thread takes to read `isAbandoned` once its job is done.
+            // Checked under the lock under which the thread reads `isAbandoned` after its job.
             shared.state.withLock { state in
                 guard result.withLock({ $0 == nil }), !state.isAbandoned else { return }
                 state.isAbandoned = true
@@ -100,7 +100,7 @@ final class AbandonableThread: Sendable {
 final class AbandonableWalker: EntryWalker {
     /// The walker, shared by the thread and its owner.
     ///
-    /// The thread uses it while the owner waits, and the owner uses it between calls; once the thread is abandoned,
+    /// The thread uses it while the owner waits, and the owner uses it between calls; after the thread is abandoned,
     /// only the thread uses it.
     private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.
         var walker: ArchiveWalker?
@@ -137,7 +137,7 @@ final class AbandonableWalker: EntryWalker {
     }
 
     deinit {
-        // Freeing also calls libarchive. The job holds the last reference to the walker.
+        // Releasing the walker also calls libarchive, so the job holds the last reference to it.
         let holder = self.holder
         try? self.thread.run(self.context) { holder.walker = nil }
     }

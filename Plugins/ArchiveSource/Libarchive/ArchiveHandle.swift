@@ -9,7 +9,7 @@ import CArchive
 final class ArchiveHandle {
     private static let utf8Locale = UTF8Locale()
 
-    /// The result of loading libarchive once, at first use.
+    /// The result of loading libarchive, which happens once, at first use.
     private static let library: Result<Void, BlobError> = {
         guard let reason = blob_archive_load() else { return .success(()) }
         return .failure(
@@ -24,7 +24,7 @@ final class ArchiveHandle {
 
     /// - Parameters:
     ///   - input: The bytes to read.
-    ///   - label: The name of their format for messages, such as "tar archive".
+    ///   - label: The name of the format in messages, such as "tar archive".
     ///   - configure: Enables formats and filters; called before the first byte is read.
     init(
         _ input: ArchiveInput, label: String, configure: (OpaquePointer) -> CInt
@@ -79,14 +79,14 @@ final class ArchiveHandle {
     /// Makes a libarchive call that cannot fail.
     func ask<Value>(_ body: (OpaquePointer) -> Value) -> Value { Self.utf8Locale.use { body(self.archive) } }
 
-    /// The text of the last error or warning; nil without one.
+    /// The text of the last error or warning; nil if there was neither.
     var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
 
     /// The last error of libarchive as a ``BlobError``.
     var error: BlobError { BlobError(libraryMessage: self.message, label: self.label) }
 }
 
-/// A UTF-8 locale that is set on a thread for the duration of a call.
+/// A UTF-8 locale, set on a thread for the duration of a call.
 private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is never changed or freed.
     private let locale = blob_make_utf8_locale()
 
@@ -98,7 +98,7 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 }
 
 extension BlobError {
-    /// The codes for libarchive messages by words in them; the first match counts.
+    /// The codes for libarchive messages that contain one of the words; the first match counts.
     private static let codes: [(code: Code, words: [String])] = [
         (.encrypted, ["encrypt", "passphrase", "password"]),
         (.truncated, ["truncated", "unexpected end", "premature", "no progress is possible", "end of file"]),
@@ -114,7 +114,7 @@ extension BlobError {
     /// Creates an error from a libarchive message, because libarchive's error numbers do not distinguish a wrong
     /// checksum from a wrong structure.
     init(libraryMessage message: String?, label: String) {
-        // libarchive has no message for missing bytes.
+        // libarchive sets no message if bytes are missing.
         guard let reason = message else {
             self.init(.truncated, "The \(label) ends too early.")
             return

@@ -4,14 +4,14 @@ import HelperExchange
 
 /// The bytes of a source, which libarchive reads through callbacks.
 ///
-/// Owned by the one ``ArchiveHandle`` that uses it. An error of the source stays in ``failure`` until the libarchive
+/// Owned by the one ``ArchiveHandle`` that uses it. An error of the source is kept in ``failure`` until the libarchive
 /// call that caused it returns.
 final class ArchiveInput {
     /// The size of the buffer: large enough to make the cost of a call small, small enough for many readers.
     private static let bufferByteCount = 128 * 1024
 
-    /// The number of bytes at the end of the base that are never passed in parts: the end of LZMA data in a zip, which
-    /// libarchive refuses once the decoded bytes are complete, and the record after it.
+    /// The number of bytes at the end of the base that are always passed together: the end of LZMA data in a zip, which
+    /// libarchive does not accept after all bytes are decoded, and the record after it.
     private static let lastByteCount = 64
 
     private(set) var failure: BlobError?
@@ -26,18 +26,18 @@ final class ArchiveInput {
     /// The number of bytes passed to libarchive, regardless of their offsets.
     private var readByteCount: Int64 = 0
 
-    /// The range of the base whose bytes are kept in ``kept``.
+    /// The range of the base that is copied to ``kept``.
     private var keptRange: Range<Int64> = 0..<0
-    /// The bytes passed to libarchive, from the offset of ``keep(from:count:)`` on.
+    /// The bytes passed to libarchive, from the beginning of the range requested with ``keep(from:count:)``.
     private(set) var kept: [UInt8] = []
 
-    /// The last consecutive bytes passed to libarchive, at most ``lastByteCount``, because reads may return single
-    /// bytes.
+    /// The last consecutive bytes passed to libarchive, at most ``lastByteCount``; needed because a read may return a
+    /// single byte.
     private var last: [UInt8] = []
     /// The offset after these bytes.
     private var lastEnd: Int64 = 0
 
-    /// The bytes passed to libarchive once, after the end of the base.
+    /// The bytes passed once to libarchive after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
     private var suffixIsGiven = false
 
@@ -75,7 +75,7 @@ final class ArchiveInput {
         set { self.library.byteOffset = newValue }
     }
 
-    /// Compares the number of bytes decoded by libarchive with the number of bytes passed to it.
+    /// Checks the ratio of the bytes that libarchive decoded to the bytes passed to it.
     ///
     /// - Throws: The errors of ``BlobContext/checkRatio(ofDecoded:to:)``.
     func checkRatio(ofDecoded byteCount: Int64) throws(BlobError) {
@@ -86,7 +86,7 @@ final class ArchiveInput {
     struct Rest {
         var byteCount: Int64 = 0
         var areZeros = true
-        /// The first bytes, at most 64.
+        /// The first bytes of the rest, at most 64.
         var beginning: [UInt8] = []
 
         mutating func append(_ bytes: UnsafeRawBufferPointer) {
@@ -105,7 +105,8 @@ final class ArchiveInput {
         return rest
     }
 
-    /// Keeps `count` bytes from an offset on when they are passed to libarchive, or if they were passed last.
+    /// Copies `count` bytes at an offset to ``kept``, when they are passed to libarchive, or now if they were passed
+    /// last.
     func keep(from byteOffset: Int64, count: Int64) {
         self.keptRange = byteOffset..<(byteOffset + count)
         self.kept = []
@@ -113,7 +114,7 @@ final class ArchiveInput {
         if end > self.buffered.lowerBound { self.keep(self.buffered.lowerBound..<end) }
     }
 
-    /// Keeps the requested bytes from a part of the buffer.
+    /// Copies the requested bytes in a part of the buffer to ``kept``.
     private func keep(_ given: Range<Int64>) {
         let next = self.keptRange.lowerBound + Int64(self.kept.count)
         guard next < self.keptRange.upperBound, given.contains(next) else { return }
@@ -122,7 +123,7 @@ final class ArchiveInput {
         self.kept += self.buffer[start..<(start + wanted.count)]
     }
 
-    /// Returns the last `count` bytes passed to libarchive; nil when they are no longer in the buffer.
+    /// Returns the last `count` bytes passed to libarchive; nil if they are no longer in the buffer.
     func lastGiven(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
         guard (0...end).contains(count), end <= self.buffered.count else {
@@ -182,7 +183,7 @@ final class ArchiveInput {
         return UnsafeMutableRawBufferPointer(rebasing: self.buffer.dropLast(isNearEnd ? Self.lastByteCount : 0))
     }
 
-    /// Connects these bytes to libarchive; an error stays in ``failure``.
+    /// Connects this input to libarchive; an error is kept in ``failure``.
     func connect(to archive: OpaquePointer) {
         self.library.connect(to: archive) { [unowned self] in
             guard self.failure == nil else { return nil }

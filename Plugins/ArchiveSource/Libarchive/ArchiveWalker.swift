@@ -14,13 +14,13 @@ final class ArchiveWalker: EntryWalker {
     private var dataEnd: Int64 = 0
     /// The number of bytes returned from all members.
     private var decodedByteCount: Int64 = 0
-    /// The sum of the bytes; nil when the header has none.
+    /// The verifier of the sum of the bytes; nil if the header contains no sum.
     private var sum: CpioSum?
 
     let baseInfo: BlobInfo
     let isSequential: Bool
 
-    /// - Parameter password: The password of encrypted members, not empty; nil without a password.
+    /// - Parameter password: The password of encrypted members, which must not be empty; nil without a password.
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext,
         password: String? = nil
@@ -95,7 +95,7 @@ final class ArchiveWalker: EntryWalker {
         guard rest.areZeros, more.areZeros else { throw BlobError(trailingDataAfter: self.format, at: end) }
     }
 
-    /// Keeps the next header, because libarchive does not expose all of it.
+    /// Keeps a copy of the next header, because libarchive does not expose all its fields.
     private func keepHeader() throws(BlobError) {
         try self.handle.call(toleratingWarnings: true) { blob_archive_read_data_skip($0) }
         let byteOffset = self.handle.ask { blob_archive_filter_bytes($0, 0) }
@@ -110,7 +110,7 @@ final class ArchiveWalker: EntryWalker {
             byteOffset: self.dataEnd)
     }
 
-    /// Closes the base until it is read again. Must not be called when ``isSequential`` is true.
+    /// Closes the base until it is read again. Must not be called if ``isSequential`` is true.
     func releaseBase() { self.handle.input.release() }
 
     func finish() throws(BlobError) {
@@ -121,8 +121,8 @@ final class ArchiveWalker: EntryWalker {
 extension ArchiveFormat {
     /// Returns the source from which an archive of this format is read.
     ///
-    /// `isInOrder` is true when the source has random access but the members are read in order, because the bytes of a
-    /// xar may be in any order.
+    /// `isInOrder` is true if the source has random access but the members are read in order, as for a xar, whose bytes
+    /// may be in any order.
     func sourceInOrder(
         _ base: any BlobInputStreamDataSource
     ) -> (source: any BlobInputStreamDataSource, isInOrder: Bool) {
@@ -132,9 +132,9 @@ extension ArchiveFormat {
 }
 
 extension ArchiveEntry {
-    /// Creates the entry from a header that libarchive read.
+    /// Creates an entry from a header that libarchive read.
     ///
-    /// - Parameter previous: The entry before it; nil for the first entry.
+    /// - Parameter previous: The preceding entry; nil for the first entry.
     init(_ entry: ExchangedEntry, after previous: ArchiveEntry?) {
         let index = previous.map { $0.member.index + 1 } ?? 0
         let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
@@ -173,8 +173,8 @@ struct CpioSum {
     let expected: UInt32
     private(set) var value: UInt32 = 0
 
-    /// - Returns: Nil when the header has another format, or the member has no bytes: only the last of several names
-    ///   for a file has bytes.
+    /// - Returns: Nil if the header has another format, or the member has no bytes. Of several names for a file, only
+    ///   the last has bytes.
     init?(header: [UInt8]) {
         guard header.count == Self.headerByteCount, header.starts(with: Self.magic),
             let byteCount = UInt32(String(decoding: header[Self.byteCountField], as: UTF8.self), radix: 16),

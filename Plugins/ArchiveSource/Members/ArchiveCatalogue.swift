@@ -8,7 +8,7 @@ struct Archive: Sendable {
     let isolation: ArchiveIsolation
     let tables: TableHolder
 
-    /// True when the source can be read again, or is copied.
+    /// True if the source can be read again, or is copied.
     var isRepeatable: Bool { self.base.traits.contains(.repeatable) || self.format.needsRandomAccess }
 }
 
@@ -20,15 +20,15 @@ protocol ArchiveCatalogue: Sendable {
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws
 
-    /// Finds a member, and makes all checks that are possible before its first byte.
+    /// Finds a member, and performs all checks that are possible before its first byte.
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember
 
-    /// Returns the indices of members, or `Int.max` for members that are not found or not unique; nil when finding them
-    /// costs more than their order saves.
+    /// Returns the indices of members, or `Int.max` for members that are not found or not unique; nil if finding them
+    /// costs more than reading them in order saves.
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
 
-    /// Returns the ranges of the source that reading the members needs, except for members that are not found or whose
-    /// ranges are unknown.
+    /// Returns the ranges of the source that are needed to read the members, without members that are not found or
+    /// whose ranges are unknown.
     ///
     /// - Parameter table: The table of the members; nil without one.
     func ranges(
@@ -50,9 +50,9 @@ extension ArchiveCatalogue {
 /// The member to search for.
 struct MemberQuery {
     let selector: BlobLocator.Selector
-    /// The table of the members and the record of this member; nil to search.
+    /// The table of the members, and this member's record in it; nil to search for the member.
     var known: (table: MemberTable, record: MemberTable.Record)?
-    /// True to leave the pass in which several members are read, if any.
+    /// True to read the member outside the current pass, if any.
     var isAlone = false
 }
 
@@ -74,13 +74,13 @@ struct FoundMember {
     ///
     /// Must be called only once.
     let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
-    /// The decoded bytes of a member with an index of its own; nil when it neither has nor needs an index.
+    /// The source of the decoded bytes of a member with its own index; nil for a member without an index.
     var indexed: (any BlobIndexing & IndexVerifying & RestartPointListing)?
     /// Returns a body that verifies the checksum of a stored member; nil without a checksum.
     ///
     /// May be called any number of times.
     var makeCheckedBody: MakeCheckedBody?
-    /// The info of the member as a source, and the member for later reads; set by ``MemberSource``.
+    /// The info of the member as a source; set by ``MemberSource``.
     var info = BlobInfo()
     var stored: StoredMember?
 }
@@ -88,7 +88,7 @@ struct FoundMember {
 /// The members of an archive that is walked from member to member: an archive in any format except zip.
 struct WalkedCatalogue: ArchiveCatalogue {
     let archive: Archive
-    /// The pass in which members are read; nil when each is read on its own.
+    /// The pass in which members are read; nil if each member is read on its own.
     var pass: ArchivePass?
 
     func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {

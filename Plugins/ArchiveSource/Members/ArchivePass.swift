@@ -3,8 +3,8 @@ package import BlobCore
 /// A pass over one archive, in which several members are read one after the other.
 ///
 /// Over a base without random access, such as a compressed base, a member that comes later in the archive than the
-/// previous member is reached by reading on. Any other member ends the pass and begins another. The checks at the end
-/// of the archive are not made at the end of each member; ``finish(_:)`` makes them for all members.
+/// previous member is reached by reading further. Any other member ends the pass and begins another. The checks at the
+/// end of the archive do not run at the end of each member; ``finish(_:)`` runs them for all members.
 ///
 /// Between two members, the pass keeps the reader positioned after the first: an open base with its decoder, a buffer
 /// of 256 KiB, and about 50 bytes for each member passed over.
@@ -19,7 +19,7 @@ package final class ArchivePass: Sendable {
     private struct State {
         var position = Position.beginning
         var context: BlobContext?
-        /// True when bytes were read and the end of the archive has not been checked since.
+        /// True if bytes were read since the end of the archive was last checked.
         var isUnchecked = false
         /// The error that ended the kept reader.
         var failure: BlobError?
@@ -31,13 +31,13 @@ package final class ArchivePass: Sendable {
     private let readsDirectory: Bool
     private let state = Locked(State())
 
-    /// - Parameter readsDirectory: True when the archive's own directory is always read as a whole. Members are then
+    /// - Parameter readsDirectory: True if the archive's own directory is always read as a whole. Members are then
     ///   found in it by their indices, which costs less than a table look-up for each member.
     init(_ archive: Archive, readsDirectory: Bool) {
         (self.archive, self.readsDirectory) = (archive, readsDirectory)
     }
 
-    /// Returns true when the kept reader may have passed the member, so that reading it begins another pass.
+    /// Returns true if the kept reader may have passed the member, so that reading it begins another pass.
     package func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
         self.state.withLock {
             guard case .parked(let walker) = $0.position else { return false }
@@ -45,7 +45,7 @@ package final class ArchivePass: Sendable {
         }
     }
 
-    /// Moves the kept reader to the next member that matches one of the selectors, and returns that selector; nil when
+    /// Moves the kept reader to the next member that matches one of the selectors, and returns that selector; nil if
     /// no such member follows, or no reader is kept.
     func advance(
         to wanted: Set<BlobLocator.Selector>, _ context: BlobContext
@@ -64,7 +64,7 @@ package final class ArchivePass: Sendable {
     /// Moves the kept reader to the first member with at least this index, and returns the member; nil at the end of
     /// the archive.
     ///
-    /// The final checks are then due, even if no member is read.
+    /// The final checks then become necessary, even if no member is read.
     ///
     /// - Throws: Any error of reading the archive, including errors of the previous member.
     func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {
@@ -82,10 +82,10 @@ package final class ArchivePass: Sendable {
         return nil
     }
 
-    /// Reads the archive to its end, and makes the final checks for all members that were read.
+    /// Reads the archive to its end, and performs the final checks for all members that were read.
     ///
-    /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` when a later member has the same
-    ///   name as a member that was read; ``BlobError/Code/changed`` when the archive has changed since.
+    /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` if a later member has the same
+    ///   name as a member that was read; ``BlobError/Code/changed`` if the archive has changed in the meantime.
     package func finish(_ context: BlobContext) throws(BlobError) {
         let old = self.state.exchange(State())
         guard old.isUnchecked else { return }
@@ -93,7 +93,7 @@ package final class ArchivePass: Sendable {
         if case .parked(let parked) = old.position {
             walker = parked.value
         } else {
-            // The kept reader failed: another reader must show that the archive is intact.
+            // The kept reader failed, so another reader must verify that the archive is intact.
             walker = try self.makeWalker(context)
             guard let validator = old.validator, validator == walker.baseInfo.validator else {
                 throw BlobError(
@@ -111,7 +111,7 @@ package final class ArchivePass: Sendable {
         for selector: BlobLocator.Selector, _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
         if self.readsDirectory, case .index = selector { return nil }
-        // Without a pass from beginning to end, a table may be built first.
+        // A table may be built first if no pass is in progress.
         let isIdle = self.state.withLock { state in
             if case .beginning = state.position { !state.isUnchecked } else { false }
         }
@@ -125,7 +125,7 @@ package final class ArchivePass: Sendable {
     /// Lends a walker for a member: the kept walker, if it is before the member and the archive is read from beginning
     /// to end.
     ///
-    /// - Parameter index: The index of the member; nil when the member is known to be ahead.
+    /// - Parameter index: The index of the member; nil if the member is known to be ahead.
     func lend(for index: Int?, _ context: BlobContext) throws(BlobError) -> WalkerLease {
         let context = context.blocking  // Walkers block, regardless of the reader.
         let isBehind = self.state.withLock { state in
@@ -140,7 +140,7 @@ package final class ArchivePass: Sendable {
             return (walker, own)  // Safe: the lock orders the hand-over, and the state no longer has the walker.
         }
         if let (walker, own) = parked { return WalkerLease(walker.value, self, own, context) }
-        // A child context, so that the contexts of later members can cancel it, too.
+        // A child context, so that the contexts of later members can also cancel it.
         let own = context.makeChild()
         let walker = try self.makeWalker(own)
         let isKept = self.state.withLock { state in
@@ -176,14 +176,14 @@ package final class ArchivePass: Sendable {
 /// A lease of a walker for one member, which ends when this object is released.
 final class WalkerLease {
     let walker: RecordingWalker
-    /// The pass to which the walker returns; nil when this member is read on its own.
+    /// The pass to which the walker returns; nil if this member is read on its own.
     let pass: ArchivePass?
     /// The name of the member, if no later member may have it.
     var uniqueName: [UInt8]?
-    /// True when bytes of the member were read.
+    /// True if bytes of the member were read.
     var isRead = false
 
-    /// The cancellation of the member, which also cancels a call of the walker.
+    /// The registration by which cancelling the member also cancels a call of the walker.
     private let cancelling: BlobRegistration
 
     /// - Parameters:
@@ -205,23 +205,23 @@ final class WalkerLease {
 final class RecordingWalker: WalkerLayer {
     let base: any MemberWalker
     private var recording: TableRecording?
-    /// The hashes of the names passed over; 64 bits each, and only for an ``ArchivePass``.
+    /// The 64-bit hashes of the names passed over; used only for an ``ArchivePass``.
     private var passed: Set<UInt64>?
-    /// The names that must be unique, and the number of members with each.
+    /// The names that must be unique, and the number of members with each name.
     private var counts: [[UInt8]: Int] = [:]
     private var isAtEnd = false
-    /// True when the next ``advance()`` stays at the member.
+    /// True if the next ``advance()`` stays at the member.
     private var isHeld = false
-    /// The hash of the current member's name; nil when an earlier name has the same hash.
+    /// The hash of the current member's name; nil if an earlier name has the same hash.
     private var newHash: UInt64?
 
-    /// The error of the archive or its base after which nothing more can be read; nil without such an error.
+    /// The error of the archive or its base that ended reading; nil if reading can continue.
     private(set) var failure: BlobError?
 
     /// - Parameters:
     ///   - base: A walker before the first member.
-    ///   - tables: The holder that keeps the table once all members were passed.
-    ///   - remembersNames: True when ``mayHavePassed(_:)`` will be called for a sequential walker.
+    ///   - tables: The holder that receives the table after all members were passed.
+    ///   - remembersNames: True to remember the names that a sequential walker passes, for ``mayHavePassed(_:)``.
     init(
         _ base: any MemberWalker, _ tables: TableHolder?, _ context: BlobContext, remembersNames: Bool = false
     ) throws(BlobError) {
@@ -230,7 +230,7 @@ final class RecordingWalker: WalkerLayer {
         self.passed = remembersNames && base.isSequential ? [] : nil
     }
 
-    /// Moves the underlying walker; recording stops, because the table would lack the skipped members.
+    /// Moves the underlying walker, and stops recording, because the table would lack the skipped members.
     func go(to place: Int64, index: Int) {
         (self.recording, self.isAtEnd, self.isHeld) = (nil, false, false)
         self.base.go(to: place, index: index)
@@ -287,13 +287,13 @@ final class RecordingWalker: WalkerLayer {
     /// The index of the last member passed; -1 before the first member.
     var passedIndex: Int { self.isHeld ? self.base.index - 1 : self.base.index }
 
-    /// Makes the next ``advance()`` stay at the current member, which must be unread.
+    /// Makes the next ``advance()`` stay at the current member, whose bytes must not have been read.
     func hold() {
         self.isHeld = true
         if let newHash { self.passed?.remove(newHash) }
     }
 
-    /// Returns true when this walker may have passed a member that the selector matches; false is certain.
+    /// Returns false only if this walker has certainly not passed a member that the selector matches.
     func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
         switch selector {
         case .index(let index): index <= self.passedIndex
@@ -301,7 +301,7 @@ final class RecordingWalker: WalkerLayer {
         }
     }
 
-    /// Counts the members with a name from now on, starting at `count`.
+    /// Starts counting the members with a name, from `count`.
     func requireUnique(_ name: [UInt8], count: Int) { self.counts[name] = count }
 
     /// Throws when several members share a name that must be unique.

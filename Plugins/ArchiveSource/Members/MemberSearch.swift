@@ -9,15 +9,15 @@ struct MemberSearch {
         let entry: ArchiveEntry
         /// The selected member, which differs from ``entry`` if it is a hard link.
         let member: BlobMember
-        /// The name that no later member may have; nil when no check is needed.
+        /// The name that no later member may have; nil if no check is needed.
         var uniqueName: [UInt8]?
-        /// The expected CRC-32 of the bytes, if libarchive does not check it itself; nil otherwise.
+        /// The expected CRC-32 of the bytes; nil if libarchive verifies the bytes itself.
         var checksum: UInt32?
         /// The lease of a pass's walker, which ends when the last reference is released; nil without a pass.
         var lease: WalkerLease?
     }
 
-    /// The maximum number of hard links in a chain; each link takes two passes over the archive.
+    /// The maximum number of hard links in a chain; each link requires two passes over the archive.
     ///
     /// Writers create chains of one link.
     private static let maximumLinkCount = 8
@@ -27,7 +27,7 @@ struct MemberSearch {
     let context: BlobContext
     /// The table of the members, if any.
     var table: MemberTable?
-    /// The pass in which the member is read; nil when it is read on its own.
+    /// The pass in which the member is read; nil if it is read on its own.
     var pass: ArchivePass?
 
     /// Opens the archive at the member.
@@ -66,8 +66,8 @@ struct MemberSearch {
             lease: lease?.walker === walker ? lease : nil)
     }
 
-    /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted during the
-    /// read.
+    /// Returns a walker for a pass over the headers before a member is read; nil if the read itself counts the members
+    /// with its name.
     private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
         if !walker.isSequential { return walker }
         guard self.archive.format.endsWithData else { return nil }
@@ -78,7 +78,7 @@ struct MemberSearch {
         return try self.makeWalker()
     }
 
-    /// Moves a walker to a known place; returns false when the place is unknown, or without random access.
+    /// Moves a walker to a known place; returns false if the place is unknown, or the archive has no random access.
     @discardableResult
     private func go(_ walker: any MemberWalker, to place: Int64?, index: Int) -> Bool {
         guard let place, !walker.isSequential else { return false }
@@ -116,7 +116,7 @@ struct MemberSearch {
 
     /// Returns the index and the place of the only member with this name.
     ///
-    /// Damage after the member prevents proof that its name is unique, but does not prevent reading it.
+    /// If damage after the member prevents the check that its name is unique, the member is read anyway.
     private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (
         index: Int, place: Int64?
     ) {
@@ -137,13 +137,13 @@ struct MemberSearch {
         return first
     }
 
-    /// Returns the target of a hard link: the last member with that name before the link, as in unpacking.
+    /// Returns the target of a hard link: the last member with that name before the link, as when unpacking.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         try self.checkRepeatable("This member is a hard link to an earlier one, but the archive can be read only once.")
         if let table {
-            // The table has also shown that the name is unique.
+            // The table also shows that the name is unique.
             let earlier = try table.records(named: link.member.linkTarget ?? [])
                 .last { $0.member.index < link.member.index }
             let walker = try self.makeWalker()
@@ -178,8 +178,8 @@ struct MemberSearch {
                 + "but no member with that name precedes it.")
     }
 
-    /// Returns the member with the bytes in a cpio, where the last of several names for a file has the bytes: the first
-    /// later name with bytes, or else the member itself, which is empty.
+    /// Returns the member that has the bytes of a file in a cpio, where the bytes follow the last of several names: the
+    /// first later name with bytes, or else the member itself, which is empty.
     private func bytesBehindLinks(
         of entry: ArchiveEntry, _ walker: any MemberWalker
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {

@@ -17,7 +17,7 @@ struct MemberSource: BlobLayer {
         (self.archive, self.selector, self.catalogue, self.pass) = (archive, selector, catalogue, pass)
     }
 
-    /// True once the member turned out to be encrypted.
+    /// True once the member is known to be encrypted.
     var isDecrypting: Bool { self.isEncrypted.withLock { $0 } }
 
     var underlying: any BlobInputStreamDataSource { self.archive.base }
@@ -34,20 +34,20 @@ struct MemberSource: BlobLayer {
         return try self.known(context)?.info ?? self.find(context, isAlone: true).info
     }
 
-    /// Returns the member at the place where it was found before; nil when a search is needed.
+    /// Returns the member at the place where it was found before; nil if a search is needed.
     private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
         guard let stored = self.stored.withLock({ $0 }) else { return nil }
-        // Reading a member may block, so that the base may block here, too.
+        // Reading a member may block, so the base may block here, too.
         return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 
-    /// Passes the hint on for a member that was found and whose bytes are stored unchanged in the archive.
+    /// Passes the hint on for a member that was found before and whose bytes are stored unchanged in the archive.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard let stored = self.stored.withLock({ $0 }) else { return }
         self.archive.base.slice(stored.range).prepare(ranges, context)
     }
 
-    /// Returns the bytes of a member, from the offset on if that costs less than decoding all bytes before it.
+    /// Returns the bytes of a member, starting at the offset if that costs less than decoding all bytes before it.
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let (byteOffset, context) = (opening.byteOffset, opening.context)
         if let known = try self.known(context) {
@@ -63,9 +63,9 @@ struct MemberSource: BlobLayer {
         return try member.makeBody(member.info, byteOffset)
     }
 
-    /// Finds the member, prepared to be read from its beginning.
+    /// Finds the member, ready to be read from its beginning.
     ///
-    /// - Parameter isAlone: True to leave the pass in which several members are read.
+    /// - Parameter isAlone: True to read the member outside the current pass, if any.
     func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> FoundMember {
         let pass = isAlone ? nil : self.pass
         let table =
@@ -90,8 +90,9 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    /// Searches again without the table, and drops the table if it does not match the archive; trusts the table if the
-    /// archive is at fault.
+    /// Searches again without the table.
+    ///
+    /// Drops the table if it does not match the archive; trusts it if the archive is at fault.
     ///
     /// One such search is enough: in an archive with many damaged members, a search for each would take too long.
     private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> FoundMember {
@@ -175,7 +176,8 @@ extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
         try self.find(context, isAlone: true).indexed?.verifyIndex(context, report: report)
     }
 
-    /// Returns the restart points of a member: its own points, or the points of the archive in which it is stored.
+    /// Returns the restart points of a member: its own points, or the archive's points within its range if it is stored
+    /// unchanged.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
         let found = try self.find(context, isAlone: true)
         if let member = found.indexed { return try member.restartPoints(context) }
@@ -186,18 +188,19 @@ extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
 
 /// A member whose bytes are stored unchanged and contiguously in the archive, and their range.
 ///
-/// Found once, and then read at any offset as a part of the archive, as long as the content of the archive is the same.
+/// Such a member is found once, and then read at any offset as a part of the archive, as long as the content of the
+/// archive is the same.
 struct StoredMember: Sendable {
     let info: BlobInfo
     private let format: ArchiveFormat
     /// The range of the bytes in the base.
     let range: Range<Int64>
-    /// Returns a body that verifies the checksum of the member; nil when the format has no checksum, such as tar.
+    /// Returns a body that verifies the checksum of the member; nil if the format, such as tar, has no checksum.
     private let makeCheckedBody: FoundMember.MakeCheckedBody?
     /// The info of the base in which the member was found.
     private let baseInfo: BlobInfo
 
-    /// Returns nil when the content of the base cannot be recognised again, or ends within the member.
+    /// Returns nil if the base has no validator by which its content can be recognised, or ends within the member.
     init?(_ found: FoundMember, _ format: ArchiveFormat) {
         let base = found.baseInfo
         guard let range = found.storedRange, base.validator != nil, base.isRandomAccess,
@@ -207,14 +210,14 @@ struct StoredMember: Sendable {
         self.makeCheckedBody = found.makeCheckedBody
     }
 
-    /// Returns true when a base with this info still has the content in which the member was found.
+    /// Returns true if a base with this info still has the content in which the member was found.
     func isIn(_ base: BlobInfo) -> Bool {
         base.validator == self.baseInfo.validator && base.statusChangeTime == self.baseInfo.statusChangeTime
     }
 
     /// Returns the bytes of the member from an offset on.
     ///
-    /// In a zip, only a read from the beginning is compared with the checksum.
+    /// In a zip, the checksum is verified only for a read from the beginning.
     func makeBody(
         at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> BlobBody {

@@ -8,7 +8,7 @@ final class MemberStream: BlobByteStream {
     private let context: BlobContext
     /// The walker at the member; nil once it is no longer needed, so that it returns to the pass.
     private var found: MemberSearch.Found?
-    /// The bytes in the walker's buffer that are not delivered yet; empty at the end.
+    /// The bytes in the walker's buffer that were not delivered yet; empty at the end.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The offset of the block in the member; zeros fill a gap before it.
     private var blockOffset: Int64 = 0
@@ -39,7 +39,7 @@ final class MemberStream: BlobByteStream {
 
     func close() { self.found = nil }
 
-    /// Appends the next bytes; returns false when none are left before the next block.
+    /// Appends the next bytes; returns false if none are left before the next block.
     private func deliver(
         _ found: MemberSearch.Found, from byteOffset: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
@@ -63,7 +63,8 @@ final class MemberStream: BlobByteStream {
         return count > 0
     }
 
-    /// Reads the next block, which may follow a gap. The end of the member has an offset, too.
+    /// Reads the next block, which may follow a gap. At the end of the member, the block is empty and its offset is the
+    /// length.
     private func takeBlock(_ found: MemberSearch.Found, behind byteOffset: Int64) throws(BlobError) {
         (self.block, self.blockOffset) = try found.walker.nextBlock()
         self.isAtEnd = self.block.isEmpty
@@ -83,10 +84,10 @@ final class MemberStream: BlobByteStream {
         throw BlobError(.sizeMismatch, "The member has more than the \(byteCount) bytes stated in the archive.")
     }
 
-    /// Makes the checks that are possible only after the member, and returns the walker.
+    /// Performs the checks that are possible only after the member, and releases the walker.
     private func end(_ found: MemberSearch.Found, _ byteCount: Int64) throws(BlobError) {
         try self.checksum.check(found.checksum, in: "the directory of the archive")
-        // A pass makes the other checks, for all its members.
+        // A pass performs the other checks for all its members.
         if found.lease?.pass == nil { try self.checkRest(found) }
         self.context.reportEnd(
             of: self.format.rawValue, byteCount: byteCount,
@@ -94,7 +95,7 @@ final class MemberStream: BlobByteStream {
         self.close()
     }
 
-    /// Checks that the name of the member is unique, and the end of the archive.
+    /// Checks that the name of the member is unique, and checks the end of the archive.
     private func checkRest(_ found: MemberSearch.Found) throws(BlobError) {
         guard found.walker.isSequential || found.uniqueName != nil else { return }
         var count = 1

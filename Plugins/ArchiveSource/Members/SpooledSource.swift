@@ -3,8 +3,8 @@ import BlobCore
 /// A source with random access: the base if it has random access, otherwise a copy of the base in an unlinked temporary
 /// file.
 ///
-/// The base is copied when it is first opened. A repeatable base is copied again when its content has changed, or when
-/// it has no validator to show a change. A copy lasts as long as this source or a reader uses it. A copy of decrypted
+/// The base is copied when it is first opened. A repeatable base is copied again if its content has changed, or if it
+/// has no validator to detect a change. A copy exists as long as this source or a reader uses it. A copy of decrypted
 /// bytes is used only for contexts with the same limits and password, and has no validator, so that no index is made of
 /// it.
 final class SpooledSource: BlobLayer {
@@ -41,7 +41,7 @@ final class SpooledSource: BlobLayer {
     private func infoOfRandomAccess(_ context: BlobContext) throws -> BlobInfo? {
         guard self.underlying.traits.contains(.repeatable) else { return nil }
         let info = try self.underlying.info(context)
-        // The end must be known, too, because the directory of an archive is there.
+        // The length must be known, too, because the directory of an archive is at the end.
         return info.isRandomAccess && info.byteCount != nil ? info : nil
     }
 
@@ -65,7 +65,7 @@ final class SpooledSource: BlobLayer {
     }
 }
 
-/// A copy, and the info of the base at that time.
+/// A copy of the base, and the info of the base when it was copied.
 private final class Spool: Sendable {
     let info: BlobInfo
     /// The validator of the base.
@@ -97,7 +97,7 @@ private final class Spool: Sendable {
         self.file = file
     }
 
-    /// Returns true when readers with this context may read the copy.
+    /// Returns true if readers with this context may read the copy.
     func serves(_ context: BlobContext) -> Bool {
         self.context?.blocking.hasSameLimits(as: context.blocking) != false
     }
@@ -110,9 +110,9 @@ private final class Spool: Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// True when the bytes were encrypted in this or a lower layer, so that nothing about them may be kept in a file or
-    /// for readers without their password.
+    /// True if the bytes were encrypted in this or a lower layer, so that nothing about them may be stored in a file or
+    /// made available to readers without the password.
     ///
-    /// Known once the source was opened.
+    /// Valid after the source was opened.
     var isDecrypted: Bool { layerChain(of: self).contains { ($0 as? MemberSource)?.isDecrypting == true } }
 }

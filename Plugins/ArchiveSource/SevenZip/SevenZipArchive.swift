@@ -18,7 +18,7 @@ final class SevenZipArchive: Sendable {
         (self.base, self.isolation) = (base, isolation)
     }
 
-    /// Returns the layout of the archive and the info of the base; nil when only libarchive can read the header.
+    /// Returns the layout of the archive and the info of the base; nil if only libarchive can read the header.
     ///
     /// - Throws: The errors of ``SevenZipHeader/check(_:_:_:isolation:)``.
     func layout(_ context: BlobContext) throws(BlobError) -> (layout: SevenZipLayout, info: BlobInfo)? {
@@ -63,7 +63,7 @@ final class SevenZipArchive: Sendable {
 
     /// Returns a decoder positioned at or before a byte of a member in a folder: the kept decoder, if possible.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` when bytes would be decrypted with a password that no check has
+    /// - Throws: ``BlobError/Code/encrypted`` if bytes would be decrypted with a password that no check has
     ///   confirmed.
     func cursor(
         _ layout: SevenZipLayout, _ info: BlobInfo, stream: Int, from byteOffset: Int64, _ context: BlobContext
@@ -101,10 +101,10 @@ final class SevenZipArchive: Sendable {
     /// Records that the password of a cursor is right.
     func prove(_ cursor: SevenZipCursor) { self.keys.prove(cursor.secrets) }
 
-    /// Returns true when the password of a cursor is known to be right.
+    /// Returns true if the password of a cursor is known to be right.
     func isProven(_ cursor: SevenZipCursor) -> Bool { self.keys.areProven(cursor.secrets) }
 
-    /// Returns true when a wrong password could yield bytes of a stream without an error, or before the error.
+    /// Returns true if a wrong password could yield bytes of a stream without an error, or before the error.
     private func mustProve(_ cursor: SevenZipCursor, _ layout: SevenZipLayout, _ stream: Int) throws(BlobError) -> Bool
     {
         guard !self.isProven(cursor) else { return false }
@@ -246,7 +246,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         }
     }
 
-    /// Returns the target of a symbolic link, which is its content; nil when it is encrypted, damaged or too long.
+    /// Returns the target of a symbolic link, which is its content; nil if it is encrypted, damaged or too long.
     private func target(
         of index: Int, _ directory: Directory, _ context: BlobContext
     ) throws(BlobError) -> [UInt8]? {

@@ -97,9 +97,9 @@ struct SevenZipCoders {
     var isEncrypted: Bool { self.coders.contains { SevenZipMethod.encrypting.contains($0.number) } }
     var hasBranch: Bool { self.coders.contains { SevenZipMethod.branches.contains($0.number) } }
     var hasBCJ2: Bool { self.coders.contains { $0.number == SevenZipMethod.bcj2 } }
-    /// True when a coder is not in ``SevenZipMethod/common``.
+    /// True if a coder is not in ``SevenZipMethod/common``.
     var areRare: Bool { self.coders.contains { !SevenZipMethod.common.contains($0.number) } }
-    /// The first unsupported method; nil when all methods are supported.
+    /// The first unsupported method; nil if all methods are supported.
     var unreadMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
     /// The largest memory that a coder needs, in bytes.
     var memoryByteCount: UInt64 { self.coders.reduce(0) { max($0, $1.memoryByteCount) } }
@@ -127,12 +127,12 @@ struct SevenZipCoders {
         if self.packed.count > 1 { header.append(self.packed.map(UInt64.init)) }
     }
 
-    /// True when decoding shows immediately that bytes were decrypted with a wrong key.
+    /// True if decoding shows immediately that bytes were decrypted with a wrong key.
     var refuseOtherBytes: Bool { self.coders.contains { SevenZipMethod.refusing.contains($0.number) } }
 
     /// Removes the decrypting coders; their outputs become packed streams.
     ///
-    /// - Returns: The encryption of each packed stream, nil for a plain stream; nil when the encryption is of another
+    /// - Returns: The encryption of each packed stream, nil for a plain stream; nil if the encryption is of another
     ///   kind, or is not applied to packed streams.
     mutating func removeEncryption() -> [SevenZipEncryption?]? {
         var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packed.count)
@@ -166,7 +166,7 @@ struct SevenZipCoders {
 
     /// Removes the coder whose output is the content, if it is a branch filter that liblzma decodes.
     ///
-    /// - Returns: The filter; nil when the folder has none, or connects it in another way.
+    /// - Returns: The filter; nil if the folder has none, or connects it in another way.
     mutating func removeBranch() -> Branch? {
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
@@ -188,7 +188,7 @@ struct SevenZipCoders {
         return nil
     }
 
-    /// Removes coders whose streams are no longer connected; returns false when that disconnects other coders.
+    /// Removes coders whose streams are no longer connected; returns false if that disconnects other coders.
     private mutating func remove(_ removed: Set<Int>) -> Bool {
         var (inputs, outputs): ([Int?], [Int?]) = ([], [])
         // Renumber the streams of the other coders.
@@ -261,7 +261,7 @@ enum SevenZipMethod {
         0x06_F1_07_01: "AES256",
     ]
 
-    /// Returns true when a method is supported.
+    /// Returns true if a method is supported.
     static func isRead(_ method: UInt64) -> Bool {
         self.branches.contains(method) ? BranchDecoder.isAvailable(method) : self.read.contains(method)
     }

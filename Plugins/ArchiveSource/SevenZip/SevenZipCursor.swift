@@ -5,7 +5,7 @@ import BlobCore
 /// Between two owners, it keeps the state of the decoder, such as the LZMA window, but no open base.
 final class SevenZipCursor {
     let folder: Int
-    /// The secrets of the folder's encryption; empty when it is not encrypted.
+    /// The secrets of the folder's encryption; empty if it is not encrypted.
     private(set) var secrets: [SevenZipEncryption.Secret] = []
     private let walker: any MemberWalker
     private let context: BlobContext
@@ -20,7 +20,7 @@ final class SevenZipCursor {
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var hasFailed = false
 
-    /// - Throws: ``BlobError/Code/corrupted`` when the folder is not within the archive; the errors of
+    /// - Throws: ``BlobError/Code/corrupted`` if the folder is not within the archive; the errors of
     ///   ``SevenZipKeys/key(_:of:_:)``.
     init(
         folder: Int, _ layout: SevenZipLayout, in base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation,
@@ -50,7 +50,7 @@ final class SevenZipCursor {
         self.begin(context)
     }
 
-    /// Returns true when a job may use the cursor to read a member of the folder from a byte on.
+    /// Returns true if a job may use the cursor to read a member of the folder from a byte on.
     func serves(_ context: BlobContext, folder: Int, _ index: Int, from byteOffset: Int64) -> Bool {
         folder == self.folder && (self.index, self.byteOffset) <= (index, byteOffset)
             && self.context.hasSameLimits(as: context.blocking)
@@ -62,7 +62,7 @@ final class SevenZipCursor {
         _ = self.sink.exchange(context.eventSink)
     }
 
-    /// Ends the cursor's use by a job; returns false when the cursor is no longer usable.
+    /// Ends the cursor's use by a job; returns false if the cursor is no longer usable.
     func end() -> Bool {
         self.cancelling?.cancel()
         self.cancelling = nil
@@ -129,7 +129,7 @@ final class SevenZipStream: BlobByteStream {
     private var cursor: SevenZipCursor?
 
     /// - Parameters:
-    ///   - stream: The index of the member's stream; nil when it has no bytes.
+    ///   - stream: The index of the member's stream; nil if it has no bytes.
     ///   - byteOffset: The offset of the first byte to read.
     init(
         _ archive: SevenZipArchive, _ layout: SevenZipLayout, _ archiveInfo: BlobInfo, stream: Int?,

@@ -158,7 +158,7 @@ final class SevenZipKeys: Sendable {
     /// Records that secrets are right.
     func prove(_ secrets: [SevenZipEncryption.Secret]) { self.state.withLock { $0.proven.formUnion(secrets) } }
 
-    /// Returns true when secrets are known to be right.
+    /// Returns true if secrets are known to be right.
     func areProven(_ secrets: [SevenZipEncryption.Secret]) -> Bool {
         self.state.withLock { $0.proven.isSuperset(of: secrets) }
     }
@@ -177,7 +177,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
     ///   - base: The encrypted bytes.
     ///   - packedByteCount: The number of encrypted bytes.
     ///   - byteCount: The length of the content, which the base contains in whole blocks.
-    /// - Returns: Nil when the base is too short for the content.
+    /// - Returns: Nil if the base is too short for the content.
     init?(
         _ base: any BlobInputStreamDataSource, packedByteCount: UInt64, byteCount: UInt64, _ key: SevenZipKey,
         _ initialVector: [UInt8]

@@ -40,7 +40,7 @@ struct SevenZipHeader {
     private var neededByteCount: UInt64 = 0
     private var hasSubStreams = false
     private var protection: SevenZipLayout.Protection?
-    /// True when the folders were divided into streams.
+    /// True if the folders were divided into streams.
     private var isDivided = false
     /// The division into folders, as far as it was parsed.
     private var layout = SevenZipLayout()
@@ -50,10 +50,10 @@ struct SevenZipHeader {
     /// The memory for its members is checked when they are read, unless only libarchive can read them.
     ///
     /// - Parameter keys: The keys of an encrypted header.
-    /// - Returns: The division of the archive into folders; nil when the header is malformed, or has parts that prevent
+    /// - Returns: The division of the archive into folders; nil if the header is malformed, or has parts that prevent
     ///   making an archive of a single folder. The members are omitted when only libarchive can read them.
-    /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` when the header has parts that no
-    ///   writer creates; ``BlobError/Code/corrupted`` when the signature is missing; ``BlobError/Code/encrypted`` when
+    /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` if the header has parts that no
+    ///   writer creates; ``BlobError/Code/corrupted`` if the signature is missing; ``BlobError/Code/encrypted`` if
     ///   the header is encrypted and the password is missing or wrong; any error of reading the base.
     static func check(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys(),
@@ -146,7 +146,7 @@ struct SevenZipHeader {
         throw BlobError.wrongPassword("The header of the 7z archive")
     }
 
-    /// True when the header is encrypted, and no checksum has shown that the password is right.
+    /// True if the header is encrypted, and no checksum has shown that the password is right.
     private var isDoubtful: Bool { self.protection.map { !self.keys.areProven([$0.secret]) } ?? false }
 
     private mutating func read(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
@@ -180,7 +180,7 @@ struct SevenZipHeader {
         return self.layout
     }
 
-    /// Returns true when the bytes that were read match the expected length and checksum.
+    /// Returns true if the bytes that were read match the expected length and checksum.
     private mutating func matches(_ extent: Extent) -> Bool {
         self.bytes.byteCount <= extent.byteCount ?? .max
             && self.bytes.checksum() == extent.checksum ?? self.bytes.checksum()
@@ -392,7 +392,7 @@ struct SevenZipHeader {
     ///
     /// The length of a property must agree with its content, because libarchive uses either.
     ///
-    /// - Returns: The members; nil when they have no names, or names that only libarchive can decode.
+    /// - Returns: The members; nil if they have no names, or names that only libarchive can decode.
     private mutating func readMembers(_ count: Int) throws -> SevenZipMembers? {
         var (hasBytes, areEmptyFiles): ([Bool]?, [Bool]?)
         var names: [UInt8]?

@@ -14,9 +14,9 @@ struct SevenZipLayout {
         fileprivate let mainStream: Int
         let isEncrypted: Bool
         fileprivate let hasBCJ2: Bool
-        /// True when a coder is a branch filter that liblzma decodes.
+        /// True if a coder is a branch filter that liblzma decodes.
         fileprivate let hasBranch: Bool
-        /// The first unsupported method; nil when all methods are supported.
+        /// The first unsupported method; nil if all methods are supported.
         fileprivate let unreadMethod: UInt64?
         /// The largest memory that a coder needs, in bytes.
         fileprivate var memoryByteCount: UInt64
@@ -33,7 +33,7 @@ struct SevenZipLayout {
     /// too much memory.
     static let maximumCount = 1 << 20
 
-    /// True when a coder is not in ``SevenZipMethod/common``.
+    /// True if a coder is not in ``SevenZipMethod/common``.
     private(set) var hasRareCoders = false
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
@@ -42,9 +42,9 @@ struct SevenZipLayout {
     private(set) var checksums: [UInt32?] = []
     /// The lengths of the streams in bytes.
     private(set) var streamByteCounts: [UInt64] = []
-    /// The members from the header; nil when the members are left to libarchive.
+    /// The members from the header; nil if the members are left to libarchive.
     var members: SevenZipMembers?
-    /// The encryption of the header, and the secret that decrypted it; nil when the header is not encrypted.
+    /// The encryption of the header, and the secret that decrypted it; nil if the header is not encrypted.
     var protection: Protection?
     private var descriptions: [UInt8] = []
     private var byteCounts: [UInt64] = []
@@ -77,7 +77,7 @@ struct SevenZipLayout {
 
     /// Makes the checks before a folder is decoded.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when a method is unsupported; ``BlobError/Code/limitExceeded`` when a
+    /// - Throws: ``BlobError/Code/unsupported`` if a method is unsupported; ``BlobError/Code/limitExceeded`` if a
     ///   coder needs too much memory.
     func checkReadable(folder index: Int, _ context: BlobContext) throws(BlobError) {
         if let method = self.folders[index].unreadMethod { throw SevenZipMethod.unread(method) }
@@ -92,7 +92,7 @@ struct SevenZipLayout {
         try context.checkMemory(byteCount, for: "The data of the 7z archive")
     }
 
-    /// Returns a walker over the members of a folder; nil when no archive of the folder can be made.
+    /// Returns a walker over the members of a folder; nil if no archive of the folder can be made.
     ///
     /// - Parameters:
     ///   - byteCount: The length of the base.
@@ -133,7 +133,7 @@ struct SevenZipLayout {
     ///   - byteCounts: The lengths of the streams, except the last stream in each folder.
     ///   - checksums: The checksums of the streams, except a stream that is alone in a folder with a checksum; empty
     ///     without checksums.
-    /// - Returns: False when the number of elements in the lists does not match the folders, or is too large.
+    /// - Returns: False if the number of elements in the lists does not match the folders, or is too large.
     mutating func divide(_ counts: [UInt64], _ byteCounts: [UInt64], _ checksums: [UInt32?]) -> Bool {
         var (sizes, sums) = (byteCounts[...], checksums[...])
         for (index, folder) in self.folders.enumerated() {
@@ -167,7 +167,7 @@ struct SevenZipLayout {
         self.divide([UInt64](repeating: 1, count: self.folders.count), [], [])
     }
 
-    /// Stores which members have bytes; returns false when their number does not match the number of streams.
+    /// Stores which members have bytes; returns false if their number does not match the number of streams.
     mutating func divide(_ hasBytes: [Bool]?, _ count: Int) -> Bool {
         self.memberCount = count
         guard let hasBytes else { return count == self.streamByteCounts.count }
@@ -180,7 +180,7 @@ struct SevenZipLayout {
         return Int(next) == self.streamByteCounts.count
     }
 
-    /// Returns the index of a member's stream; nil when the member has no stream or does not exist.
+    /// Returns the index of a member's stream; nil if the member has no stream or does not exist.
     func stream(of index: Int) -> Int? {
         guard (0..<self.memberCount).contains(index) else { return nil }
         return self.streams.map { $0[index].map(Int.init) } ?? index
@@ -203,7 +203,7 @@ struct SevenZipLayout {
         return coders
     }
 
-    /// Returns an archive of one folder, whose members all have the name "m" and no other properties; nil when its
+    /// Returns an archive of one folder, whose members all have the name "m" and no other properties; nil if its
     /// packed streams are not within the base, or its encryption is unknown.
     ///
     /// - Parameters:

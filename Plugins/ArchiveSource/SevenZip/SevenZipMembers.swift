@@ -19,7 +19,7 @@ struct SevenZipMembers {
     private var modes: [UInt32]
     private let times: [UInt64?]
     private let chains = Locked<NameChains?>(nil)
-    /// True when libarchive shows the same names: no name has characters that libarchive composes with others.
+    /// True if libarchive shows the same names: no name has characters that libarchive composes with others.
     let hasPlainNames: Bool
 
     var count: Int { self.modes.count }
@@ -27,9 +27,9 @@ struct SevenZipMembers {
     /// - Parameters:
     ///   - names: The names, each followed by a zero unit.
     ///   - attributes: The Windows attributes, and in the higher 16 bits the mode of other systems.
-    ///   - hasBytes: True for each member with bytes; nil when all members have bytes.
-    ///   - areEmptyFiles: True for each member without bytes that is a file; nil when none is.
-    /// - Returns: Nil when the number of names differs from the number of members, or the names are not UTF-16.
+    ///   - hasBytes: True for each member with bytes; nil if all members have bytes.
+    ///   - areEmptyFiles: True for each member without bytes that is a file; nil if none is.
+    /// - Returns: Nil if the number of names differs from the number of members, or the names are not UTF-16.
     init?(
         names: [UInt8], attributes: [UInt32], times: [UInt64?], hasBytes: [Bool]?, areEmptyFiles: [Bool]?
     ) {
@@ -67,7 +67,7 @@ struct SevenZipMembers {
         }
     }
 
-    /// Returns true when no character may combine with another; nil when the names are not UTF-16.
+    /// Returns true if no character may combine with another; nil if the names are not UTF-16.
     private static func arePlain(_ names: [UInt8]) -> Bool? {
         names.withUnsafeBytes { names in
             // Most names are in Latin letters, and examining units is faster than decoding them.
@@ -93,7 +93,7 @@ struct SevenZipMembers {
         Int(self.nameOffsets[index])..<(Int(self.nameOffsets[index + 1]) - 2)
     }
 
-    /// True when a member is a symbolic link.
+    /// True if a member is a symbolic link.
     var haveLinks: Bool { self.modes.contains { BlobMember.Kind(mode: $0) == .symbolicLink } }
 
     private func isDirectory(_ index: Int) -> Bool { BlobMember.Kind(mode: self.modes[index]) == .directory }
@@ -129,7 +129,7 @@ struct SevenZipMembers {
     ///
     /// - Parameters:
     ///   - byteCount: The length of the member's bytes.
-    ///   - isEncrypted: True when the member's bytes are encrypted.
+    ///   - isEncrypted: True if the member's bytes are encrypted.
     func member(_ index: Int, byteCount: Int64, isEncrypted: Bool) -> BlobMember {
         let range = self.rawName(index)
         var name = self.names.withUnsafeBytes { names in

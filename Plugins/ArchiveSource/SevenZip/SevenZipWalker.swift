@@ -16,12 +16,12 @@ final class SevenZipWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let layout: SevenZipLayout?
-    /// The place where the archive is decoded; nil when it has only common coders.
+    /// The place where the archive is decoded; nil if it has only common coders.
     private let isolation: ArchiveIsolation?
     private let headers: HeaderWalker
     /// The walker over the bytes; nil before the first read.
     private var reader: (any MemberWalker)?
-    /// True when ``reader`` is at the bytes of the current member.
+    /// True if ``reader`` is at the bytes of the current member.
     private var isAtBytes = false
 
     init(

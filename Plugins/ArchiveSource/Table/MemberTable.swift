@@ -12,7 +12,7 @@ struct MemberTable: Sendable {
     /// A member and its place.
     struct Record: Equatable {
         var member: BlobMember
-        /// The place for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil when only a pass over
+        /// The place for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil if only a pass over
         /// the archive reaches the member.
         var place: Int64?
     }
@@ -102,7 +102,7 @@ struct MemberTable: Sendable {
         return found
     }
 
-    /// Returns the member with this index; nil when the index is out of range.
+    /// Returns the member with this index; nil if the index is out of range.
     ///
     /// - Throws: ``BlobError/Code/corrupted``.
     func record(at index: Int) throws(BlobError) -> Record? {
@@ -177,7 +177,7 @@ struct MemberTableBuilder {
         self.records.append(record)
     }
 
-    /// Returns the bytes of the table; nil when it exceeds a limit.
+    /// Returns the bytes of the table; nil if it exceeds a limit.
     func finish() -> [UInt8]? {
         guard !self.isTooLarge else { return nil }
         var output = IndexWriter()

@@ -16,7 +16,7 @@ final class TableHolder: Sendable {
     private struct State {
         var validator: BlobValidator?
         var table: MemberTable?
-        /// The extents of the members of a zip; nil when none overlap, and no length is modulo 2^32.
+        /// The extents of the members of a zip; nil if none overlap, and no length is modulo 2^32.
         var extents: ZipExtents?
         /// True after a search without the table also failed to find a member that is not in the table.
         var isConfirmed = false
@@ -62,10 +62,10 @@ final class TableHolder: Sendable {
         return info.isRandomAccess || self.isCopied ? info.validator : nil
     }
 
-    /// True when a base without random access is copied.
+    /// True if a base without random access is copied.
     private var isCopied: Bool { self.format.needsRandomAccess }
 
-    /// Returns the identity of the content for which the file has or will have a table; nil when the content has no
+    /// Returns the identity of the content for which the file has or will have a table; nil if the content has no
     /// identity.
     ///
     /// The parts that ``IndexFile/content(of:_:)`` compares prove that compressed data are a copy. In a plain archive,
@@ -75,7 +75,7 @@ final class TableHolder: Sendable {
         try self.isDecoded ? file.content(of: self.origin, context) : IndexedContent.of(self.origin, context)
     }
 
-    /// True when a filter is between the archive and the origin.
+    /// True if a filter is between the archive and the origin.
     private var isDecoded: Bool {
         layerChain(of: self.base).contains { $0 is any RestartPointListing && !($0 is MemberSource) }
     }
@@ -93,16 +93,16 @@ final class TableHolder: Sendable {
         return table
     }
 
-    /// The extents of the members in the table of a zip; nil when none overlap, and no length is modulo 2^32.
+    /// The extents of the members in the table of a zip; nil if none overlap, and no length is modulo 2^32.
     var extents: ZipExtents? { self.state.withLock { $0.extents } }
 
-    /// True when the table is trusted to be complete.
+    /// True if the table is trusted to be complete.
     var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
 
     /// Trusts the table to be complete, from now on.
     func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
 
-    /// True when errors of members are known not to be caused by the table.
+    /// True if errors of members are known not to be caused by the table.
     var isBeyondDoubt: Bool { self.state.withLock { $0.isBeyondDoubt } }
 
     /// Trusts the places in the table, from now on.
@@ -133,7 +133,7 @@ final class TableHolder: Sendable {
         return try self.table(context)
     }
 
-    /// Counts a search without a table; returns true when there were so many that building a table is cheaper.
+    /// Counts a search without a table; returns true if there were so many that building a table is cheaper.
     private func shouldBuild() -> Bool {
         // A table saves little if the base is read only once, or for a 7z, whose members are decoded in order anyway.
         guard self.format != .sevenzip, self.base.traits.contains(.repeatable) || self.isCopied,
@@ -146,7 +146,7 @@ final class TableHolder: Sendable {
         }
     }
 
-    /// Returns a recording of the members during a listing; nil when no table is requested or useful.
+    /// Returns a recording of the members during a listing; nil if no table is requested or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try self.content(in: file, context),
             let place = NewIndexPlace(
@@ -168,10 +168,10 @@ final class TableHolder: Sendable {
         TableRecording { [self] bytes, extents throws(BlobError) in _ = try self.keep(bytes, extents, context) }
     }
 
-    /// Returns a recording of the members that a search or a reader passes over; nil when no table is requested or
+    /// Returns a recording of the members that a search or a reader passes over; nil if no table is requested or
     /// useful.
     ///
-    /// - Parameter isSequential: True when the pass reads the whole archive, which costs far more than building a
+    /// - Parameter isSequential: True if the pass reads the whole archive, which costs far more than building a
     ///   table.
     func learning(isSequential: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard self.format != .sevenzip, try self.table(context) == nil,
@@ -181,7 +181,7 @@ final class TableHolder: Sendable {
         return isSequential ? self.ownRecording(context) : nil
     }
 
-    /// True when the archive is in another layer, such as a filter, whose bytes are costly to skip.
+    /// True if the archive is in another layer, such as a filter, whose bytes are costly to skip.
     private var isCompressed: Bool { self.base is any BlobLayer }
 
     /// Keeps a table in this process, and returns it; returns nil if it is not kept.

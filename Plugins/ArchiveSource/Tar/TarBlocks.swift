@@ -64,7 +64,7 @@ final class TarBlocks {
         throw BlobError(trailingDataAfter: .tar, at: start)
     }
 
-    /// Returns the block at an offset from the next header; nil when the archive ends before the end of the block.
+    /// Returns the block at an offset from the next header; nil if the archive ends before the end of the block.
     func block(at offset: Int64) throws(BlobError) -> TarHeader? {
         let block = try self.scanner.bytes(at: self.nextOffset + offset, count: TarHeader.byteCount)
         return block.count == TarHeader.byteCount ? TarHeader(block) : nil
@@ -89,7 +89,7 @@ final class TarBlocks {
 
     /// Returns at least one byte of ``data``, and moves past the returned bytes.
     ///
-    /// - Throws: ``BlobError/Code/truncated`` when the base ends; errors of the base.
+    /// - Throws: ``BlobError/Code/truncated`` if the base ends; errors of the base.
     func read(atMost count: Int64 = .max) throws(BlobError) -> UnsafeRawBufferPointer {
         let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
         guard !bytes.isEmpty else { throw self.isTruncated }
@@ -102,7 +102,7 @@ final class TarBlocks {
 
     /// Appends bytes of ``data`` straight from the base, and moves past them.
     ///
-    /// - Returns: The number of bytes; 0 when ``read(atMost:)`` must be used: at the end of the base, for bytes in the
+    /// - Returns: The number of bytes; 0 if ``read(atMost:)`` must be used: at the end of the base, for bytes in the
     ///   buffer, and for so few bytes that it costs less.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
         guard self.data.count >= Self.directByteCount, output.freeCapacity >= Self.directByteCount else { return 0 }

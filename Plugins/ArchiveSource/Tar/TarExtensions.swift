@@ -55,7 +55,7 @@ struct PaxRecords {
 
     private static let globalKeys: Set = ["size", "mtime"]
 
-    /// Returns true when the header has a record with this key of ``TarGlobals``, even an empty one.
+    /// Returns true if the header has a record with this key of ``TarGlobals``, even an empty one.
     func has(_ key: String) -> Bool { self.keys.contains(key) }
 
     /// True for format 1.0 of GNU sparse files, in which the list of the regions precedes the bytes.
@@ -119,7 +119,7 @@ struct PaxRecords {
         }
     }
 
-    /// Returns the value up to its first zero byte; nil when the result is empty.
+    /// Returns the value up to its first zero byte; nil if the result is empty.
     private static func text(_ value: ArraySlice<UInt8>) -> [UInt8]? {
         let text = Array(value.prefix { $0 != 0 })
         return text.isEmpty ? nil : text

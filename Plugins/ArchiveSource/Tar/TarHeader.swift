@@ -21,7 +21,7 @@ struct TarHeader {
     var linkName: UnsafeRawBufferPointer { self.text(157, 100) }
     /// The prefix of the name, joined to the name with a slash; ustar only.
     var prefix: UnsafeRawBufferPointer { self.text(345, 155) }
-    /// The length in bytes including holes, GNU only; nil when the field is empty.
+    /// The length in bytes including holes, GNU only; nil if the field is empty.
     var realSize: Int64? { self.block[483] == 0 ? nil : self.number(483, 12) }
 
     var dialect: Dialect {
@@ -33,7 +33,7 @@ struct TarHeader {
     /// True for a block of zeros, which ends the archive.
     var isZero: Bool { self.block.number64(at: 0) == 0 && self.block.allSatisfy { $0 == 0 } }
 
-    /// True when the sum of the bytes matches the checksum in the header.
+    /// True if the sum of the bytes matches the checksum in the header.
     var isChecksumRight: Bool {
         guard self.block.count >= Self.byteCount else { return false }
         let field = 148..<156

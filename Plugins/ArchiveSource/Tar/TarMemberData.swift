@@ -130,7 +130,7 @@ struct TarSparseMap {
     private var byteOffset: Int64?
     private(set) var regions: [TarRegion] = []
 
-    /// Parses the next byte; returns true when the list is complete.
+    /// Parses the next byte; returns true if the list is complete.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         guard byte == 0x0A else {
             self.line.append(byte)

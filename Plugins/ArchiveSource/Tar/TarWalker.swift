@@ -211,7 +211,7 @@ final class TarWalker: MemberWalker {
         }
     }
 
-    /// Returns true when the bytes that the header declares follow it.
+    /// Returns true if the bytes that the header declares follow it.
     private func hasBody(_ type: UInt8, _ size: Int64, _ dialect: TarHeader.Dialect) throws(BlobError) -> Bool {
         switch type {
         case UInt8(ascii: "2")...UInt8(ascii: "6"): return false

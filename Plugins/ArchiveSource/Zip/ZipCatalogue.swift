@@ -117,7 +117,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             })
     }
 
-    /// Returns the target of a symbolic link, which is its content; nil when it cannot be read.
+    /// Returns the target of a symbolic link, which is its content; nil if it cannot be read.
     private func target(
         of entry: ZipEntry, _ scanner: ArchiveScanner, before next: Int64, _ context: BlobContext
     ) -> [UInt8]? {
@@ -159,7 +159,7 @@ final class ZipPass: Sendable {
         var members: ArchiveScanner
         let context: BlobContext
 
-        /// Returns true when no reader of a member uses the state, and a new reader can.
+        /// Returns true if no reader of a member uses the state, and a new reader can.
         mutating func isUsable(for context: BlobContext) -> Bool {
             self.context.hasSameLimits(as: context) && !self.context.cancellation.isCancelled
                 && !self.directory.scanner.hasFailed && !self.members.hasFailed
@@ -219,7 +219,7 @@ struct ZipExtents: Sendable {
         let start: Int64
         /// The highest of the lowest possible ends of these and all earlier members.
         var end: Int64
-        /// True when the members differ, and therefore overlap.
+        /// True if the members differ, and therefore overlap.
         var isShared = false
     }
 
@@ -260,7 +260,7 @@ struct ZipExtents: Sendable {
         (self.groups, self.recordOffsets, self.directoryOffset) = (groups, builder.recordOffsets, directoryOffset)
     }
 
-    /// True when members cannot overlap each other or the directory.
+    /// True if members cannot overlap each other or the directory.
     var areDisjoint: Bool {
         zip(self.groups, self.groups.dropFirst()).allSatisfy { $0.end <= $1.start }
             && !self.groups.contains(where: \.isShared) && self.groups.last?.end ?? 0 <= self.directoryOffset

@@ -14,7 +14,7 @@ struct ZipDirectory {
     /// The corrections to add to the offsets in entries, because other data may precede the archive: one from the first
     /// entry on, and another from each entry at which offsets modulo 2^32 wrap around.
     private var shifts: [Shift]
-    /// True when offsets are modulo 2^32; lengths may then be, too.
+    /// True if offsets are modulo 2^32; lengths may then be, too.
     private(set) var isWrapped = false
     /// The declared number of members, modulo 2^16 without zip64.
     private let declaredCount: (number: UInt64, modulus: UInt64)
@@ -89,7 +89,7 @@ struct ZipDirectory {
         var places: [(record: Int64, local: Int64)] = []
         while let record = try records.next() { places.append((records.recordOffset, record.localOffset)) }
 
-        /// Returns the number of times that the offset of a member has passed 4 GiB; nil when its header is at none of
+        /// Returns the number of times that the offset of a member has passed 4 GiB; nil if its header is at none of
         /// the possible places.
         func wraps(_ index: Int, among numbers: ClosedRange<Int64>) throws(BlobError) -> Int64? {
             let (record, local) = places[index]
@@ -125,7 +125,7 @@ struct ZipDirectory {
         (self.shifts, self.isWrapped) = (shifts, true)
     }
 
-    /// Returns true when a source ends with a directory whose first member exists, regardless of the source's
+    /// Returns true if a source ends with a directory whose first member exists, regardless of the source's
     /// beginning.
     static func isThere(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         do throws(BlobError) {

@@ -11,9 +11,9 @@ struct ZipEntry: Equatable {
     private(set) var checksum: UInt32
     private(set) var compressedByteCount: Int64
     private(set) var byteCount: Int64
-    /// True when the entry has a field for lengths in 64 bits.
+    /// True if the entry has a field for lengths in 64 bits.
     let hasZip64Field: Bool
-    /// The encryption of the compressed bytes; nil when they are not encrypted.
+    /// The encryption of the compressed bytes; nil if they are not encrypted.
     private(set) var encryption: ZipEncryption?
     /// The offset of the local header in the base.
     let localOffset: Int64
@@ -36,7 +36,7 @@ struct ZipEntry: Equatable {
         self.localOffset = record.localOffset
     }
 
-    /// False when the directory has no CRC-32 of the bytes.
+    /// False if the directory has no CRC-32 of the bytes.
     var hasChecksum: Bool { self.encryption?.hasChecksum != false }
 
     /// The checksums of the decrypted bytes; AES has an authentication code, which is verified before the end.
@@ -68,7 +68,7 @@ struct ZipEntry: Equatable {
         return entry
     }
 
-    /// Returns true when a record has the same facts; an entry that occurs twice represents one member.
+    /// Returns true if a record has the same facts; an entry that occurs twice represents one member.
     func isSame(as record: ZipRecord) -> Bool {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
@@ -132,7 +132,7 @@ struct ZipEntry: Equatable {
         if self.decrypted.method == ZipStream.Method.stored.rawValue { self.byteCount += gap - rest }
     }
 
-    /// Returns true when a local header has the same name; each of the two headers declares its own encoding.
+    /// Returns true if a local header has the same name; each of the two headers declares its own encoding.
     private func isNamed(_ name: Slice<UnsafeRawBufferPointer>, isUTF8: Bool) -> Bool {
         if name.elementsEqual(self.rawName) { return true }
         guard isUTF8 != (self.flags & ZipRecord.nameIsUTF8 != 0) else { return false }
@@ -242,7 +242,7 @@ enum ZipEncryption: Equatable {
         }
     }
 
-    /// False when the directory has no CRC-32 of the bytes, because an authentication code protects them.
+    /// False if the directory has no CRC-32 of the bytes, because an authentication code protects them.
     var hasChecksum: Bool { if case .aes(_, version: 2, _) = self { false } else { true } }
 
     /// The authentication code of the encrypted bytes; nil except for AES.
@@ -257,7 +257,7 @@ enum ZipEncryption: Equatable {
         }
     }
 
-    /// Returns true when a local header has the same parameters; only AES has any.
+    /// Returns true if a local header has the same parameters; only AES has any.
     func isDeclared(in fields: ZipExtraFields) -> Bool {
         guard case .aes = self else { return true }
         return ZipEncryption(aes: fields) == self

@@ -18,7 +18,7 @@ struct ZipRecord {
     /// The offset of the local header in the base.
     let localOffset: Int64
 
-    /// Returns the length in bytes of the entry that begins with `fixed`; nil when `fixed` does not begin an entry.
+    /// Returns the length in bytes of the entry that begins with `fixed`; nil if `fixed` does not begin an entry.
     @inline(__always)
     static func byteCount(_ fixed: UnsafeRawBufferPointer) -> Int? {
         guard fixed.count >= Self.fixedByteCount, fixed.number32(at: 0) == 0x0201_4B50 else { return nil }
@@ -26,7 +26,7 @@ struct ZipRecord {
             + Int(fixed.number16(at: 32))
     }
 
-    /// Creates an entry; nil when a length or an offset is out of range.
+    /// Creates an entry; nil if a length or an offset is out of range.
     @inline(__always)
     init?(_ bytes: UnsafeRawBufferPointer, shift: Int64) {
         self.bytes = bytes
@@ -122,7 +122,7 @@ struct ZipRecord {
         return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
     }
 
-    /// Returns true when other programs show the member under this name: they cut off a name at its first zero byte,
+    /// Returns true if other programs show the member under this name: they cut off a name at its first zero byte,
     /// and read a name in an unknown encoding as code page 437 (APPNOTE.TXT, appendix D).
     func isShown(as name: [UInt8]) -> Bool {
         let own = self.name.prefix { $0 != 0 }
@@ -183,7 +183,7 @@ struct ZipRecord {
         return self.date == 0 ? nil : clock.time(date: self.date, time: self.time)
     }
 
-    /// The encryption of the member; nil when it is not encrypted.
+    /// The encryption of the member; nil if it is not encrypted.
     var encryption: ZipEncryption? {
         guard self.flags & ZipEncryption.flags != 0 else { return nil }
         guard self.flags & (ZipEncryption.strongFlag | 1 << 13) == 0 else { return .unsupported }
@@ -246,7 +246,7 @@ struct Zip64Numbers {
         take(&self.localOffset)
     }
 
-    /// Returns true when each length equals the member's length, or is zero because it follows the bytes.
+    /// Returns true if each length equals the member's length, or is zero because it follows the bytes.
     func mayBecome(_ entry: ZipEntry) -> Bool {
         (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
             && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))

@@ -23,7 +23,7 @@ struct ZipSearch {
     ///
     /// - Parameters:
     ///   - known: The member's record in the table; nil to search.
-    ///   - extents: The extents of the members in the table; nil when none overlap.
+    ///   - extents: The extents of the members in the table; nil if none overlap.
     func open(
         _ known: MemberTable.Record? = nil, overlapping extents: ZipExtents? = nil
     ) throws(BlobError) -> Found {
@@ -294,7 +294,7 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
 /// Reads the encrypted bytes of a member to their end before the end is reported, which verifies the authentication
 /// code.
 private struct DecryptedMember: BlobInspector {
-    /// The scanner of the encrypted bytes; nil when they are always read to their end.
+    /// The scanner of the encrypted bytes; nil if they are always read to their end.
     let encrypted: ArchiveScanner?
     /// The offset in the archive of the first encrypted byte.
     let start: Int64
@@ -320,7 +320,7 @@ enum WrappedLength {
     /// The number of compressed bytes to decode for an estimate, which yield at most 4 MiB.
     private static let sampleByteCount: Int64 = 4096
 
-    /// Returns true when the member is likely to be longer than its length in the directory.
+    /// Returns true if the member is likely to be longer than its length in the directory.
     ///
     /// Then its length is unknown before its end, where it must agree modulo 2^32, and the checksum must be right.
     ///

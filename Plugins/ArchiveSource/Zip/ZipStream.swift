@@ -122,7 +122,7 @@ final class ZipStream: BlobByteStream {
 /// The length and the checksum of the bytes read from a member, to be compared with the directory.
 struct ZipEntrySum {
     private let entry: ZipEntry
-    /// True when the length in the directory may be modulo 2^32.
+    /// True if the length in the directory may be modulo 2^32.
     private let isWrapped: Bool
     /// The offset in the member after the last appended byte.
     private(set) var byteOffset: Int64
@@ -151,7 +151,7 @@ struct ZipEntrySum {
 
     /// Compares the appended bytes with the directory at the end of the member, and reports the check.
     ///
-    /// - Parameter hasAllBytes: False when the first bytes were not appended, so that the checksum cannot be compared.
+    /// - Parameter hasAllBytes: False if the first bytes were not appended, so that the checksum cannot be compared.
     func end(hasAllBytes: Bool = true, _ context: BlobContext) throws(BlobError) {
         let hasLength =
             self.byteOffset == self.entry.byteCount
