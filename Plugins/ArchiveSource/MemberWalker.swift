@@ -187,7 +187,7 @@ extension BlobMember {
         throw BlobError(.unsupported, "This member is \(what), and has no content to read.")
     }
 
-    /// Throws when the header has a fault: ``BlobError/Code/inconsistent`` or ``BlobError/Code/corrupted``.
+    /// Throws ``BlobError/Code/inconsistent`` or ``BlobError/Code/corrupted`` if the header has a fault.
     package func checkHeader() throws(BlobError) {
         guard let headerFault else { return }
         throw BlobError(

@@ -62,8 +62,8 @@ final class ArchiveScanner {
 
     /// Appends bytes at an offset straight from the base, without a copy.
     ///
-    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, when the buffer contains bytes at the
-    ///   offset, and when the base was not read up to it.
+    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, if the buffer contains bytes at the
+    ///   offset, or if the base was not read up to it.
     func read(
         at byteOffset: Int64, atMost count: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Int {

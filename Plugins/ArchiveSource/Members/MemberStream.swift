@@ -39,7 +39,7 @@ final class MemberStream: BlobByteStream {
 
     func close() { self.found = nil }
 
-    /// Appends the next bytes; returns false if none are left before the next block.
+    /// Appends the next bytes; returns false if the next block must be read first.
     private func deliver(
         _ found: MemberSearch.Found, from byteOffset: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {

@@ -29,7 +29,7 @@ final class SevenZipArchive: Sendable {
         if let known {
             guard let layout = known.layout else { return nil }
             guard let protection = layout.protection else { return (layout, info) }
-            // The names are only for readers with the password.
+            // Only readers with the password may receive the names.
             let secret = try self.keys.key(protection.encryption, of: self.base.locator, context).secret
             if secret == protection.secret { return (layout, info) }
         }
@@ -42,7 +42,8 @@ final class SevenZipArchive: Sendable {
 
     /// Checks that only zeros, or the signature of a self-extracting program, follow the header.
     ///
-    /// The place of an empty header, which some writers left unfinished, is unknown.
+    /// The check is skipped if the header is empty, because some writers leave it unfinished, so that its end is
+    /// unknown.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
@@ -63,7 +64,7 @@ final class SevenZipArchive: Sendable {
 
     /// Returns a decoder positioned at or before a byte of a member in a folder: the kept decoder, if possible.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` if bytes would be decrypted with a password that no check has
+    /// - Throws: ``BlobError/Code/encrypted`` if the bytes would be decrypted with a password that no check has
     ///   confirmed.
     func cursor(
         _ layout: SevenZipLayout, _ info: BlobInfo, stream: Int, from byteOffset: Int64, _ context: BlobContext
@@ -82,7 +83,7 @@ final class SevenZipArchive: Sendable {
             return cursor
         }
         let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
-        // All parts of one pass must have the same content.
+        // The archive must not have changed since its header was read.
         guard try self.base.info(context).validator == info.validator else { throw .archiveHasChanged }
         guard try self.mustProve(cursor, layout, stream) else { return cursor }
         try self.prove(cursor, layout)
@@ -98,10 +99,10 @@ final class SevenZipArchive: Sendable {
         }
     }
 
-    /// Records that the password of a cursor is right.
+    /// Records that the password of a cursor is correct.
     func prove(_ cursor: SevenZipCursor) { self.keys.prove(cursor.secrets) }
 
-    /// Returns true if the password of a cursor is known to be right.
+    /// Returns true if the password of a cursor is known to be correct.
     func isProven(_ cursor: SevenZipCursor) -> Bool { self.keys.areProven(cursor.secrets) }
 
     /// Returns true if a wrong password could yield bytes of a stream without an error, or before the error.
@@ -112,7 +113,7 @@ final class SevenZipArchive: Sendable {
         return layout.checksums[stream] == nil || !refuses
     }
 
-    /// Decodes the first member with a checksum in the folder.
+    /// Proves the password by decoding the first member with a checksum in the folder.
     private func prove(_ cursor: SevenZipCursor, _ layout: SevenZipLayout) throws(BlobError) {
         let streams = layout.folders[cursor.folder].streams
         guard let stream = streams.first(where: { layout.checksums[$0] != nil && layout.streamByteCounts[$0] > 0 })
@@ -128,20 +129,20 @@ final class SevenZipArchive: Sendable {
     }
 }
 
-/// The members of a 7z from its header, or from libarchive's walk when only libarchive can read the header.
+/// The members of a 7z, from its header, or from libarchive if only libarchive can read the header.
 struct SevenZipCatalogue: ArchiveCatalogue {
     /// The maximum length of a link target in bytes: PATH_MAX of Linux.
     private static let maximumTargetByteCount = 4096
 
     let archive: SevenZipArchive
-    /// The members from libarchive's walk.
+    /// The members as read by libarchive.
     let walked: any ArchiveCatalogue
 
     func inPass(_ pass: ArchivePass, over archive: Archive) -> any ArchiveCatalogue {
         SevenZipCatalogue(archive: self.archive, walked: self.walked.inPass(pass, over: archive))
     }
 
-    /// The facts known about the archive, if they are sufficient.
+    /// The facts from the header that a listing needs.
     private struct Directory {
         let layout: SevenZipLayout
         let members: SevenZipMembers
@@ -173,13 +174,12 @@ struct SevenZipCatalogue: ArchiveCatalogue {
                 return isComplete
             }
             guard isComplete else { return }
-            // Libarchive does not examine the data after the archive, and a table must represent everything that a
-            // listing finds.
+            // libarchive ignores data after the archive, and a table must represent everything that a listing finds.
             try self.archive.checkEnd(context)
             try recording?.finish()
             return
         }
-        // Encrypted names are not written to a file, and are not known without the password.
+        // Encrypted names must not be written to a file, and must not be available without the password.
         let recording = directory.layout.protection == nil ? recording : nil
         for index in 0..<directory.members.count {
             if index & 0xFFF == 0 { try context.check() }
@@ -196,7 +196,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         let known = query.known
         guard let directory = try self.directory(context) else {
             let found = try self.walked.find(query, context)
-            // If the folders of the archive are known, one folder is decoded alone.
+            // If the folders of the archive are known, only the member's folder is decoded.
             guard let (layout, info) = try self.archive.layout(context),
                 let stream = layout.stream(of: found.member.index),
                 found.byteCount == Int64(exactly: layout.streamByteCounts[stream])

@@ -101,13 +101,13 @@ struct SevenZipCoders {
     var areRare: Bool { self.coders.contains { !SevenZipMethod.common.contains($0.number) } }
     /// The first unsupported method; nil if all methods are supported.
     var unreadMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
-    /// The largest memory that a coder needs, in bytes.
+    /// The memory of the coder that needs the most, in bytes.
     var memoryByteCount: UInt64 { self.coders.reduce(0) { max($0, $1.memoryByteCount) } }
 
-    /// The number of bytes that libarchive holds for BCJ2: all streams of known size except the main stream.
+    /// The number of bytes that libarchive keeps in memory for BCJ2: all streams of known size except the main stream.
     var sideByteCount: UInt64 {
         guard self.hasBCJ2 else { return 0 }
-        // The first two outputs are the side streams when the first pair has the main stream.
+        // The first two outputs are side streams if the first pair connects the main stream.
         let side = self.packedByteCounts.dropFirst() + (self.pairs.first?.input == 5 ? self.byteCounts.prefix(2) : [])
         return side.reduce(0) { max($0, $0 &+ min($1, 1 << 62)) }
     }
@@ -127,12 +127,12 @@ struct SevenZipCoders {
         if self.packed.count > 1 { header.append(self.packed.map(UInt64.init)) }
     }
 
-    /// True if decoding shows immediately that bytes were decrypted with a wrong key.
+    /// True if decoding immediately detects bytes that were decrypted with a wrong key.
     var refuseOtherBytes: Bool { self.coders.contains { SevenZipMethod.refusing.contains($0.number) } }
 
     /// Removes the decrypting coders; their outputs become packed streams.
     ///
-    /// - Returns: The encryption of each packed stream, nil for a plain stream; nil if the encryption is of another
+    /// - Returns: The encryption of each packed stream, with nil for a plain stream; nil if the encryption has another
     ///   kind, or is not applied to packed streams.
     mutating func removeEncryption() -> [SevenZipEncryption?]? {
         var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packed.count)
@@ -166,13 +166,13 @@ struct SevenZipCoders {
 
     /// Removes the coder whose output is the content, if it is a branch filter that liblzma decodes.
     ///
-    /// - Returns: The filter; nil if the folder has none, or connects it in another way.
+    /// - Returns: The filter; nil if the folder has no such filter, or connects it in another way.
     mutating func removeBranch() -> Branch? {
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
             guard coder.method.count == 1, SevenZipMethod.branches.contains(coder.number) else { continue }
-            // The properties are empty, or the address of the first byte.
+            // The properties are empty or contain the address of the first byte.
             guard (coder.inputCount, coder.outputCount) == (1, 1), [0, 4].contains(coder.properties.count),
                 !self.pairs.contains(where: { $0.output == output })
             else { return nil }
@@ -212,30 +212,32 @@ struct SevenZipCoders {
     }
 }
 
-/// The methods of coders by their identifiers (DOC/Methods.txt of 7-Zip, and the codecs of 7-Zip ZS).
+/// The identifiers of the methods of coders (DOC/Methods.txt of 7-Zip, and the codecs of 7-Zip ZS).
 enum SevenZipMethod {
     /// The branch filters that liblzma decodes, with the same identifiers in liblzma.
     static let branches: Set<UInt64> = [0x0A, 0x0B]
 
     static let copy: UInt8 = 0
-    /// The coders that need memory of their own, and the AES decryption.
+    /// The coders that need memory of their own, and AES decryption.
     static let (lzma2, lzma, bcj2, ppmd, aes): (UInt64, UInt64, UInt64, UInt64, UInt64) =
         (0x21, 0x03_01_01, 0x03_03_01_1B, 0x03_04_01, 0x06_F1_07_01)
 
-    /// The encryption methods that libarchive knows: traditional zip encryption, RAR encryption and AES.
+    /// The encryption methods that libarchive recognises: traditional zip encryption, RAR encryption and AES.
     static let encrypting: Set<UInt64> = [0x06_F1_01_01, 0x06_F1_03_03, aes]
 
-    /// The methods whose decoders are in other libraries, or too simple to fail: copy, delta and x86, LZMA2, LZMA,
-    /// deflate, bzip2, the branch filters of liblzma, and AES, which is not left to libarchive.
+    /// The methods whose decoders are in other libraries, or too simple to fail.
+    ///
+    /// These are copy, delta and x86, LZMA2, LZMA, deflate, bzip2, the branch filters of liblzma, and AES, which this
+    /// module decrypts itself.
     static let common: Set<UInt64> = [
         0x00, 0x03, 0x04, 0x0A, 0x0B, lzma2, lzma, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, aes,
     ]
 
-    /// The methods that reject nearly all bytes decrypted with a wrong key before they return any: all methods except
+    /// The methods that reject nearly all data decrypted with a wrong key before they return a byte: all methods except
     /// copying filters and PPMd.
     static let refusing: Set<UInt64> = [lzma2, lzma, 0x04_01_08, 0x04_02_02]
 
-    /// The methods that some version of libarchive reads, and encryption.
+    /// The methods that some version of libarchive decodes, and encryption.
     private static let read: Set<UInt64> = [
         0x00, 0x03, 0x21, 0x03_01_01, 0x03_03_01_03, 0x03_03_01_1B, 0x03_03_02_05, 0x03_03_04_01, 0x03_03_05_01,
         0x03_03_07_01, 0x03_03_08_05, 0x03_04_01, 0x04_01_08, 0x04_02_02, 0x04_F7_11_01, 0x06_F1_01_01, 0x06_F1_03_03,

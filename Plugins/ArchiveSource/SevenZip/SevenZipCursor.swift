@@ -16,7 +16,7 @@ final class SevenZipCursor {
     private(set) var index = -1
     /// The offset in the member of the next byte.
     private(set) var byteOffset: Int64 = 0
-    /// The bytes in the walker's buffer that are not read yet.
+    /// The unread bytes in the walker's buffer.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var hasFailed = false
 
@@ -27,7 +27,7 @@ final class SevenZipCursor {
         _ keys: SevenZipKeys, _ context: BlobContext
     ) throws(BlobError) {
         self.folder = folder
-        // A cancellation of its own, which the owners of different jobs may trigger one after the other.
+        // The cursor has its own cancellation, which the jobs that use it in turn can trigger.
         var own = context.blocking
         own.cancellation = BlobCancellation()
         own.eventSink = { [sink = self.sink] event in sink.withLock { $0 }?(event) }
@@ -50,19 +50,19 @@ final class SevenZipCursor {
         self.begin(context)
     }
 
-    /// Returns true if a job may use the cursor to read a member of the folder from a byte on.
+    /// Returns true if a job may use the cursor to read a member of the folder, starting at an offset.
     func serves(_ context: BlobContext, folder: Int, _ index: Int, from byteOffset: Int64) -> Bool {
         folder == self.folder && (self.index, self.byteOffset) <= (index, byteOffset)
             && self.context.hasSameLimits(as: context.blocking)
     }
 
-    /// Begins the cursor's use by a job.
+    /// Begins the use of the cursor by a job.
     func begin(_ context: BlobContext) {
         self.cancelling = context.cancellation.onCancel { [own = self.context] in own.cancellation.cancel() }
         _ = self.sink.exchange(context.eventSink)
     }
 
-    /// Ends the cursor's use by a job; returns false if the cursor is no longer usable.
+    /// Ends the use of the cursor by a job; returns false if the cursor is no longer usable.
     func end() -> Bool {
         self.cancelling?.cancel()
         self.cancelling = nil
@@ -73,7 +73,7 @@ final class SevenZipCursor {
         return true
     }
 
-    /// Moves forward to a byte of a member, or to its end if that comes first.
+    /// Moves forward to an offset in a member, or to the end of the member if that comes first.
     func go(to index: Int, _ byteOffset: Int64) throws(BlobError) {
         try self.noting { () throws(BlobError) in
             while self.index < index {
@@ -117,7 +117,9 @@ final class SevenZipCursor {
     }
 }
 
-/// The bytes of one member of a 7z from an offset on. Returns its decoder to the archive.
+/// The bytes of one member of a 7z, starting at an offset.
+///
+/// Returns its decoder to the archive when it is closed.
 final class SevenZipStream: BlobByteStream {
     let info: BlobInfo?
     private let archive: SevenZipArchive
@@ -129,7 +131,7 @@ final class SevenZipStream: BlobByteStream {
     private var cursor: SevenZipCursor?
 
     /// - Parameters:
-    ///   - stream: The index of the member's stream; nil if it has no bytes.
+    ///   - stream: The index of the member's stream; nil if the member has no bytes.
     ///   - byteOffset: The offset of the first byte to read.
     init(
         _ archive: SevenZipArchive, _ layout: SevenZipLayout, _ archiveInfo: BlobInfo, stream: Int?,

@@ -8,20 +8,21 @@ import CryptoExtras
 
 /// The encryption of a stream: AES-256 in CBC mode, with a key derived from a password by SHA-256 (method 06 F1 07 01).
 struct SevenZipEncryption {
-    /// The maximum binary logarithm of the number of rounds, each of which hashes the salt, the password and a counter:
-    /// 2^24 rounds take some seconds; 7-Zip uses 2^19.
+    /// The maximum base-2 logarithm of the number of rounds, each of which hashes the salt, the password and a counter.
+    ///
+    /// 2^24 rounds take a few seconds; 7-Zip uses 2^19.
     static let maximumCycles: UInt8 = 24
 
     /// The length of a block in bytes.
     static let blockByteCount = 16
 
-    /// The value that means no hashing.
+    /// The value of ``cycles`` that disables hashing.
     private static let plain: UInt8 = 0x3F
 
-    /// The binary logarithm of the number of rounds.
+    /// The base-2 logarithm of the number of rounds.
     private let cycles: UInt8
     private let salt: [UInt8]
-    /// The block before the first block; 16 bytes.
+    /// The initialization vector of CBC: 16 bytes.
     let initialVector: [UInt8]
 
     /// - Parameter properties: The properties of the coder: the number of rounds and two flags, the lengths of the salt
@@ -42,7 +43,7 @@ struct SevenZipEncryption {
         self.initialVector = vector + [UInt8](repeating: 0, count: Self.blockByteCount - vector.count)
     }
 
-    /// The facts from which a key is derived.
+    /// The values from which a key is derived.
     struct Secret: Hashable {
         fileprivate let cycles: UInt8
         fileprivate let salt: [UInt8]
@@ -58,7 +59,7 @@ struct SevenZipEncryption {
 }
 
 extension SevenZipEncryption.Secret {
-    /// The number of bytes hashed between two checks of the job.
+    /// The number of bytes to hash between two checks for cancellation.
     private static let batchByteCount = 1 << 16
 
     /// Derives the key.
@@ -128,7 +129,7 @@ extension BlobError {
 final class SevenZipKeys: Sendable {
     private struct State {
         var keys: [SevenZipEncryption.Secret: SevenZipKey] = [:]
-        /// The secrets that decrypted bytes with a right checksum.
+        /// The secrets that decrypted bytes whose checksum matched.
         var proven: Set<SevenZipEncryption.Secret> = []
     }
 
@@ -139,7 +140,7 @@ final class SevenZipKeys: Sendable {
 
     /// Returns the key for an encryption, and the secret from which it was derived.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` without a password; the errors of requesting the password and of
+    /// - Throws: ``BlobError/Code/encrypted`` without a password; errors of requesting the password; the errors of
     ///   ``SevenZipEncryption/Secret/makeKey(_:)``.
     func key(
         _ encryption: SevenZipEncryption, of locator: BlobLocator?, _ context: BlobContext
@@ -155,10 +156,10 @@ final class SevenZipKeys: Sendable {
         return (key, secret)
     }
 
-    /// Records that secrets are right.
+    /// Records that secrets are correct.
     func prove(_ secrets: [SevenZipEncryption.Secret]) { self.state.withLock { $0.proven.formUnion(secrets) } }
 
-    /// Returns true if secrets are known to be right.
+    /// Returns true if secrets are known to be correct.
     func areProven(_ secrets: [SevenZipEncryption.Secret]) -> Bool {
         self.state.withLock { $0.proven.isSuperset(of: secrets) }
     }
@@ -166,7 +167,7 @@ final class SevenZipKeys: Sendable {
 
 /// The content of an encrypted packed stream of a 7z.
 ///
-/// Opening at any offset decrypts only from the block at that offset.
+/// A source that is opened at an offset is decrypted only from the block at that offset.
 struct DecryptedSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let byteCount: Int64
@@ -176,7 +177,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
     /// - Parameters:
     ///   - base: The encrypted bytes.
     ///   - packedByteCount: The number of encrypted bytes.
-    ///   - byteCount: The length of the content, which the base contains in whole blocks.
+    ///   - byteCount: The length of the content, which the base stores in whole blocks.
     /// - Returns: Nil if the base is too short for the content.
     init?(
         _ base: any BlobInputStreamDataSource, packedByteCount: UInt64, byteCount: UInt64, _ key: SevenZipKey,
@@ -218,7 +219,8 @@ private struct Decryption: BlobTransform {
     /// The encrypted block before the next byte.
     var previous: [UInt8]
 
-    /// The key is not part of the validator: the source lives no longer than the reader of a folder.
+    /// Returns the info of the content; its validator omits the key, because the source exists only as long as the
+    /// reader of a folder.
     func info(of base: BlobInfo) -> BlobInfo {
         BlobInfo(byteCount: self.byteCount, validator: base.validator, isRandomAccess: base.isRandomAccess)
     }

@@ -1,11 +1,13 @@
 import BlobCore
 import BlobDeflate
 
-/// The header of a 7z, parsed for three things: the memory that libarchive would take for the archive, because it has
-/// no limit of its own; the division of the archive into folders; and the members.
+/// A parser for the header of a 7z.
 ///
-/// Parses the header (7zFormat.txt) as libarchive does, up to the members without bytes. A malformed header is left to
-/// libarchive, which does not parse beyond the error either.
+/// The header is parsed for three reasons: to limit the memory that libarchive would use for the archive, because it
+/// has no limit of its own; to divide the archive into folders; and to list the members.
+///
+/// The parser reads the header (7zFormat.txt) as libarchive does, up to the members without bytes. It leaves a
+/// malformed header to libarchive, which does not parse beyond the error either.
 struct SevenZipHeader {
     /// The identifiers of the parts of a header.
     enum ID: UInt8 {
@@ -16,8 +18,8 @@ struct SevenZipHeader {
         case encodedHeader = 0x17
     }
 
-    /// The approximate number of bytes that libarchive allocates for a folder, a member and so on, even when the header
-    /// is too short for them.
+    /// The approximate numbers of bytes that libarchive allocates for a folder, a member and so on, even if the header
+    /// is too short to contain them.
     private enum Cost {
         static let folder: UInt64 = 350
         static let member: UInt64 = 100
@@ -40,18 +42,18 @@ struct SevenZipHeader {
     private var neededByteCount: UInt64 = 0
     private var hasSubStreams = false
     private var protection: SevenZipLayout.Protection?
-    /// True if the folders were divided into streams.
+    /// True once the folders are divided into streams.
     private var isDivided = false
-    /// The division into folders, as far as it was parsed.
+    /// The division into folders that was parsed so far.
     private var layout = SevenZipLayout()
 
-    /// Parses the header, and checks the memory that it takes against the limits.
+    /// Parses the header, and checks the memory that it needs against the limits.
     ///
     /// The memory for its members is checked when they are read, unless only libarchive can read them.
     ///
     /// - Parameter keys: The keys of an encrypted header.
     /// - Returns: The division of the archive into folders; nil if the header is malformed, or has parts that prevent
-    ///   making an archive of a single folder. The members are omitted when only libarchive can read them.
+    ///   decoding a folder separately. The members are omitted if only libarchive can read them.
     /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` if the header has parts that no
     ///   writer creates; ``BlobError/Code/corrupted`` if the signature is missing; ``BlobError/Code/encrypted`` if
     ///   the header is encrypted and the password is missing or wrong; any error of reading the base.
@@ -60,14 +62,14 @@ struct SevenZipHeader {
         isolation: ArchiveIsolation = .helper
     ) throws(BlobError) -> SevenZipLayout? {
         let start = try base.beginning(Int(self.startByteCount), context)
-        // Otherwise libarchive would itself search for an archive after a program.
+        // Without the signature, libarchive would search for an archive after a program.
         guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
             throw BlobError(.corrupted, "Not a 7z archive: the signature at its start is missing.", byteOffset: 0)
         }
         let (offset, count, checksum) = start.withUnsafeBytes {
             ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))
         }
-        // An interrupted writer leaves zeros there, whose checksum is not zero.
+        // An interrupted writer leaves zeros, whose CRC-32 is not zero.
         guard start.count < self.startByteCount || count > 0 || ArchiveFormat.isStartOfSevenZip(start) else {
             throw BlobError(
                 .corrupted,
@@ -133,7 +135,7 @@ struct SevenZipHeader {
 
     /// Parses the header.
     ///
-    /// If an encrypted header has no checksum, as written by py7zr, invalid content shows that the password is wrong.
+    /// If an encrypted header has no checksum, as from py7zr, invalid content means that the password is wrong.
     private mutating func readSound(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
         do {
             let layout = try self.read(at: byteOffset, declared)
@@ -168,7 +170,7 @@ struct SevenZipHeader {
             _ = try self.readStreams()
             id = try self.bytes.id()
         }
-        // libarchive parses properties in its own way, and no writer creates them.
+        // libarchive parses archive properties differently, and no writer creates them.
         guard id == .files || id == .end else { throw Self.isOdd }
         guard id == .files else { return nil }
         let count = try self.bytes.number()
@@ -186,7 +188,7 @@ struct SevenZipHeader {
             && self.bytes.checksum() == extent.checksum ?? self.bytes.checksum()
     }
 
-    /// Decodes a compressed header, which libarchive reads as the only member of an archive made for it.
+    /// Decodes a compressed header by letting libarchive read it as the only member of a generated archive.
     private mutating func decoded(before byteOffset: Int64) throws -> (Bytes, Extent) {
         guard let folder = self.layout.folders.first, self.layout.makeWhole() else { throw Malformed() }
         try self.layout.checkReadable(folder: 0, self.context)
@@ -203,14 +205,14 @@ struct SevenZipHeader {
         let walker = try SevenZipWalker.decoder(over: archive, isolation, self.context)
         guard try walker.advance() else { throw Malformed() }
         guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }
-        // With a wrong password, none of the header can be trusted.
+        // With a wrong password, no part of the header can be trusted.
         let bytes = try Self.allBytes(walker)
         if extent.checksum != nil { self.keys.prove([protection.secret]) }
         self.protection = protection
         return (Bytes(bytes), extent)
     }
 
-    /// Returns the bytes of an encrypted member.
+    /// Returns the bytes of an encrypted header.
     private static func allBytes(_ walker: any MemberWalker) throws(BlobError) -> [UInt8] {
         var bytes: [UInt8] = []
         do throws(BlobError) {
@@ -221,7 +223,7 @@ struct SevenZipHeader {
         return bytes
     }
 
-    /// Returns an archive made of packed streams and a header for them.
+    /// Returns an archive that consists of packed streams and a header for them.
     static func archive(
         _ packed: [any BlobInputStreamDataSource], _ packedByteCount: Int64, _ header: [UInt8]
     ) -> some BlobInputStreamDataSource {
@@ -326,7 +328,7 @@ struct SevenZipHeader {
             for count in counts where count > 1 {
                 for _ in 1..<count {
                     let byteCount = try self.bytes.number()
-                    // An archive with more streams is not divided.
+                    // An archive with more streams is not divided into members.
                     if byteCounts.count < SevenZipLayout.maximumCount { byteCounts.append(byteCount) }
                 }
             }
@@ -345,7 +347,7 @@ struct SevenZipHeader {
         return try self.bytes.id()
     }
 
-    /// Parses checksums; nil for missing checksums. If the checksums are too many, skips them.
+    /// Parses checksums, with nil for missing checksums. Skips the checksums if there are too many.
     private mutating func readChecksums(_ count: UInt64) throws -> [UInt32?] {
         let exist = try self.readBits(Int(count))
         var checksums: [UInt32?] = []
@@ -356,7 +358,7 @@ struct SevenZipHeader {
         return checksums
     }
 
-    /// Parses a bit for each of `count` items; a nonzero byte before the bits replaces them by ones.
+    /// Parses a bit for each of `count` items; if the first byte is nonzero, no bits follow, and all bits are ones.
     private mutating func readBits(_ count: Int) throws -> [Bool] {
         guard try self.bytes.byte() == 0 else { return [Bool](repeating: true, count: count) }
         return try self.readPlainBits(count)
@@ -374,12 +376,12 @@ struct SevenZipHeader {
         return are
     }
 
-    /// The properties of members that affect the division, or have a length to check.
+    /// The properties of members that affect the division into streams, or whose length is checked.
     private enum Property {
         static let end: UInt64 = 0
-        /// A bit for each member, set for a member without bytes.
+        /// The property with a bit for each member, which is set if the member has no bytes.
         static let emptyStreams: UInt64 = 0x0E
-        /// A bit for each member without bytes, set for a file.
+        /// The property with a bit for each member without bytes, which is set if the member is a file.
         static let emptyFiles: UInt64 = 0x0F
         static let names: UInt64 = 0x11
         /// The times of creation and access, of 8 bytes each, like the time of modification.
@@ -390,7 +392,7 @@ struct SevenZipHeader {
 
     /// Parses the members.
     ///
-    /// The length of a property must agree with its content, because libarchive uses either.
+    /// The length of a property must match its content, because libarchive relies on either of them.
     ///
     /// - Returns: The members; nil if they have no names, or names that only libarchive can decode.
     private mutating func readMembers(_ count: Int) throws -> SevenZipMembers? {
@@ -436,13 +438,13 @@ struct SevenZipHeader {
         }
     }
 
-    /// Parses the values of the members that have one.
+    /// Parses the values of a property for the members that have a value.
     private mutating func readValues<Value: FixedWidthInteger>(
         _: Value.Type, _ count: Int, _ byteCount: UInt64
     ) throws -> [Value?] {
         let isForAll = try self.bytes.byte() != 0
         let exist = isForAll ? nil : try self.readPlainBits(count)
-        // Two bytes declare whether all members have a value, and whether the values are elsewhere.
+        // Two bytes declare whether all members have a value, and whether the values are stored elsewhere.
         let rest = (exist?.count { $0 } ?? count) * MemoryLayout<Value>.size
         guard byteCount == UInt64(2 + (isForAll ? 0 : (count + 7) / 8) + rest), try self.bytes.byte() == 0 else {
             throw Malformed()

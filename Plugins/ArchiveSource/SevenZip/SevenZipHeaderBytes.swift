@@ -2,12 +2,12 @@ import BlobCore
 import BlobDeflate
 
 extension SevenZipHeader {
-    /// A sequential view of the bytes of a header.
+    /// A sequential reader of the bytes of a header.
     struct Bytes {
         private let refill: () throws -> [UInt8]
         private var buffer: [UInt8] = []
         private var position = 0
-        /// The position in the buffer up to which bytes are part of ``sum``.
+        /// The position in the buffer up to which ``sum`` includes the bytes.
         private var summedPosition = 0
         private var sum = CRC32()
         /// The number of bytes read before the start of the buffer.
@@ -87,10 +87,10 @@ extension SevenZipHeader {
             return id
         }
 
-        /// Reads a number.
+        /// Reads a number of variable length.
         ///
-        /// The leading one bits of the first byte count the bytes that follow, the lowest byte first; the bits after
-        /// the first zero bit are the highest bits of the number.
+        /// The number of leading one bits in the first byte is the number of bytes that follow, lowest byte first. The
+        /// bits after the first zero bit are the highest bits of the number.
         mutating func number() throws -> UInt64 {
             let first = try self.byte()
             let count = (~first).leadingZeroBitCount
@@ -111,7 +111,7 @@ struct SevenZipHeaderWriter {
     /// Appends numbers of variable length, in the format of ``SevenZipHeader/Bytes/number()``.
     mutating func append(_ numbers: some Sequence<UInt64>) {
         for number in numbers {
-            // Each byte after the first, at most 8, takes one bit from the first byte.
+            // Each of the at most 8 bytes after the first uses one bit of the first byte.
             let count = min(8, max(0, number.bitWidth - number.leadingZeroBitCount - 1) / 7)
             let ones = UInt64(0xFF00) >> UInt64(count) & 0xFF
             self.bytes.append(UInt8(ones | number >> UInt64(8 * count)))

@@ -3,9 +3,9 @@ import BlobCore
 /// The division of a 7z into folders, which are decoded independently, and of the folders into streams, which are the
 /// bytes of the members.
 struct SevenZipLayout {
-    /// One folder. Its lists are ranges in the lists shared by all folders.
+    /// A folder, whose lists are ranges in the lists shared by all folders.
     struct Folder {
-        /// The range of the coders' description from the header.
+        /// The range of the description of the coders, copied from the header.
         fileprivate let description: Range<Int>
         /// The range of its packed streams.
         fileprivate let packed: Range<Int>
@@ -18,7 +18,7 @@ struct SevenZipLayout {
         fileprivate let hasBranch: Bool
         /// The first unsupported method; nil if all methods are supported.
         fileprivate let unreadMethod: UInt64?
-        /// The largest memory that a coder needs, in bytes.
+        /// The memory of the coder that needs the most, in bytes.
         fileprivate var memoryByteCount: UInt64
         /// The range of the unpacked sizes of its coders' streams.
         fileprivate var byteCounts = 0..<0
@@ -29,7 +29,7 @@ struct SevenZipLayout {
 
     typealias Protection = (encryption: SevenZipEncryption, secret: SevenZipEncryption.Secret)
 
-    /// The maximum number of members and of packed streams in an archive that is divided; larger archives would take
+    /// The maximum number of members and of packed streams in an archive that is divided; larger archives would need
     /// too much memory.
     static let maximumCount = 1 << 20
 
@@ -38,17 +38,17 @@ struct SevenZipLayout {
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
     var folders: [Folder] = []
-    /// The checksums of the streams; nil for a stream without one.
+    /// The checksums of the streams, with nil for a stream without a checksum.
     private(set) var checksums: [UInt32?] = []
     /// The lengths of the streams in bytes.
     private(set) var streamByteCounts: [UInt64] = []
-    /// The members from the header; nil if the members are left to libarchive.
+    /// The members from the header; nil if libarchive must read the members.
     var members: SevenZipMembers?
     /// The encryption of the header, and the secret that decrypted it; nil if the header is not encrypted.
     var protection: Protection?
     private var descriptions: [UInt8] = []
     private var byteCounts: [UInt64] = []
-    /// The index of each member's stream; nil for all members when each has the stream with its own index.
+    /// The index of each member's stream; the whole list is nil if each member has the stream with the same index.
     private var streams: [Int32?]?
     private var memberCount = 0
 
@@ -75,7 +75,7 @@ struct SevenZipLayout {
         self.folders[index].memoryByteCount = max(self.folders[index].memoryByteCount, side)
     }
 
-    /// Makes the checks before a folder is decoded.
+    /// Performs the checks before a folder is decoded.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` if a method is unsupported; ``BlobError/Code/limitExceeded`` if a
     ///   coder needs too much memory.
@@ -84,7 +84,7 @@ struct SevenZipLayout {
         try context.checkMemory(self.folders[index].memoryByteCount, for: "The data of the 7z archive")
     }
 
-    /// Makes the checks before libarchive decodes any folder.
+    /// Performs the checks before libarchive decodes any folder.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
     func checkMemory(_ context: BlobContext) throws(BlobError) {
@@ -92,7 +92,7 @@ struct SevenZipLayout {
         try context.checkMemory(byteCount, for: "The data of the 7z archive")
     }
 
-    /// Returns a walker over the members of a folder; nil if no archive of the folder can be made.
+    /// Returns a walker over the members of a folder; nil if the folder cannot be decoded separately.
     ///
     /// - Parameters:
     ///   - byteCount: The length of the base.
@@ -131,7 +131,7 @@ struct SevenZipLayout {
     /// - Parameters:
     ///   - counts: The number of streams of each folder.
     ///   - byteCounts: The lengths of the streams, except the last stream in each folder.
-    ///   - checksums: The checksums of the streams, except a stream that is alone in a folder with a checksum; empty
+    ///   - checksums: The checksums of the streams, except for the only stream of a folder with a checksum; empty
     ///     without checksums.
     /// - Returns: False if the number of elements in the lists does not match the folders, or is too large.
     mutating func divide(_ counts: [UInt64], _ byteCounts: [UInt64], _ checksums: [UInt32?]) -> Bool {
@@ -162,7 +162,7 @@ struct SevenZipLayout {
             && self.packedByteCounts.count == self.folders.last?.packed.upperBound ?? 0
     }
 
-    /// Makes the whole first folder its only stream, as in a compressed header.
+    /// Makes the first folder a single stream, as for a compressed header.
     mutating func makeWhole() -> Bool {
         self.divide([UInt64](repeating: 1, count: self.folders.count), [], [])
     }
@@ -256,7 +256,7 @@ struct SevenZipLayout {
     private func header(of index: Int, _ coders: SevenZipCoders) -> [UInt8] {
         typealias ID = SevenZipHeader.ID
         let streams = self.folders[index].streams
-        // A branch filter is applied to the whole folder before it is divided.
+        // A branch filter applies to the whole folder, before its division.
         let count = self.folders[index].hasBranch ? 1 : streams.count
         var header = SevenZipHeaderWriter()
         header.append(.header, .mainStreams, .packInfo)
@@ -274,7 +274,7 @@ struct SevenZipLayout {
             header.append(.size)
             header.append(self.streamByteCounts[streams].dropLast())
         }
-        // Includes the checksum of a folder with one member, because libarchive compares only the checksums of members.
+        // Includes the checksum of a folder with one member, because libarchive verifies only the checksums of members.
         if !self.folders[index].hasBranch, self.checksums[streams].contains(where: { $0 != nil }) {
             header.append(checksums: self.checksums[streams])
         }

@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// The members of a 7z from its header, without their bytes.
 ///
-/// Takes about 30 bytes per member, plus the name, and 12 more bytes once a name was looked up.
+/// Each member needs about 30 bytes and its name, and 12 more bytes after the first look-up of a name.
 ///
 /// Names, kinds and permissions are the same as from libarchive.
 struct SevenZipMembers {
@@ -14,28 +14,28 @@ struct SevenZipMembers {
 
     /// The names in little-endian UTF-16, each followed by a zero unit.
     private let names: [UInt8]
-    /// The offsets of the names, and the end of the last name.
+    /// The offsets of the names, followed by the end of the last name.
     private let nameOffsets: [Int32]
     private var modes: [UInt32]
     private let times: [UInt64?]
     private let chains = Locked<NameChains?>(nil)
-    /// True if libarchive shows the same names: no name has characters that libarchive composes with others.
+    /// True if libarchive returns the same names, because no name has characters that libarchive composes with others.
     let hasPlainNames: Bool
 
     var count: Int { self.modes.count }
 
     /// - Parameters:
     ///   - names: The names, each followed by a zero unit.
-    ///   - attributes: The Windows attributes, and in the higher 16 bits the mode of other systems.
+    ///   - attributes: The Windows attributes, with the mode from other systems in the high 16 bits.
     ///   - hasBytes: True for each member with bytes; nil if all members have bytes.
-    ///   - areEmptyFiles: True for each member without bytes that is a file; nil if none is.
+    ///   - areEmptyFiles: True for each member without bytes that is a file; nil if no such member is a file.
     /// - Returns: Nil if the number of names differs from the number of members, or the names are not UTF-16.
     init?(
         names: [UInt8], attributes: [UInt32], times: [UInt64?], hasBytes: [Bool]?, areEmptyFiles: [Bool]?
     ) {
         var offsets: [Int32] = [0]
         offsets.reserveCapacity(attributes.count + 1)
-        // libarchive refuses empty names.
+        // libarchive rejects empty names.
         guard names.count >= 4 * attributes.count, names.count <= Int(Int32.max) else { return nil }
         names.withUnsafeBytes { names in
             for offset in stride(from: 0, to: names.count - 1, by: 2) where names.number16(at: offset) == 0 {
@@ -70,7 +70,7 @@ struct SevenZipMembers {
     /// Returns true if no character may combine with another; nil if the names are not UTF-16.
     private static func arePlain(_ names: [UInt8]) -> Bool? {
         names.withUnsafeBytes { names in
-            // Most names are in Latin letters, and examining units is faster than decoding them.
+            // Most names have only Latin letters, and comparing units is faster than decoding them.
             let units = stride(from: 0, to: names.count - 1, by: 2).lazy.map { names.number16(at: $0) }
             if units.allSatisfy({ $0 < 0x300 }) { return true }
             var (iterator, parser) = (units.makeIterator(), Unicode.UTF16.ForwardParser())
@@ -93,7 +93,7 @@ struct SevenZipMembers {
         Int(self.nameOffsets[index])..<(Int(self.nameOffsets[index + 1]) - 2)
     }
 
-    /// True if a member is a symbolic link.
+    /// True if any member is a symbolic link.
     var haveLinks: Bool { self.modes.contains { BlobMember.Kind(mode: $0) == .symbolicLink } }
 
     private func isDirectory(_ index: Int) -> Bool { BlobMember.Kind(mode: self.modes[index]) == .directory }
@@ -155,7 +155,7 @@ struct SevenZipMembers {
     }
 }
 
-/// Names by their hashes.
+/// A hash table of names.
 private struct NameChains {
     /// The first name in each hash bucket, and the next name after each name; -1 for none.
     private var (first, next): ([Int32], [Int32])

@@ -2,21 +2,22 @@ internal import BlobBlocks
 import BlobCore
 import BlobDeflate
 
-/// A walker over a 7z that libarchive reads as a whole: first the headers, then from the beginning up to the member
-/// whose bytes are read.
+/// A walker over a 7z that libarchive reads as a whole.
+///
+/// libarchive reads the headers first, and then the archive from its beginning up to the member whose bytes are read.
 ///
 /// Earlier members are read and dropped, because skipping decodes them anyway, and because libarchive before version
 /// 3.7.5 mistakes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue
 /// 2106).
 ///
-/// Used for archives whose folders are unknown, and for names that only libarchive can decode; see
+/// This walker is used for archives whose folders are unknown, and for names that only libarchive can decode; see
 /// ``SevenZipCatalogue``. An archive with rare coders (PPMd, BCJ2 and so on) is decoded at the place that
 /// ``ArchiveIsolation`` specifies.
 final class SevenZipWalker: WalkerLayer {
     private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private let layout: SevenZipLayout?
-    /// The place where the archive is decoded; nil if it has only common coders.
+    /// The place where the archive is decoded; nil if the archive has only common coders.
     private let isolation: ArchiveIsolation?
     private let headers: HeaderWalker
     /// The walker over the bytes; nil before the first read.
@@ -69,7 +70,7 @@ final class SevenZipWalker: WalkerLayer {
             try self.layout?.checkMemory(self.context)
             reader = try Self.decoder(over: self.source, self.isolation, self.context)
         }
-        // All parts of one pass must have the same content.
+        // The archive must not have changed since its headers were read.
         guard let reader, try self.source.info(self.context).validator == self.baseInfo.validator else {
             throw .archiveHasChanged
         }
@@ -119,7 +120,7 @@ final class HeaderWalker: WalkerLayer {
         }
     }
 
-    /// Reads the member and advances; damaged bytes of members do not affect their headers.
+    /// Reads the current member and advances; damage in a member's bytes does not affect the headers.
     private func readOn() throws(BlobError) -> Bool {
         if self.index >= 0, self.entry.member.hasBytes, !self.entry.member.isEncrypted { try? self.base.dropData() }
         return try self.base.advance()
@@ -134,11 +135,11 @@ final class BranchWalker: WalkerLayer {
     private let decoder: BranchDecoder
     private let byteCounts: [UInt64]
     private let checksums: [UInt32?]
-    /// The decoded bytes; the bytes before `used` are delivered.
+    /// The decoded bytes; the bytes before `used` were already delivered.
     private var decoded: [UInt8] = []
     private var used = 0
     private var isAtEnd = false
-    /// The bytes that were lent last.
+    /// The bytes that were last returned to the caller.
     private let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
     private var byteOffset: UInt64 = 0
     private var sum = CRC32()
@@ -172,7 +173,8 @@ final class BranchWalker: WalkerLayer {
         return true
     }
 
-    /// Does not verify the checksum: damage in one member does not affect the next, which has its own checksum.
+    /// Drops the bytes without verifying the checksum, because damage in one member does not affect the next, which has
+    /// its own checksum.
     func dropData() throws(BlobError) {
         while self.byteOffset < self.byteCounts[self.index] { _ = try self.nextBlock() }
     }

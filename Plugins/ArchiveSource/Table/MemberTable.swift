@@ -4,24 +4,24 @@ import BlobPlatform
 
 /// A table of all members of one archive, which finds members by name or index without reading the archive.
 ///
-/// The table is flat bytes, as in the section of an index file: a header, records in blocks of ``recordsPerBlock`` in
-/// the archive's order, the offsets of the blocks, and a hash table of the names. A record stores the number of bytes
-/// that its name shares with the previous name, and the distance of its place from the previous place. IndexFiles.md
-/// specifies the bytes.
+/// The table is a flat byte array with the layout of a section in an index file: a header, records in blocks of
+/// ``recordsPerBlock`` in the archive's order, the offsets of the blocks, and a hash table of the names. A record
+/// stores the number of bytes that its name shares with the previous name, and the distance of its place from the
+/// previous place. IndexFiles.md specifies the format.
 struct MemberTable: Sendable {
     /// A member and its place.
     struct Record: Equatable {
         var member: BlobMember
-        /// The place for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil if only a pass over
-        /// the archive reaches the member.
+        /// The place for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil if the member can be
+        /// reached only by a pass over the archive.
         var place: Int64?
     }
 
-    /// The number of records in a block. To reach a record, the records before it in its block are decoded.
+    /// The number of records in a block. Reading a record decodes the records before it in its block.
     static let recordsPerBlock = 64
 
-    /// The maximum number of members: an index takes 24 bits in the hash table, which leaves 8 bits for a part of the
-    /// hash.
+    /// The maximum number of members: an index occupies 24 bits in a slot of the hash table, and the other 8 bits are
+    /// part of the hash.
     static let maximumCount = 1 << 24
 
     static let version: UInt8 = 1
@@ -41,7 +41,7 @@ struct MemberTable: Sendable {
     private let buckets: Int
     private let slots: Int
 
-    /// - Throws: ``BlobError/Code/corrupted``; damage in records throws only when they are read.
+    /// - Throws: ``BlobError/Code/corrupted``; damage in a record is detected only when the record is read.
     init(_ bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.fixed(UInt8.self) == Self.version else {
@@ -65,7 +65,7 @@ struct MemberTable: Sendable {
     /// Returns the hash of a name.
     static func hash(_ name: [UInt8]) -> UInt64 { name.fnv1a }
 
-    /// Returns the bucket and the tag of a hash, which come from different bits of the hash.
+    /// Returns the bucket and the tag of a hash, which use different bits of the hash.
     static func slot(_ hash: UInt64, _ bucketCount: Int) -> (bucket: Int, tag: UInt32) {
         (Int((hash >> 8) % UInt64(bucketCount)), UInt32(hash & 0xFF))
     }
@@ -78,7 +78,7 @@ struct MemberTable: Sendable {
         let start = Int(self.number32(self.buckets + 4 * bucket))
         let end = Int(self.number32(self.buckets + 4 * (bucket + 1)))
         guard start <= end, end <= self.count else { throw self.isCorrupted }
-        // Names can be equal, or made to collide; then reading all records costs less than decoding a block for each.
+        // Many names may be equal, or crafted to collide; reading all records then costs less than a block per name.
         if end - start > Self.recordsPerBlock { return try self.allRecords(named: name) }
         var found: [Record] = []
         for slot in start..<end {
@@ -154,7 +154,7 @@ struct MemberTable: Sendable {
 
 /// A builder of a ``MemberTable``, which receives the members of an archive in order.
 struct MemberTableBuilder {
-    /// The maximum number of bytes in records: 256 MiB. In addition, each member takes 8 bytes.
+    /// The maximum number of bytes in records: 256 MiB. Each member needs 8 bytes more.
     private static let maximumByteCount = 256 << 20
 
     private var records = MemberRecordWriter()
@@ -207,10 +207,10 @@ private struct RecordFields: OptionSet {
     let rawValue: UInt8
 
     static let kind = RecordFields(rawValue: 1 << 0)
-    /// A time in seconds that differs from the previous record's.
+    /// A time that differs in seconds from the time in the previous record.
     static let time = RecordFields(rawValue: 1 << 1)
     static let nanoseconds = RecordFields(rawValue: 1 << 2)
-    /// Permissions that differ from the previous record's.
+    /// Permissions that differ from the permissions in the previous record.
     static let permissions = RecordFields(rawValue: 1 << 3)
     static let linkTarget = RecordFields(rawValue: 1 << 4)
     static let checksum = RecordFields(rawValue: 1 << 5)
@@ -218,7 +218,7 @@ private struct RecordFields: OptionSet {
     static let isEncrypted = RecordFields(rawValue: 1 << 7)
 }
 
-/// The values of the previous record, relative to which the next record is encoded; empty at the beginning of a block.
+/// The values of the previous record, to which the next record is relative; empty at the beginning of a block.
 private struct Previous {
     var name: [UInt8] = []
     var place: Int64 = -1
@@ -269,7 +269,7 @@ struct MemberRecordWriter {
             self.output.append(fixed: UInt8(RecordedKind.all.firstIndex(of: kind) ?? 0))
         }
         if fields.contains(.time) {
-            // Plus one, because 0 means no time; seconds are below 1e15, so the sum does not overflow.
+            // Adds one, because 0 means no time; the sum does not overflow, because seconds are below 1e15.
             self.output.append(varint: seconds.map { zigzag($0 &- (self.previous.seconds ?? 0)) &+ 1 } ?? 0)
         }
         if fields.contains(.nanoseconds) { self.output.append(fixed: nanoseconds) }
@@ -287,7 +287,7 @@ struct MemberRecordWriter {
         return (Int64(seconds), UInt32(max(0, min(rest, 999_999_999))))
     }
 
-    /// Returns the length of the common prefix.
+    /// Returns the length of the common prefix of two names.
     private static func sharedCount(_ first: [UInt8], _ second: [UInt8]) -> Int {
         var count = 0
         while count < first.count, count < second.count, first[count] == second[count] { count += 1 }
@@ -350,7 +350,7 @@ private func unzigzag(_ number: UInt64) -> Int64 { Int64(bitPattern: number >> 1
 extension BlobMember {
     /// Formats a checksum for a member: `crc32:` and eight digits.
     ///
-    /// Fast, because a listing formats a checksum for each member.
+    /// Optimized, because a listing formats a checksum for each member.
     static func text(ofChecksum checksum: UInt32) -> String {
         String(unsafeUninitializedCapacity: 14) { buffer in
             _ = buffer.initialize(from: "crc32:".utf8)
@@ -362,7 +362,7 @@ extension BlobMember {
         }
     }
 
-    /// Parses the checksum of a member; returns nil for a text in any other form.
+    /// Parses the checksum of a member; returns nil for text in another form.
     static func checksum(ofText text: String) -> UInt32? {
         guard text.utf8.count == 14, text.utf8.starts(with: "crc32:".utf8) else { return nil }
         var number: UInt32 = 0

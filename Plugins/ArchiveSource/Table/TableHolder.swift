@@ -1,29 +1,30 @@
 import BlobCore
 internal import BlobIndex
 
-/// The holder of the member table of one archive, which loads the table from an index file, builds it and writes it.
+/// The owner of the member table of an archive, which loads the table from an index file, builds it and writes it.
 final class TableHolder: Sendable {
-    /// The minimum number of members for which a table is worth its space; fewer are listed in a few milliseconds.
+    /// The minimum number of members for which a table is worth its space; listing fewer members takes a few
+    /// milliseconds.
     private static let minimumTableCount = 1000
 
     /// The minimum size of a compressed archive, in bytes, for which a table of any size is worth its space: 4 MiB.
     private static let minimumCompressedByteCount: Int64 = 4 << 20
 
-    /// The number of searches after which building a table is cheaper.
+    /// The number of searches after which building a table is cheaper than further searches.
     private static let patience = [ArchiveFormat.zip: 8]
     private static let usualPatience = 2
 
     private struct State {
         var validator: BlobValidator?
         var table: MemberTable?
-        /// The extents of the members of a zip; nil if none overlap, and no length is modulo 2^32.
+        /// The extents of the members of a zip; nil if no members overlap and no length is modulo 2^32.
         var extents: ZipExtents?
         /// True after a search without the table also failed to find a member that is not in the table.
         var isConfirmed = false
-        /// True after a search without the table failed like a search with it.
+        /// True after a search without the table failed with the same error as a search with it.
         var isBeyondDoubt = false
         var searchCount = 0
-        /// True after the archive could not be listed to its end because of a fault in the archive.
+        /// True after a fault in the archive prevented listing it to its end.
         var isUnlistable = false
     }
 
@@ -56,7 +57,7 @@ final class TableHolder: Sendable {
     /// Returns the identity of the archive's current content; nil if unknown, or when a table would not help.
     private func validator(_ context: BlobContext) throws(BlobError) -> BlobValidator? {
         let origin = self.origin
-        // The copy of a source that can be read only once never changes.
+        // A source that can be read only once is copied, and the copy never changes.
         guard origin.traits.contains(.repeatable) else { return self.isCopied ? .strong("copy") : nil }
         let info = try origin.info(context.blocking)  // Archives block, regardless of the reader.
         return info.isRandomAccess || self.isCopied ? info.validator : nil
@@ -65,12 +66,11 @@ final class TableHolder: Sendable {
     /// True if a base without random access is copied.
     private var isCopied: Bool { self.format.needsRandomAccess }
 
-    /// Returns the identity of the content for which the file has or will have a table; nil if the content has no
-    /// identity.
+    /// Returns the identity of the content to which the table in the file belongs; nil if the content has no identity.
     ///
-    /// The parts that ``IndexFile/content(of:_:)`` compares prove that compressed data are a copy. In a plain archive,
-    /// they prove nothing about the members between the parts, such as a renamed member, and walking over the headers
-    /// is cheap, so its table is valid only for the original file.
+    /// For compressed data, equality of the parts that ``IndexFile/content(of:_:)`` compares proves that the content is
+    /// the same. In a plain archive, a member between the parts may differ, for example by its name, and walking over
+    /// the headers is cheap, so the table is valid only for the original file.
     private func content(in file: IndexFile, _ context: BlobContext) throws(BlobError) -> IndexedContent? {
         try self.isDecoded ? file.content(of: self.origin, context) : IndexedContent.of(self.origin, context)
     }
@@ -93,19 +93,19 @@ final class TableHolder: Sendable {
         return table
     }
 
-    /// The extents of the members in the table of a zip; nil if none overlap, and no length is modulo 2^32.
+    /// The extents of the members in the table of a zip; nil if no members overlap and no length is modulo 2^32.
     var extents: ZipExtents? { self.state.withLock { $0.extents } }
 
-    /// True if the table is trusted to be complete.
+    /// True if the table is known to be complete.
     var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
 
-    /// Trusts the table to be complete, from now on.
+    /// Marks the table as complete.
     func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
 
-    /// True if errors of members are known not to be caused by the table.
+    /// True if the table is known not to cause errors of members.
     var isBeyondDoubt: Bool { self.state.withLock { $0.isBeyondDoubt } }
 
-    /// Trusts the places in the table, from now on.
+    /// Marks the places in the table as correct.
     func trust() { self.state.withLock { $0.isBeyondDoubt = $0.table != nil } }
 
     /// Drops a table that does not match the archive, and removes the index file unless the policy names it.
@@ -115,8 +115,7 @@ final class TableHolder: Sendable {
         self.file?.discard()
     }
 
-    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil without a
-    /// table.
+    /// Returns the table for a search, after building it if that is cheaper than further searches; nil without a table.
     func searchedTable(
         _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
@@ -126,16 +125,17 @@ final class TableHolder: Sendable {
             try catalogue.forEach(context, self.ownRecording(context)) { _ in true }
         } catch {
             try context.check()
-            // Damage elsewhere does not prevent reading a member, so listing is not attempted again.
+            // Damage elsewhere need not prevent reading a member, but listing is not attempted again.
             let error = BlobError(wrapping: error)
             if error.mayBeCausedByTable, error.code != .encrypted { self.state.withLock { $0.isUnlistable = true } }
         }
         return try self.table(context)
     }
 
-    /// Counts a search without a table; returns true if there were so many that building a table is cheaper.
+    /// Counts a search without a table; returns true after so many searches that building a table is cheaper.
     private func shouldBuild() -> Bool {
-        // A table saves little if the base is read only once, or for a 7z, whose members are decoded in order anyway.
+        // A table saves little if the base can be read only once, or for a 7z, whose members are decoded in order
+        // anyway.
         guard self.format != .sevenzip, self.base.traits.contains(.repeatable) || self.isCopied,
             !self.base.isDecrypted
         else { return false }
@@ -181,10 +181,10 @@ final class TableHolder: Sendable {
         return isSequential ? self.ownRecording(context) : nil
     }
 
-    /// True if the archive is in another layer, such as a filter, whose bytes are costly to skip.
+    /// True if the archive is within another layer, such as a filter, in which skipping bytes is costly.
     private var isCompressed: Bool { self.base is any BlobLayer }
 
-    /// Keeps a table in this process, and returns it; returns nil if it is not kept.
+    /// Keeps a table in this process, and returns it; returns nil if the table must not be kept.
     private func keep(
         _ bytes: [UInt8], _ extents: ZipExtents?, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
