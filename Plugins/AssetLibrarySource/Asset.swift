@@ -10,7 +10,7 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The name under which the asset was imported; nil if its source had no name.
     public let name: String?
 
-    /// The file name extension, 1 to 16 ASCII letters and digits; nil if neither the name nor the content suggests an
+    /// The file name extension, 1 to 16 ASCII letters and digits; nil if neither the name nor the content determines an
     /// extension.
     public let fileExtension: String?
 
@@ -23,13 +23,13 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The description of the original, from its content.
     public let media: MediaDescription
 
-    /// The number of contents that the asset has had, from 1.
+    /// The number of versions of its content that the asset has had, from 1.
     public let generation: Int64
 
     /// True if the last recovery did not find the original at its path.
     public let isMissing: Bool
 
-    /// The date of the import.
+    /// The date at which the asset was imported.
     public let importDate: Date
 
     /// The modification date of the imported file; nil if the source did not provide a date.
@@ -38,10 +38,10 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The path of the original in the library's folder; untrusted, because it comes from the catalogue.
     let storedPath: String
 
-    /// The identifier in a folder or in another program's catalogue; nil in an ``AssetLibrary``.
+    /// The identifier in a folder or in another program's catalogue; nil for an asset of an ``AssetLibrary``.
     var catalogueID: String?
 
-    /// True if the original stayed where it was at the import.
+    /// True if the original was imported by reference.
     var isReference: Bool { self.storedPath.hasPrefix("file:") }
 }
 

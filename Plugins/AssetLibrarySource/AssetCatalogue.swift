@@ -4,9 +4,9 @@ public import Foundation
 
 /// A catalogue of photos and films: an ``AssetLibrary``, a folder, or the database of another program.
 ///
-/// ``AssetLibrary/catalogue(at:)`` opens the catalogues that this module supports; other modules conform their
-/// catalogues to this protocol. Every catalogue gets sources that verify what they read, follow changes and render
-/// adjustments.
+/// ``AssetLibrary/catalogue(at:)`` opens the catalogues that this module supports; other modules can conform their
+/// catalogues to this protocol. Every catalogue provides sources that verify the bytes they read, follow changes and
+/// render adjustments.
 ///
 /// ```swift
 /// let photos = try AssetLibrary.catalogue(at: URL(fileURLWithPath: "Pictures"))
@@ -29,7 +29,7 @@ public protocol AssetCatalogue: Sendable {
     /// catalogue does not change.
     ///
     /// Memory use does not grow with the number of assets in the catalogue, and no lock is held during the calls.
-    /// Assets that are added or removed during the calls may be included or not.
+    /// Assets that are added or removed during the calls may or may not be included.
     ///
     /// - Parameters:
     ///   - collection: The identifier of a collection; nil for all assets.
@@ -46,7 +46,7 @@ public protocol AssetCatalogue: Sendable {
     /// Returns a number that differs after each change of the catalogue, by any program; nil, the default, if the
     /// catalogue has no such number.
     ///
-    /// Readers look up their asset again when the number has changed; if it is nil, before each block.
+    /// A reader looks up its asset again when the number has changed, or before each block if the number is nil.
     ///
     /// - Throws: Errors of the catalogue.
     func revision() throws(BlobError) -> Int64?
@@ -64,13 +64,13 @@ extension AssetCatalogue {
 public struct AssetCollection: Hashable, Sendable, Identifiable {
     /// The kind of a collection.
     public enum Kind: String, Sendable {
-        /// A list made by a person; in digiKam, a folder.
+        /// A list made by a user; in digiKam, a folder.
         case album
         /// A list whose items are copies; see ``AssetLibrary/Album/isShared``.
         case sharedStream = "shared"
-        /// The assets with a tag.
+        /// All assets with a tag.
         case tag
-        /// Assets of a period of time, grouped by a program or a person.
+        /// Assets from a period of time, grouped by a program or a user.
         case event
         /// The files of a folder.
         case folder
@@ -93,7 +93,7 @@ public struct AssetCollection: Hashable, Sendable, Identifiable {
 
 /// An asset of an ``AssetCatalogue``, as the catalogue described it at the time of the query.
 ///
-/// Listing does not access the files: facts that the catalogue does not store are nil.
+/// Listing does not access the files, so facts that the catalogue does not store are nil.
 public struct CataloguedAsset: Hashable, Sendable, Identifiable {
     /// The identifier, which stays the same while the catalogue contains the asset: letters, digits and `-._~/%`, with
     /// all other bytes as `%XX`.
@@ -110,14 +110,14 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
     public var media = MediaDescription()
     /// The modification date of the file.
     public var modificationDate: Date?
-    /// The identifier of the other half of a live photo, the film or the picture; also nil in listings, if the
-    /// catalogue would have to search for it.
+    /// The identifier of the other half of a live photo, the film or the picture; also nil in listings if the catalogue
+    /// would have to search for it.
     public var pairID: String?
     /// The paths of the sidecars that describe this file: XMP, AAE and the JSON of Google Takeout.
     public var sidecarPaths: [String] = []
     /// True if the catalogue records the file as missing.
     public var isMissing = false
-    /// The adjustment stored in the catalogue; nil if sidecars and the file itself describe it.
+    /// The adjustment stored in the catalogue; nil if the sidecars or the file itself describe the adjustment.
     var adjustment: Adjustment?
 
     /// Creates the description of an asset.
@@ -129,10 +129,10 @@ public struct CataloguedAsset: Hashable, Sendable, Identifiable {
     /// The asset's URL: `assets-library://asset/asset.JPG?id=ID&ext=JPG`.
     public var locator: BlobLocator { BlobLocator(asset: self.id, fileExtension: self.fileExtension) }
 
-    /// The extension of the name, if it is valid in any URL.
+    /// The extension of the name; nil unless it is valid in any URL.
     var fileExtension: String? { self.name.flatMap(LibraryFolder.fileExtension(ofName:)) }
 
-    /// A number that differs when the adjustment may differ.
+    /// A number that changes when the adjustment may have changed.
     var adjustmentNumber: Int64 {
         var hasher = Hasher()
         hasher.combine(self.adjustment)

@@ -11,14 +11,14 @@ import GRDB
 /// let bytes = try await library.source(for: asset.id).data(upTo: 1 << 30)
 /// ```
 ///
-/// Several processes may use one library at the same time: readers do not wait for a writer, writers take turns, and a
+/// Several processes may use one library at the same time. Readers do not wait for a writer, writers take turns, and a
 /// crash at any moment leaves only complete assets. The folder must be on a local file system, as SQLite's write-ahead
 /// log requires. Safe to use from any thread; calls block.
 public final class AssetLibrary: Sendable {
     /// The access for which a library is opened.
     public enum Access: Sendable {
-        /// Changes nothing in the folder but SQLite's own files and, if it is writable, the catalogue, which receives
-        /// missing block digests of originals that an older version imported.
+        /// Changes nothing in the folder except SQLite's own files and, if it is writable, the catalogue, to which
+        /// missing block digests of originals from an older version are added.
         case reading
         /// Updates the catalogue to the current version, and cleans up after a crash.
         case writing
@@ -29,37 +29,37 @@ public final class AssetLibrary: Sendable {
     public var path: String { self.folder.path }
     let access: Access
 
-    /// The catalogue, and the connection that detects its changes.
+    /// The catalogue, with the connection that detects changes.
     let catalogues: Locked<CurrentCatalogue>
 
     var catalogue: Catalogue { self.catalogues.withLock { $0.catalogue } }
 
-    /// The names of the folders of originals that are known to survive a loss of power.
+    /// The names of the folders of originals that are known to survive a power failure.
     let durableFolders = Locked<Set<String>>([])
 
     /// The block digests that could not be stored, by the SHA-256 of the original.
     let unstoredBlocks = Locked<[[UInt8]: BlockDigests]>([:])
 
-    /// The watch that observers share; see ``watch()``.
+    /// The watch shared by observers; see ``watch()``.
     let sharedWatch = Locked(SharedWatch())
 
     /// The cache of rendered pictures.
     let renditions = RenditionCache()
 
-    /// Called after each step of an import, so that tests can interrupt it there.
+    /// Called after each step of an import, so that tests can interrupt the import there.
     let onImportStep: (@Sendable (ImportStep) throws -> Void)?
 
     /// Opens the library in `folder`.
     ///
     /// - Throws: ``BlobError/Code/notFound`` if the folder has no library, ``BlobError/Code/unsupported`` if the
-    ///   database is not a catalogue or is a newer version, ``BlobError/Code/corrupted``,
-    ///   ``BlobError/Code/permissionDenied``, ``BlobError/Code/unavailable`` if others keep the catalogue locked for
-    ///   seconds.
+    ///   database is not a catalogue or has a newer version, ``BlobError/Code/corrupted``,
+    ///   ``BlobError/Code/permissionDenied``, ``BlobError/Code/unavailable`` if another connection keeps the catalogue
+    ///   locked for seconds.
     public convenience init(at folder: URL, for access: Access = .reading) throws(BlobError) {
         try self.init(at: folder, for: access, recovers: true)
     }
 
-    /// - Parameter recovers: False if the caller holds the lock for recovery.
+    /// - Parameter recovers: True to recover from a crash; false if the caller holds the lock for recovery.
     package init(
         at folder: URL, for access: Access, recovers: Bool = true,
         onImportStep: (@Sendable (ImportStep) throws -> Void)? = nil
@@ -91,7 +91,7 @@ public final class AssetLibrary: Sendable {
         try self.catalogue.migrate()
     }
 
-    /// Creates a library, and its folder if it is missing.
+    /// Creates a library, and its folder if it does not exist.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if the folder already contains a library or other files; errors of
     ///   the file system.
@@ -112,10 +112,10 @@ public final class AssetLibrary: Sendable {
     /// - Throws: Errors of the catalogue.
     public func asset(_ id: UUID) throws(BlobError) -> Asset? { try self.catalogue.asset(id) }
 
-    /// Calls `body` with every asset, in the order of their import.
+    /// Calls `body` with every asset, in order of import.
     ///
-    /// Fetches some hundred assets at a time, so that memory use does not grow with the library. Assets that are
-    /// imported or removed during the calls may be included or not.
+    /// Fetches a few hundred assets at a time, so that memory use does not grow with the library. Assets that are
+    /// imported or removed during the calls may or may not be included.
     ///
     /// - Throws: Errors of the catalogue and of `body`, which end the calls.
     public func forEachAsset(_ body: (Asset) throws -> Void) throws {
@@ -142,7 +142,7 @@ public final class AssetLibrary: Sendable {
     ///   - id: The identifier of the asset, which need not exist yet.
     ///   - version: The version of an adjusted picture.
     ///   - unrenderable: The treatment of a picture whose adjustment cannot be rendered.
-    ///   - quality: The quality of rendered pictures as JPEG, 0.01 to 1; other numbers are clamped.
+    ///   - quality: The JPEG quality of rendered pictures, 0.01 to 1; other numbers are clamped.
     ///   - removal: The effect on open readers when the asset is removed.
     public func source(
         for id: UUID, version: AssetSource.Version = .current, unrenderable: AssetSource.UnrenderablePolicy = .fail,
@@ -157,8 +157,8 @@ public final class AssetLibrary: Sendable {
 
     /// The treatment of bytes that the library already contains.
     public enum DuplicatePolicy: Sendable {
-        /// The existing asset is the result; no asset is added. Sidecars beside a file that is imported again are
-        /// stored with it; new or changed sidecars increment its generation.
+        /// The result is the existing asset, and no asset is added. If a file is imported again, its sidecars are
+        /// stored with the existing asset; new or changed sidecars increment its generation.
         case reuseAsset
         /// A new asset is added, which shares the original.
         case addAsset
@@ -170,19 +170,19 @@ public final class AssetLibrary: Sendable {
         public let asset: Asset
         /// True if the import added the asset; false if the library already contained it.
         public let isNew: Bool
-        /// True if the library already contained the bytes and its original was damaged or missing: the imported file
-        /// replaces it, for all assets that share it. A damaged original is moved to `originals/.quarantine`.
+        /// True if the library already contained the bytes, but the original was damaged or missing. The imported file
+        /// replaces it for all assets that share it. A damaged original is moved to `originals/.quarantine`.
         public let isRepaired: Bool
     }
 
     /// Adds the bytes of a source as an asset.
     ///
-    /// The source is read once, to its end, with all of its checks, and its SHA-256 is computed during the read. The
-    /// file is written under a temporary name, synchronised to the disk and moved to its place; then its row is
-    /// committed and synchronised too. A crash or a loss of power leaves no asset before the commit, and a complete
-    /// asset after it. For many sources, ``makeImport(duplicates:context:onCommit:)`` is faster.
+    /// The source is read once, to its end, with all of its checks, while its SHA-256 is computed. The file is written
+    /// under a temporary name, synchronised to the disk and moved to its place; then its row is committed and
+    /// synchronised, too. A crash or a power failure leaves no asset before the commit, and a complete asset after it.
+    /// For many sources, ``makeImport(duplicates:context:onCommit:)`` is faster.
     ///
-    /// If the library already contains the bytes, its original is read too, and replaced if it is damaged. The source
+    /// If the library already contains the bytes, its original is also read, and replaced if it is damaged. The source
     /// may therefore be deleted safely after every import.
     ///
     /// - Parameters:
@@ -206,7 +206,9 @@ public final class AssetLibrary: Sendable {
         return result
     }
 
-    /// Begins an import of many sources, which are committed in groups, with one synchronisation of the catalogue each.
+    /// Begins an import of many sources.
+    ///
+    /// The sources are committed in groups, each with one synchronisation of the catalogue.
     ///
     ///     let photos = try library.makeImport { print($0.asset.locator) }
     ///     for file in files { try photos.add(FileSource(path: file)) }
@@ -214,11 +216,11 @@ public final class AssetLibrary: Sendable {
     ///
     /// - Parameters:
     ///   - duplicates: The treatment of bytes that the library already contains.
-    ///   - context: The cancellation and the deadline; sources that were added before a cancellation can still be
-    ///     committed by ``AssetImport/finish()``.
-    ///   - onCommit: Called for each source in the order in which they were added, once its asset will survive a loss
-    ///     of power.
-    /// - Throws: As ``importAsset(from:name:duplicates:context:)``.
+    ///   - context: The cancellation and the deadline; ``AssetImport/finish()`` can still commit sources that were
+    ///     added before a cancellation.
+    ///   - onCommit: Called for each source, in the order in which the sources were added, once its asset will survive
+    ///     a power failure.
+    /// - Throws: The errors of ``importAsset(from:name:duplicates:context:)``.
     public func makeImport(
         duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext(),
         onCommit: @escaping (ImportResult) throws -> Void
@@ -227,7 +229,7 @@ public final class AssetLibrary: Sendable {
         return try AssetImport(self, duplicates, context, onCommit)
     }
 
-    /// Reads the original, and returns true if its bytes equal the bytes of `file`.
+    /// Reads the original, and returns true if it has the same bytes as `file`.
     func hasOriginal(of asset: Asset, _ file: ImportedFile, _ context: BlobContext) throws(BlobError) -> Bool {
         guard file.byteCount == asset.byteCount else { return false }
         do {
@@ -239,17 +241,17 @@ public final class AssetLibrary: Sendable {
         }
     }
 
-    /// Returns true if the original exists at its path in the catalogue, with the right length.
+    /// Returns true if the original exists, with the expected length, at its path in the catalogue.
     func hasFile(of asset: Asset) -> Bool {
         self.hasFile(at: asset.storedPath, byteCount: asset.byteCount)
     }
 
     /// Removes an asset, or an item of a shared stream, and its original unless another asset shares it.
     ///
-    /// Open readers keep the file until they are closed; see ``AssetSource/RemovalPolicy``. After the return, the
-    /// removal survives a loss of power.
+    /// Open readers keep the file until they are closed; see ``AssetSource/RemovalPolicy``. When this method returns,
+    /// the removal survives a power failure.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; otherwise as
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; otherwise the errors of
     ///   ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
         try BlobError.naming("write") {
@@ -266,28 +268,29 @@ public final class AssetLibrary: Sendable {
         do {
             orphan = try self.commit { db in (try Catalogue.remove(id, db), [.removed(id)]) }
         } catch {
-            // A commit that failed may have happened: keep the marker then, so that recovery finds the file.
+            // A commit that reported an error may still have taken effect, so the marker is kept for recovery to find
+            // the file.
             if error.code == .notFound || (try? self.catalogue.read { try Catalogue.names(id, $0) }) == true {
                 marker.remove()
             }
             throw error
         }
-        // Recovery removes a file that cannot be removed here; the marker stays for it.
+        // A file that cannot be removed here is left to recovery, which the marker triggers.
         if let orphan {
             do { try folders.remove(orphan) } catch { return }
         }
         marker.remove()
     }
 
-    /// Reads the facts of originals that were imported by an older version, or without a helper.
+    /// Reads the metadata of originals that were imported by an older version, or without a helper.
     ///
     /// Skips originals that cannot be opened.
     ///
-    /// - Parameter helper: The path of the helper; nil to look for it.
+    /// - Parameter helper: The path of the helper; nil to search for it.
     /// - Returns: The number of originals whose facts were read.
-    /// - Throws: ``BlobError/Code/unavailable`` if the helper or its library is not found, in which case only facts of
-    ///   headers are stored; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the
-    ///   catalogue and of the context.
+    /// - Throws: ``BlobError/Code/unavailable`` if the helper or its library is not found, in which case only facts
+    ///   from headers are stored; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of
+    ///   the catalogue and of the context.
     /// - Complexity: O(originals without facts), in one helper process.
     @discardableResult
     package func readFacts(
@@ -312,13 +315,13 @@ public final class AssetLibrary: Sendable {
     }
 }
 
-/// The steps of an import in their order; each names the step that was just completed.
+/// The steps of an import, in order; each case denotes a completed step.
 package enum ImportStep: String, CaseIterable, Sendable {
     case began, copied, named, inserted, committed
 }
 
 extension BlobError {
-    /// Performs a step, and adds the operation to its errors unless they already name one.
+    /// Performs a step, and adds the operation to its errors unless they already have one.
     static func naming<Value>(_ operation: String, _ body: () throws -> Value) throws(BlobError) -> Value {
         do {
             return try body()

@@ -6,7 +6,7 @@ final class MemberStream: BlobByteStream {
     let info: BlobInfo?
     private let format: ArchiveFormat
     private let context: BlobContext
-    /// The walker at the member; nil once it is no longer needed, so that it returns to the pass.
+    /// The walker at the member; nil after it is no longer needed, so that the pass can reuse it.
     private var found: MemberSearch.Found?
     /// The bytes in the walker's buffer that were not delivered yet; empty at the end.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -45,10 +45,10 @@ final class TarBlocks {
     /// The size of a record, to which most writers pad: 20 blocks (POSIX.1, pax, "-b blocksize").
     private static let recordByteCount: Int64 = 10_240
 
-    /// Checks that no other archive follows the end at ``nextOffset``.
+    /// Checks that no other tar follows the end of the archive at ``nextOffset``.
     ///
-    /// Other data from tapes and writers may follow, and so may old headers in the last record, because some writers do
-    /// not clear its rest.
+    /// Other data, as left by tapes and writers, may follow. So may old headers within the last record, because some
+    /// writers do not clear the rest of it.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
@@ -84,7 +84,7 @@ final class TarBlocks {
         self.data = start..<sum
     }
 
-    /// Moves to the header after ``data``, which does not change.
+    /// Moves to the header after ``data``, without changing ``data``.
     func advance() { self.nextOffset = Self.endOfBlocks(self.data.upperBound) }
 
     /// Returns at least one byte of ``data``, and moves past the returned bytes.
@@ -97,13 +97,13 @@ final class TarBlocks {
         return bytes
     }
 
-    /// The minimum number of bytes for which a separate read costs less than a copy out of the buffer: 64 KiB.
+    /// The minimum number of bytes for which a separate read costs less than a copy from the buffer: 64 KiB.
     private static let directByteCount = 64 * 1024
 
     /// Appends bytes of ``data`` straight from the base, and moves past them.
     ///
     /// - Returns: The number of bytes; 0 if ``read(atMost:)`` must be used: at the end of the base, for bytes in the
-    ///   buffer, and for so few bytes that it costs less.
+    ///   buffer, and for few bytes, for which it costs less.
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
         guard self.data.count >= Self.directByteCount, output.freeCapacity >= Self.directByteCount else { return 0 }
         let count = try self.scanner.read(at: self.data.lowerBound, atMost: Int64(self.data.count), into: &output)

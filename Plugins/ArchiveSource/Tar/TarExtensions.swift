@@ -2,7 +2,7 @@ import BlobCore
 
 /// The extension headers before a member's own header: the pax headers `x` and `X`, and GNU's long names, `L` and `K`.
 ///
-/// Among several extensions of one kind, the last one counts; between the two kinds, the first one.
+/// Among several extensions of one kind, the last one applies; between the two kinds, the first one applies.
 struct TarExtensions {
     /// The maximum length of one extension in bytes: 1 MiB.
     static let maximumByteCount: Int64 = 1 << 20
@@ -32,7 +32,7 @@ struct TarExtensions {
     mutating func takeLongLinkName(_ body: [UInt8]) { self.longLinkName = Array(body.prefix { $0 != 0 }) }
 }
 
-/// The relevant records of a pax header; among equal keys, the last one counts.
+/// The relevant records of a pax header; if a key is repeated, the last record applies.
 ///
 /// A record consists of its length in decimal digits, a space, a key, `=`, a value and a line feed.
 struct PaxRecords {
@@ -47,7 +47,7 @@ struct PaxRecords {
     private(set) var modificationTime: Double?
     /// The regions that are not holes, in formats 0.0 and 0.1 of GNU sparse files.
     private(set) var sparseRegions: [TarRegion]?
-    /// The reason why the bytes cannot be trusted; nil if they can.
+    /// The reason why the bytes cannot be trusted; nil if they can be.
     private(set) var warning: String?
     private var sparseVersion: (major: Int64, minor: Int64)?
     private var regionOffset: Int64?
@@ -55,7 +55,7 @@ struct PaxRecords {
 
     private static let globalKeys: Set = ["size", "mtime"]
 
-    /// Returns true if the header has a record with this key of ``TarGlobals``, even an empty one.
+    /// Returns true if the header has a record, even an empty one, with this key of ``TarGlobals``.
     func has(_ key: String) -> Bool { self.keys.contains(key) }
 
     /// True for format 1.0 of GNU sparse files, in which the list of the regions precedes the bytes.
@@ -150,7 +150,7 @@ struct PaxRecords {
     }
 }
 
-/// Parses a number of one or more decimal digits; nil for other text, and for a number that does not fit.
+/// Parses a number of one or more decimal digits; returns nil for other text, and for a number out of range.
 func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
     guard !digits.isEmpty else { return nil }
     var number: Int64 = 0
@@ -167,8 +167,8 @@ func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
 /// The length and the time from global pax headers, `g`, which apply to all later members without their own.
 ///
 /// A later global header replaces records with the same keys, and an empty value removes a record (POSIX.1, pax, "pax
-/// Extended Header"). GNU tar forgets all earlier records instead. A name for all members is ignored: GNU tar and
-/// Python use it; libarchive, 7-Zip and Go do not.
+/// Extended Header"). GNU tar discards all earlier records instead. A name for all members is ignored, as in
+/// libarchive, 7-Zip and Go; GNU tar and Python use it.
 struct TarGlobals {
     private(set) var size: Int64?
     private(set) var modificationTime: Double?

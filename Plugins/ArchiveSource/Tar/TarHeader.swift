@@ -21,7 +21,7 @@ struct TarHeader {
     var linkName: UnsafeRawBufferPointer { self.text(157, 100) }
     /// The prefix of the name, joined to the name with a slash; ustar only.
     var prefix: UnsafeRawBufferPointer { self.text(345, 155) }
-    /// The length in bytes including holes, GNU only; nil if the field is empty.
+    /// The length in bytes, including holes; nil if the field, which only GNU tar uses, is empty.
     var realSize: Int64? { self.block[483] == 0 ? nil : self.number(483, 12) }
 
     var dialect: Dialect {
@@ -33,7 +33,7 @@ struct TarHeader {
     /// True for a block of zeros, which ends the archive.
     var isZero: Bool { self.block.number64(at: 0) == 0 && self.block.allSatisfy { $0 == 0 } }
 
-    /// True if the sum of the bytes matches the checksum in the header.
+    /// True if the checksum in the header matches the bytes.
     var isChecksumRight: Bool {
         guard self.block.count >= Self.byteCount else { return false }
         let field = 148..<156
@@ -49,7 +49,7 @@ struct TarHeader {
         // The checksum field itself counts as spaces.
         for byte in header[field] { sum += 0x20 - Int(byte) }
         if Int64(sum) == expected { return true }
-        // Old writers summed signed bytes.
+        // Some old writers summed the bytes as signed numbers.
         let high = header.count { $0 >= 0x80 } - header[field].count { $0 >= 0x80 }
         return Int64(sum - 256 * high) == expected
     }
@@ -67,7 +67,7 @@ struct TarHeader {
 
     /// Decodes a number: octal, or base 256 if the highest bit is set, which GNU uses for larger and negative numbers.
     ///
-    /// A number that does not fit becomes the largest or smallest `Int64`.
+    /// A number out of range becomes the largest or smallest `Int64`.
     func number(_ start: Int, _ count: Int) -> Int64 {
         if self.block[start] & 0x80 != 0 { return self.binaryNumber(start, count) }
         var place = start

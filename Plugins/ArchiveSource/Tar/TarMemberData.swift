@@ -4,11 +4,11 @@ import BlobCore
 struct TarMemberData {
     /// The regions of a sparse file; nil for a file without holes.
     var regions: [TarRegion]?
-    /// True while the list of the regions is ahead of the bytes.
+    /// True until the list of the regions, which precedes the bytes, is read.
     var hasMapInData = false
     private var regionIndex = 0
     private var regionPosition: Int64 = 0
-    /// The offset in the file after the last bytes returned.
+    /// The offset in the file after the last byte returned.
     private(set) var byteOffset: Int64 = 0
 
     var isSparse: Bool { self.regions != nil || self.hasMapInData }

@@ -3,8 +3,8 @@ import BlobPlatform
 
 /// A walker over the headers of a tar: v7, ustar, pax and GNU, with long names and sparse files.
 ///
-/// If writers disagree, follows the interpretation of libarchive. Reading a header allocates nothing unless it has
-/// extensions or its ``entry`` is needed.
+/// Where writers disagree, the walker follows the interpretation of libarchive. Reading a header allocates no memory
+/// unless the header has extensions or its ``entry`` is needed.
 final class TarWalker: MemberWalker {
     /// The maximum number of bytes of headers before a single member: 64 MiB.
     private static let maximumHeaderByteCount: Int64 = 64 << 20
@@ -15,7 +15,7 @@ final class TarWalker: MemberWalker {
     private(set) var index = -1
     private var isAtEnd = false
     private var globals = TarGlobals()
-    /// True after a pax extension, after which even hard links may have bytes.
+    /// True after a pax extension; from then on, hard links may also have bytes.
     private var isPax = false
 
     // The current member.
@@ -39,14 +39,14 @@ final class TarWalker: MemberWalker {
 
     var baseInfo: BlobInfo { self.blocks.scanner.info }
     var isSequential: Bool { !self.blocks.scanner.hasRandomAccess }
-    /// Nil after global records, which would be unknown when reading starts at the place.
+    /// Nil after global records, because a reader that starts at the place would not have read them.
     var place: Int64? { self.globals.isEmpty ? self.start : nil }
 
     func go(to place: Int64, index: Int) {
         self.blocks.nextOffset = place
         self.index = index - 1
         self.isAtEnd = false
-        // The headers before this place are unknown; the rules of pax are harmless for other dialects.
+        // The headers before this place are unknown, but the rules of pax are harmless for other dialects.
         self.isPax = true
     }
 
@@ -129,7 +129,7 @@ final class TarWalker: MemberWalker {
     }
 
     private func take(_ header: TarHeader, into extensions: inout TarExtensions) throws(BlobError) {
-        // Afterwards the header may no longer be in the buffer.
+        // The next read may remove the header from the buffer.
         let type = header.type
         let body = try self.blocks.body(of: header)
         switch type {
@@ -164,7 +164,7 @@ final class TarWalker: MemberWalker {
         let isSparse = dialect == .gnu && header.block[386] != 0
         let isExtended = header.block[482] != 0
         if isSparse { self.data.regions = TarRegion.regions(in: header, at: 386, count: 4) }
-        // From here on the header may no longer be in the buffer.
+        // The next read may remove the header from the buffer.
         let type = header.type
         if let byteCount = own?.size {
             size = byteCount
@@ -185,7 +185,7 @@ final class TarWalker: MemberWalker {
         self.blocks.advance()
     }
 
-    /// Sets the name of a member from its own header, unless an extension has another name.
+    /// Sets the name of a member from its own header, unless an extension contains another name.
     private func takeName(_ header: TarHeader, _ dialect: TarHeader.Dialect, _ longName: [UInt8]?) {
         if let longName { return self.name = longName }
         self.name.removeAll(keepingCapacity: true)
@@ -211,7 +211,7 @@ final class TarWalker: MemberWalker {
         }
     }
 
-    /// Returns true if the bytes that the header declares follow it.
+    /// Returns true if the declared number of bytes follows the header.
     private func hasBody(_ type: UInt8, _ size: Int64, _ dialect: TarHeader.Dialect) throws(BlobError) -> Bool {
         switch type {
         case UInt8(ascii: "2")...UInt8(ascii: "6"): return false

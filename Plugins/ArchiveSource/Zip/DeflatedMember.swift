@@ -7,16 +7,16 @@ internal import GzipSource
 ///
 /// The first read of the whole member stores them in the index file of the archive.
 struct DeflatedMember: Sendable {
-    /// The minimum compressed length in bytes for which an index is worth its space: 4 MiB, tens of milliseconds of
-    /// decoding.
+    /// The minimum compressed length in bytes for which an index is worth its space: 4 MiB, which take tens of
+    /// milliseconds to decode.
     private static let minimumByteCount: Int64 = 4 << 20
 
     private let entry: ZipEntry
     private let data: Range<Int64>
-    /// The decoded bytes; only ``makeBody(at:_:_:)`` checks them.
+    /// The source of the decoded bytes; only ``makeBody(at:_:_:)`` verifies them.
     let source: GzipSource
 
-    /// Returns nil for a member that does not need an index or cannot have one.
+    /// Returns nil for a member for which an index is not needed or not possible.
     init?(_ found: ZipSearch.Found, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
         guard ZipStream.Method(rawValue: found.entry.method) == .deflated, found.entry.encryption == nil,
             index != .none, found.entry.compressedByteCount >= Self.minimumByteCount, found.scanner.hasRandomAccess
@@ -30,7 +30,7 @@ struct DeflatedMember: Sendable {
     /// Returns the bytes of the member from an offset on.
     func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody {
         var own = context
-        // The member has a checksum, even though its deflate data have none.
+        // The member has a checksum, although its deflate data has none.
         if let sink = context.eventSink {
             own.eventSink = { event in if event.layer == nil { sink(event) } }
         }
@@ -64,7 +64,7 @@ private struct DeflateData: BlobLayer {
     func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.slice.makeBody(opening) }
 }
 
-/// Compares the length of a deflated member with the directory and, when all bytes pass, also the checksum.
+/// Compares the length of a deflated member with the directory, and also the checksum if all bytes pass.
 private struct InflatedMember: BlobInspector {
     let info: BlobInfo
     /// The range of the compressed bytes in the archive.
@@ -81,7 +81,7 @@ private struct InflatedMember: BlobInspector {
         return 0..<bytes.byteCount
     }
 
-    /// Returns the error with its offset in the archive, with the code for a member.
+    /// Returns the error with its offset in the archive, and with the code for a member.
     func reported(_ error: BlobError) -> BlobError {
         var error = error
         error.byteOffset = error.byteOffset.map { $0 + self.data.lowerBound }

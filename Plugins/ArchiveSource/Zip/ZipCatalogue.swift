@@ -5,8 +5,10 @@ struct ZipCatalogue: ArchiveCatalogue {
     /// The maximum length of a link target in bytes: PATH_MAX of Linux.
     private static let maximumTargetByteCount: Int64 = 4096
 
-    /// The maximum length of a compressed link target in bytes: deflate blocks can continue without end and produce no
-    /// bytes, and many links can share them.
+    /// The maximum length of a compressed link target in bytes.
+    ///
+    /// Limited because a deflate stream can be arbitrarily long without producing bytes, and many links can share the
+    /// same stream.
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
     let archive: Archive
@@ -19,8 +21,8 @@ struct ZipCatalogue: ArchiveCatalogue {
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
-    /// - Parameter recording: Receives all members and the offsets of their entries and, at the end, their extents if
-    ///   some overlap.
+    /// - Parameter recording: Receives all members, the offsets of their entries and, at the end, the members' extents
+    ///   if some overlap.
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
     ) throws {
@@ -39,7 +41,7 @@ struct ZipCatalogue: ArchiveCatalogue {
                 member.linkTarget = self.target(
                     of: ZipEntry(record, index: index), scanner, before: directory.range.lowerBound, context)
             }
-            // A table cannot have more members, and their extents would only take memory.
+            // A table cannot contain more members, and their extents would only waste memory.
             if let recording, index <= MemberTable.maximumCount {
                 recording.append(member, at: records.recordOffset)
                 extents.append(record, at: records.recordOffset)
@@ -138,10 +140,12 @@ struct ZipCatalogue: ArchiveCatalogue {
 
 /// The open directory and the byte reader that members of a zip share when they are read one after the other.
 ///
-/// Without this state, each member opens the archive four times and reads its trailer. Holds two open bases and their
-/// buffers.
+/// Without this state, reading each member would open the archive four times and read its trailer. The state consists
+/// of two open bases and their buffers.
 final class ZipPass: Sendable {
-    /// A lease of the pass for one member. Has one owner, and ends when the owner releases it.
+    /// A lease of the pass for one member.
+    ///
+    /// Has one owner, and ends when the owner releases it.
     final class Lease {
         let directory: ZipDirectory
         let members: ArchiveScanner
@@ -159,7 +163,7 @@ final class ZipPass: Sendable {
         var members: ArchiveScanner
         let context: BlobContext
 
-        /// Returns true if no reader of a member uses the state, and a new reader can.
+        /// Returns true if no reader uses the state, and a new reader can use it.
         mutating func isUsable(for context: BlobContext) -> Bool {
             self.context.hasSameLimits(as: context) && !self.context.cancellation.isCancelled
                 && !self.directory.scanner.hasFailed && !self.members.hasFailed
@@ -170,8 +174,9 @@ final class ZipPass: Sendable {
     private let parked = Locked<HandedOver<Parked>?>(nil)
     private let extents = Locked<(info: BlobInfo, result: Result<ZipExtents, BlobError>)?>(nil)
 
-    /// Returns the places of all members, which are gathered once per version of the content; an inconsistency is
-    /// remembered, too.
+    /// Returns the places of all members.
+    ///
+    /// The places, or the error for an inconsistent directory, are kept until the content changes.
     func extents(_ directory: ZipDirectory, _ context: BlobContext) throws(BlobError) -> ZipExtents {
         let info = directory.scanner.info
         let known = self.extents.withLock { known in
@@ -191,7 +196,7 @@ final class ZipPass: Sendable {
         over base: any BlobInputStreamDataSource, _ context: BlobContext,
         _ body: (Lease) throws(BlobError) -> Result
     ) throws(BlobError) -> Result {
-        // Safe: taken out under the lock, and put back when only the reader of this member uses it.
+        // Safe: taken under the lock, and put back when only the reader of this member uses it.
         var kept = self.parked.exchange(nil)?.value
         if kept?.isUsable(for: context) != true { kept = nil }
         // Cancelled only by the lease, because the context of a finished member may be cancelled, too.
@@ -203,21 +208,22 @@ final class ZipPass: Sendable {
                 Parked(
                     directory: try ZipDirectory(base, own), members: try ArchiveScanner(base, own), context: own)
             }
-        // Put back even after a member that cannot be read.
+        // Put back even if the member cannot be read.
         defer { _ = self.parked.exchange(HandedOver(used)) }
         return try body(Lease(used.directory, used.members, cancelling))
     }
 }
 
-/// The places of all members of a zip, gathered in one pass over its directory: the offset of each entry, and the
-/// bounds that the other members set for its bytes.
+/// The places of all members of a zip, gathered in one pass over its directory.
 ///
-/// Takes at most 32 bytes per member.
+/// The place of a member consists of the offset of its entry, and the bounds that the other members set for its bytes.
+///
+/// Uses at most 32 bytes per member.
 struct ZipExtents: Sendable {
     /// The members whose local headers are at the same offset.
     private struct Group {
         let start: Int64
-        /// The highest of the lowest possible ends of these and all earlier members.
+        /// The maximum of the lowest possible ends of these and all earlier members.
         var end: Int64
         /// True if the members differ, and therefore overlap.
         var isShared = false
@@ -250,7 +256,7 @@ struct ZipExtents: Sendable {
             let end = max(extent.end, groups.last?.end ?? 0)
             if let last = groups.last, last.start == extent.start {
                 groups[groups.count - 1].end = end
-                // A repeated entry represents one member.
+                // Identical entries represent one member.
                 if extent.hash != hash { groups[groups.count - 1].isShared = true }
             } else {
                 groups.append(Group(start: extent.start, end: end))

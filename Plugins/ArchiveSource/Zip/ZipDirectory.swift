@@ -2,7 +2,7 @@ import BlobCore
 
 /// The central directory of a zip, with an iteration over its entries.
 ///
-/// The directory is never held in memory as a whole; its entries are read through a buffer, as often as needed. Section
+/// The directory is never in memory as a whole; its entries are read through a buffer, as often as needed. Section
 /// numbers refer to APPNOTE.TXT.
 struct ZipDirectory {
     /// The maximum length of the trailer (4.3.16): 22 bytes and a comment of at most 65,535.
@@ -11,8 +11,10 @@ struct ZipDirectory {
     let scanner: ArchiveScanner
     /// The range of the entries in the base.
     let range: Range<Int64>
-    /// The corrections to add to the offsets in entries, because other data may precede the archive: one from the first
-    /// entry on, and another from each entry at which offsets modulo 2^32 wrap around.
+    /// The corrections to add to the offsets in entries, because other data may precede the archive.
+    ///
+    /// The first correction applies from the first entry on, and another from each entry at which offsets modulo 2^32
+    /// wrap around.
     private var shifts: [Shift]
     /// True if offsets are modulo 2^32; lengths may then be, too.
     private(set) var isWrapped = false
@@ -45,7 +47,7 @@ struct ZipDirectory {
         var size = UInt64(tail.number32(at: end + 12))
         var declared = UInt64(tail.number32(at: end + 16))
         var directoryEnd = trailerOffset
-        // 4.3.15 and 4.3.14: the zip64 trailer has the numbers in 64 bits.
+        // 4.3.15 and 4.3.14: the zip64 trailer contains the numbers in 64 bits.
         if let place = try Self.zip64Trailer(scanner, before: trailerOffset, size: size) {
             let record = try scanner.bytes(at: place, count: 76)
             // 7.3.4: version 6.2 adds the algorithm that encrypts the directory.
@@ -77,10 +79,10 @@ struct ZipDirectory {
         if modulus > 0, start >= WrappedLength.modulus { try self.unwrapOffsets() }
     }
 
-    /// Treats the offsets as modulo 2^32 if the members are at such offsets.
+    /// Treats the offsets as modulo 2^32 if the members are found at such offsets.
     ///
     /// Writers without zip64 list members in the order of their bytes, so a binary search finds the members at which
-    /// the offsets restart.
+    /// the offsets wrap around.
     private mutating func unwrapOffsets() throws(BlobError) {
         let shift = self.shifts[0].byteCount % WrappedLength.modulus
         var records = Records(
@@ -89,8 +91,8 @@ struct ZipDirectory {
         var places: [(record: Int64, local: Int64)] = []
         while let record = try records.next() { places.append((records.recordOffset, record.localOffset)) }
 
-        /// Returns the number of times that the offset of a member has passed 4 GiB; nil if its header is at none of
-        /// the possible places.
+        /// Returns the number of times that the offset of a member wrapped around at 4 GiB; nil if no possible place
+        /// contains its header.
         func wraps(_ index: Int, among numbers: ClosedRange<Int64>) throws(BlobError) -> Int64? {
             let (record, local) = places[index]
             let fixed = try self.scanner.bytes(at: record, count: ZipRecord.fixedByteCount)
@@ -125,8 +127,7 @@ struct ZipDirectory {
         (self.shifts, self.isWrapped) = (shifts, true)
     }
 
-    /// Returns true if a source ends with a directory whose first member exists, regardless of the source's
-    /// beginning.
+    /// Returns true if a source ends with a directory whose first member exists, regardless of how the source begins.
     static func isThere(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         do throws(BlobError) {
             let scanner = try ArchiveScanner(base, context)
@@ -138,7 +139,7 @@ struct ZipDirectory {
         }
     }
 
-    /// Checks the number of entries against the declared number, after all entries were read.
+    /// Compares the number of entries with the declared number, after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/inconsistent``.
     func checkCount(_ records: Records) throws(BlobError) {
@@ -151,7 +152,7 @@ struct ZipDirectory {
         }
     }
 
-    /// Reads all entries once for the places of their members.
+    /// Reads all entries once, and returns the places of their members.
     func extents(_ context: BlobContext) throws(BlobError) -> ZipExtents {
         var builder = ZipExtents.Builder()
         var records = self.records()
@@ -163,9 +164,9 @@ struct ZipDirectory {
         return ZipExtents(builder, before: self.range.lowerBound)
     }
 
-    /// Checks that the archive does not follow another zip, whose members would not be in this directory.
+    /// Checks that no other zip, whose members would not be in this directory, precedes the archive.
     ///
-    /// Other data may precede and follow a zip, as all readers accept. Called after all entries were read.
+    /// Other data may precede and follow a zip, which all readers accept. Must be called after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkBeginning() throws(BlobError) {
@@ -200,7 +201,7 @@ struct ZipDirectory {
         /// The index of the next entry's shift, and the offset at which the shift ends.
         private var shiftIndex = 0
         private var shiftEnd: Int64 = 0
-        /// The part of the directory in the buffer of the scanner, which has no other user during the iteration.
+        /// The part of the directory in the buffer of the scanner, which has no other use during the iteration.
         private var window = UnsafeRawBufferPointer(start: nil, count: 0)
         private var windowOffset: Int64
         private var position = 0

@@ -2,7 +2,7 @@ import BlobCore
 
 /// The facts about one member in the central directory of a zip.
 struct ZipEntry: Equatable {
-    /// The member as listings show it.
+    /// The member as shown in listings.
     let member: BlobMember
     /// The bytes of the name in the directory and the local header.
     let rawName: [UInt8]
@@ -11,7 +11,7 @@ struct ZipEntry: Equatable {
     private(set) var checksum: UInt32
     private(set) var compressedByteCount: Int64
     private(set) var byteCount: Int64
-    /// True if the entry has a field for lengths in 64 bits.
+    /// True if the entry has a field with 64-bit lengths.
     let hasZip64Field: Bool
     /// The encryption of the compressed bytes; nil if they are not encrypted.
     private(set) var encryption: ZipEncryption?
@@ -39,14 +39,15 @@ struct ZipEntry: Equatable {
     /// False if the directory has no CRC-32 of the bytes.
     var hasChecksum: Bool { self.encryption?.hasChecksum != false }
 
-    /// The checksums of the decrypted bytes; AES has an authentication code, which is verified before the end.
+    /// The names of the checks of the decrypted bytes, including the authentication code of AES, which is verified
+    /// before the end.
     var check: String? {
         guard self.encryption != nil else { return "CRC-32" }
         let names = [self.hasChecksum ? "CRC-32" : nil, self.encryption?.authentication]
         return names.compactMap(\.self).isEmpty ? nil : names.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// The member after decryption: a plain member with the compressed bytes.
+    /// The member after decryption: a plain member with the same compressed bytes.
     var decrypted: ZipEntry {
         guard let encryption else { return self }
         var entry = self
@@ -62,23 +63,25 @@ struct ZipEntry: Equatable {
         entry.flags = 1
         entry.byteCount = self.decrypted.compressedByteCount
         if case .traditional(let check) = self.encryption {
-            // libarchive takes the expected check from the CRC-32.
+            // libarchive reads the expected check from the CRC-32.
             (entry.method, entry.checksum) = (0, UInt32(check) << 24)
         }
         return entry
     }
 
-    /// Returns true if a record has the same facts; an entry that occurs twice represents one member.
+    /// Returns true if a record has the same facts; two such entries represent one member.
     func isSame(as record: ZipRecord) -> Bool {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
 
-    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7).
+    /// Checks that the local header of the member matches this entry, and that its bytes overlap no other member
+    /// (4.3.7).
     ///
     /// Corrects lengths that a writer without zip64 truncated.
     ///
     /// - Parameters:
-    ///   - surroundings: The bounds of the member's header and bytes: the end of earlier members, and the next header.
+    ///   - surroundings: The bounds of the member's header and bytes: the end of earlier members, and the start of the
+    ///     next header.
     /// - Returns: The range of the member's compressed bytes in the base.
     /// - Throws: ``BlobError/Code/inconsistent``.
     mutating func locate(
@@ -109,7 +112,8 @@ struct ZipEntry: Equatable {
         var numbers = Zip64Numbers(
             byteCount: UInt64(header.number32(at: 22)), compressedByteCount: UInt64(header.number32(at: 18)))
         if numbers.areMissing { numbers.fill(from: extra) }
-        // 4.4.4, bit 3: the numbers follow the bytes, and each number is zero here unless the writer knew it.
+        // 4.4.4, bit 3: the numbers follow the bytes, and a number is zero here if the writer did not know it in
+        // advance.
         let isDeferred = flags & 8 != 0
         let hasChecksum = checksum == self.checksum
         guard hasChecksum || isDeferred && checksum == 0 else { throw self.differs("checksum") }
@@ -123,8 +127,8 @@ struct ZipEntry: Equatable {
         return start..<end
     }
 
-    /// Treats the lengths as modulo 2^32 if the bytes then end at the next member, or before it by at most the length
-    /// of the largest data descriptor.
+    /// Treats the lengths as modulo 2^32 if the bytes then end at the next member, or before it with a gap no longer
+    /// than the longest data descriptor.
     private mutating func unwrapLengths(before gap: Int64) {
         let (wraps, rest) = gap.quotientAndRemainder(dividingBy: WrappedLength.modulus)
         guard !self.hasZip64Field, wraps > 0, rest <= 24 else { return }
@@ -132,7 +136,8 @@ struct ZipEntry: Equatable {
         if self.decrypted.method == ZipStream.Method.stored.rawValue { self.byteCount += gap - rest }
     }
 
-    /// Returns true if a local header has the same name; each of the two headers declares its own encoding.
+    /// Returns true if a local header has the same name, considering that each of the two headers declares its own
+    /// encoding.
     private func isNamed(_ name: Slice<UnsafeRawBufferPointer>, isUTF8: Bool) -> Bool {
         if name.elementsEqual(self.rawName) { return true }
         guard isUTF8 != (self.flags & ZipRecord.nameIsUTF8 != 0) else { return false }
@@ -169,8 +174,8 @@ struct ZipEntry: Equatable {
             byteOffset: self.localOffset)
     }
 
-    /// Returns a zip with only this member: a local header made from the directory, which the member's own header
-    /// matched, the bytes, and an empty directory.
+    /// Returns a zip with only this member: a local header made from the directory, which matched the original local
+    /// header, the bytes, and an empty directory.
     func alone(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
         let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
         return ConcatenatedSource([MemorySource(self.localHeader), data, MemorySource(end)])
@@ -187,8 +192,8 @@ struct ZipEntry: Equatable {
         let lengths =
             self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
         let version: UInt16 = self.isZip64 ? 45 : 20
-        // Keeps only flag bits 0, encryption, and 1, which defines how LZMA ends, because the lengths are in this
-        // header. The name is not used.
+        // Keeps only flag bits 0 (encryption) and 1 (how LZMA ends), because this header contains the lengths. The name
+        // is not used.
         return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 3) + Self.bytes(self.method)
             + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
             + Self.bytes(UInt16(1)) + Self.bytes(UInt16(fields.count)) + [UInt8(ascii: "m")] + fields
@@ -213,7 +218,7 @@ struct ZipMemberBounds: Equatable {
 enum ZipEncryption: Equatable {
     /// The traditional encryption of PKWARE (APPNOTE.TXT 6.1).
     ///
-    /// - Parameter check: The expected last byte of the encrypted header, which shows most wrong passwords.
+    /// - Parameter check: The expected last byte of the encryption header, which detects most wrong passwords.
     case traditional(check: UInt8)
 
     /// WinZip's AES (https://www.winzip.com/en/support/aes-encryption/): with 128, 192 or 256 bits, with a CRC-32 of
@@ -223,7 +228,7 @@ enum ZipEncryption: Equatable {
     /// Strong encryption (7), a masked directory, or AES with unknown parameters; none of these can be decoded.
     case unsupported
 
-    /// The general purpose bits 0, any encryption, and 13, which masks values in headers too (4.4.4).
+    /// The general purpose bits 0, any encryption, and 13, masked values in headers (4.4.4).
     static let flags: UInt16 = 1 | 1 << 13
 
     /// General purpose bit 6, strong encryption.
@@ -232,8 +237,8 @@ enum ZipEncryption: Equatable {
     static let aesMethod: UInt16 = 99
     private static let aesField: UInt16 = 0x9901
 
-    /// The numbers of bytes before and after the encrypted bytes: random bytes, or a salt and a password check; and an
-    /// authentication code.
+    /// The numbers of bytes before and after the encrypted bytes: random bytes, or a salt and a password check, before
+    /// them, and an authentication code after them.
     var overhead: (before: Int64, behind: Int64) {
         switch self {
         case .traditional: (12, 0)
@@ -245,10 +250,10 @@ enum ZipEncryption: Equatable {
     /// False if the directory has no CRC-32 of the bytes, because an authentication code protects them.
     var hasChecksum: Bool { if case .aes(_, version: 2, _) = self { false } else { true } }
 
-    /// The authentication code of the encrypted bytes; nil except for AES.
+    /// The name of the authentication code of the encrypted bytes; nil except for AES.
     var authentication: String? { if case .aes = self { "HMAC-SHA1" } else { nil } }
 
-    /// The name for listings of facts.
+    /// The name of the encryption in listings of facts.
     var name: String {
         switch self {
         case .traditional: "ZipCrypto"
@@ -257,7 +262,7 @@ enum ZipEncryption: Equatable {
         }
     }
 
-    /// Returns true if a local header has the same parameters; only AES has any.
+    /// Returns true if a local header has the same parameters, which only AES has.
     func isDeclared(in fields: ZipExtraFields) -> Bool {
         guard case .aes = self else { return true }
         return ZipEncryption(aes: fields) == self

@@ -18,7 +18,7 @@ struct ZipRecord {
     /// The offset of the local header in the base.
     let localOffset: Int64
 
-    /// Returns the length in bytes of the entry that begins with `fixed`; nil if `fixed` does not begin an entry.
+    /// Returns the length in bytes of the entry that begins with `fixed`; nil if no entry begins with `fixed`.
     @inline(__always)
     static func byteCount(_ fixed: UnsafeRawBufferPointer) -> Int? {
         guard fixed.count >= Self.fixedByteCount, fixed.number32(at: 0) == 0x0201_4B50 else { return nil }
@@ -26,7 +26,7 @@ struct ZipRecord {
             + Int(fixed.number16(at: 32))
     }
 
-    /// Creates an entry; nil if a length or an offset is out of range.
+    /// Creates an entry; returns nil if a length or an offset is out of range.
     @inline(__always)
     init?(_ bytes: UnsafeRawBufferPointer, shift: Int64) {
         self.bytes = bytes
@@ -50,8 +50,8 @@ struct ZipRecord {
         self.localOffset = place
     }
 
-    /// The range from the local header to the end of the data and of a data descriptor, assuming that the header has
-    /// hardly more extra fields than this entry.
+    /// The range from the local header to the end of the data and of a data descriptor, assuming that the extra fields
+    /// of the header are not much longer than the extra fields of this entry.
     var likelyRange: Range<Int64> {
         let headerByteCount = Int64(30 + self.nameCount + self.extraCount + 96)
         let (end, overflows) = self.localOffset.addingReportingOverflow(headerByteCount + self.compressedByteCount)
@@ -122,8 +122,10 @@ struct ZipRecord {
         return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
     }
 
-    /// Returns true if other programs show the member under this name: they cut off a name at its first zero byte,
-    /// and read a name in an unknown encoding as code page 437 (APPNOTE.TXT, appendix D).
+    /// Returns true if other programs show the member under this name.
+    ///
+    /// They cut off a name at its first zero byte, and decode a name in an unknown encoding as code page 437
+    /// (APPNOTE.TXT, appendix D).
     func isShown(as name: [UInt8]) -> Bool {
         let own = self.name.prefix { $0 != 0 }
         if own.elementsEqual(name) { return true }
@@ -131,7 +133,7 @@ struct ZipRecord {
         return String(validating: own, as: UTF8.self) == nil && CodePage437.decode(own) == name
     }
 
-    /// Returns the member as listings show it.
+    /// Returns the member as shown in listings.
     func member(index: Int, _ clock: inout DOSClock) -> BlobMember {
         let kind = self.kind
         let mode = self.mode
@@ -157,7 +159,7 @@ struct ZipRecord {
         if let mode {
             switch BlobMember.Kind(mode: mode) {
             case .file: return isFolder ? .directory : .file
-            // Info-ZIP gives a member that it read from a pipe the mode of the pipe.
+            // Info-ZIP stores the mode of the pipe for a member that it read from a pipe.
             case .special: return mode & 0o170000 == 0o010000 || self.byteCount > 0 ? .file : .special
             case let kind: return kind
             }
@@ -188,7 +190,7 @@ struct ZipRecord {
         guard self.flags & ZipEncryption.flags != 0 else { return nil }
         guard self.flags & (ZipEncryption.strongFlag | 1 << 13) == 0 else { return .unsupported }
         if self.method == ZipEncryption.aesMethod { return ZipEncryption(aes: self.extraFields) }
-        // 6.1.6: for a member whose CRC-32 follows its bytes, writers use the time.
+        // 6.1.6: if the CRC-32 of the member follows its bytes, writers use the time instead.
         let isDeferred = self.flags & 8 != 0
         return .traditional(check: isDeferred ? UInt8(self.time >> 8) : UInt8(self.checksum >> 24))
     }
@@ -214,7 +216,7 @@ struct ZipExtraFields {
     }
 }
 
-/// The numbers that an extra field contains, in this order, when they do not fit in 32 bits (4.5.3).
+/// The numbers that an extra field contains, in this order, if they do not fit in 32 bits (4.5.3).
 struct Zip64Numbers {
     private static let isElsewhere: UInt64 = 0xFFFF_FFFF
 
@@ -246,7 +248,7 @@ struct Zip64Numbers {
         take(&self.localOffset)
     }
 
-    /// Returns true if each length equals the member's length, or is zero because it follows the bytes.
+    /// Returns true if each length is the member's length, or is zero because the length follows the bytes.
     func mayBecome(_ entry: ZipEntry) -> Bool {
         (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
             && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
@@ -255,7 +257,7 @@ struct Zip64Numbers {
 
 /// A converter of MS-DOS times (4.4.6): in steps of two seconds, without a time zone, and interpreted as local time.
 struct DOSClock {
-    /// The last converted hour, cached because `mktime(3)` examines the time zone, which dominates the cost.
+    /// The last converted hour, cached because the time zone look-up in `mktime(3)` dominates the cost.
     private var hour: (date: UInt16, hour: UInt16, start: Double)?
 
     mutating func time(date: UInt16, time: UInt16) -> Date {

@@ -1,7 +1,9 @@
 import BlobCore
 import BlobDeflate
 
-/// A search for one member of a zip. Takes memory per member only when the directory is not in the order of the bytes.
+/// A search for one member of a zip.
+///
+/// Needs memory per member only if the directory is not in the order of the bytes.
 struct ZipSearch {
     /// A member and the range of its bytes.
     struct Found {
@@ -23,7 +25,7 @@ struct ZipSearch {
     ///
     /// - Parameters:
     ///   - known: The member's record in the table; nil to search.
-    ///   - extents: The extents of the members in the table; nil if none overlap.
+    ///   - extents: The extents of the members in the table; nil if no members overlap.
     func open(
         _ known: MemberTable.Record? = nil, overlapping extents: ZipExtents? = nil
     ) throws(BlobError) -> Found {
@@ -34,7 +36,7 @@ struct ZipSearch {
         return try pass.withLease(over: self.base, self.context) { lease throws(BlobError) in
             var found: Found
             if known == nil, case .index(let index) = self.selector {
-                // Members are usually read by their indices; a search for each member would take a pass over all
+                // In a pass, members are usually read by index; a search for each member would require a pass over all
                 // entries.
                 let extents = try pass.extents(lease.directory, self.context)
                 guard extents.recordOffsets.indices.contains(index) else { throw BlobError(notFound: self.selector) }
@@ -148,8 +150,7 @@ struct ZipSearch {
             if record.localOffset > entry.localOffset {
                 self.next = min(self.next, record.localOffset)
             } else if record.localOffset < entry.localOffset || !entry.isSame(as: record) {
-                // Another member at the same offset ends after the beginning of this member, which is reported as an
-                // overlap.
+                // Another member at the same offset ends after this member begins, which is reported as an overlap.
                 self.end = max(self.end, record.minimumEnd)
             }
         }
@@ -208,10 +209,11 @@ extension ZipSearch.Found {
         try context.checkMemory(needed ?? 0, for: "The member")
     }
 
-    /// Returns the bytes of an encrypted member, which libarchive decrypts as a stored member, and which are then
-    /// decoded like any other member.
+    /// Returns the bytes of an encrypted member.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the password is wrong or cannot be valid.
+    /// libarchive decrypts them as a stored member, and they are then decoded like any other member.
+    ///
+    /// - Throws: ``BlobError/Code/encrypted`` without a password, or if the password is wrong or cannot be valid.
     func makeBody(
         _ info: BlobInfo, decrypting encryption: ZipEncryption, over base: any BlobInputStreamDataSource,
         _ context: BlobContext
@@ -238,7 +240,7 @@ extension ZipSearch.Found {
             _ = try scanner.bytes(at: 0, count: 1)
             let found = ZipSearch.Found(entry: decrypted, data: range, scanner: scanner)
             let body = try found.makePlainBody(info, over: bytes, context)
-            // A walker itself reads to the end.
+            // A walker reads the encrypted bytes to their end itself.
             let isWalked = if case .stream(let stream, _) = body { stream is MemberStream } else { false }
             let check = DecryptedMember(encrypted: isWalked ? nil : scanner, start: start, reportEnd: reportEnd)
             return .inspected(try BlobReader(body, BlobOpening(context: context)), check, startingAt: 0)
@@ -249,7 +251,7 @@ extension ZipSearch.Found {
 }
 
 extension BlobError {
-    /// Returns the error of a decrypted member, whose first byte after the encryption header is at `start`.
+    /// Returns this error for a decrypted member, whose first byte after the encryption header is at `start`.
     fileprivate func ofDecryption(_ start: Int64) -> BlobError {
         guard self.isAboutFormat || self.code == .inconsistent || self.code == .limitExceeded else { return self }
         // Some wrong passwords pass the check of one or two bytes and yield meaningless bytes.
@@ -262,7 +264,7 @@ extension BlobError {
 }
 
 extension MemberSearch.Found {
-    /// Finds the member of a zip that was made only for this member.
+    /// Finds the only member of a generated zip.
     fileprivate init(
         onlyMemberOf zip: any BlobInputStreamDataSource, _ context: BlobContext, checksum: UInt32? = nil,
         password: String? = nil
@@ -291,8 +293,8 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
     }
 }
 
-/// Reads the encrypted bytes of a member to their end before the end is reported, which verifies the authentication
-/// code.
+/// Verifies the authentication code, by reading the encrypted bytes of a member to their end before the end is
+/// reported.
 private struct DecryptedMember: BlobInspector {
     /// The scanner of the encrypted bytes; nil if they are always read to their end.
     let encrypted: ArchiveScanner?
@@ -317,15 +319,14 @@ enum WrappedLength {
     static let modulus: Int64 = 1 << 32
     /// The maximum ratio of deflate.
     private static let maximumRatio: Int64 = 1032
-    /// The number of compressed bytes to decode for an estimate, which yield at most 4 MiB.
+    /// The number of compressed bytes to decode for an estimate; they expand to at most 4 MiB.
     private static let sampleByteCount: Int64 = 4096
 
     /// Returns true if the member is likely to be longer than its length in the directory.
     ///
-    /// Then its length is unknown before its end, where it must agree modulo 2^32, and the checksum must be right.
+    /// Its length is then unknown until its end, where it must match modulo 2^32, and the checksum must match.
     ///
-    /// A member that is likely to have the length in the directory keeps it, and is refused if it turns out to be
-    /// longer.
+    /// Otherwise, the length in the directory is used, and reading the member throws if it is longer.
     static func isLikely(of found: ZipSearch.Found) throws(BlobError) -> Bool {
         let entry = found.entry
         guard ZipStream.Method(rawValue: entry.method) == .deflated, entry.encryption == nil, !entry.hasZip64Field,
@@ -338,7 +339,7 @@ enum WrappedLength {
         return Double(entry.compressedByteCount) * ratio > Double(entry.byteCount + Self.modulus / 2)
     }
 
-    /// Returns the number of decoded bytes per compressed byte at the beginning; 1 for damaged data.
+    /// Returns the ratio of decoded to compressed bytes at the beginning of the member; 1 for damaged data.
     private static func sampledRatio(of found: ZipSearch.Found) throws(BlobError) -> Double {
         let sample = try found.scanner.bytes(
             at: found.data.lowerBound, count: Int(min(Self.sampleByteCount, Int64(found.data.count))))

@@ -13,7 +13,7 @@ final class ZipStream: BlobByteStream {
     private let method: Method
     private let context: BlobContext
     private let dataStart: Int64
-    /// The scanner and the lease of a pass; nil once they are no longer needed, so that they return to the pass.
+    /// The scanner and the lease of a pass; nil after they are no longer needed, so that the pass can reuse them.
     private var scanner: ArchiveScanner?
     private var lease: ZipPass.Lease?
     private var inflater: Inflater?
@@ -21,7 +21,7 @@ final class ZipStream: BlobByteStream {
     /// The range of the unread compressed bytes.
     private var data: Range<Int64>
     private var sum: ZipEntrySum
-    /// The error after bytes that were delivered.
+    /// The error to throw after the delivered bytes.
     private var failure: BlobError?
 
     init(
@@ -119,7 +119,7 @@ final class ZipStream: BlobByteStream {
     }
 }
 
-/// The length and the checksum of the bytes read from a member, to be compared with the directory.
+/// The length and the checksum of the bytes read from a member, for comparison with the directory.
 struct ZipEntrySum {
     private let entry: ZipEntry
     /// True if the length in the directory may be modulo 2^32.
@@ -139,7 +139,7 @@ struct ZipEntrySum {
 
     /// Appends the next bytes.
     ///
-    /// - Throws: ``BlobError/Code/sizeMismatch`` if the member then has too many bytes.
+    /// - Throws: ``BlobError/Code/sizeMismatch`` if the member is now longer than in the directory.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         guard self.isWrapped || Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else {
             throw BlobError(

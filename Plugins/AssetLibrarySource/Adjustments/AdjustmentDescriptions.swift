@@ -2,14 +2,14 @@
 import BlobCore
 import BlobHelper
 
-/// A picture as a decoder returns it: HEIF is already rotated, other formats are not.
+/// A picture as a decoder returns it, which is already rotated for HEIF, but not for other formats.
 struct DecodedPicture {
     /// The size; nil if it is unknown, or if the format is not rendered.
     var size: PictureSize?
     /// The orientation in the metadata, 1 to 8.
     var orientation: Int
 
-    /// The types that the renderer reads.
+    /// The media types that the renderer reads.
     private static let mediaTypes: Set = [
         "image/jpeg", "image/png", "image/heic", "image/avif", "image/webp", "image/tiff",
     ]
@@ -46,7 +46,7 @@ struct AdjustmentDescriptions {
     var recipe: [UInt8]?
     /// The contents of sidecars; empty for a sidecar that is too long to be stored.
     var sidecars: [SidecarKind: [UInt8]] = [:]
-    /// The XMP packet in the original; empty unless it mentions an adjustment.
+    /// The XMP packet in the original; empty unless it describes an adjustment.
     var embedded: [UInt8] = []
 
     /// The digest of all descriptions.
@@ -55,11 +55,12 @@ struct AdjustmentDescriptions {
         return parts.flatMap { part in withUnsafeBytes(of: part.count) { Array($0) } + part }.sha256
     }
 
-    /// Returns the adjustment by the first existing description: the library's own recipe, AAE, the XMP sidecar, the
-    /// XMP in the picture.
+    /// Returns the adjustment from the first existing description.
     ///
-    /// Adjustments of other programs are recognized, but not rendered. A description that cannot be interpreted gives
-    /// ``Adjustment/notRenderable(_:)``, and never ``Adjustment/none``.
+    /// The order is: the library's own recipe, AAE, the XMP sidecar, the XMP packet in the picture.
+    ///
+    /// Adjustments of other programs are recognized, but not rendered. A description that cannot be interpreted results
+    /// in ``Adjustment/notRenderable(_:)``, never in ``Adjustment/none``.
     func adjustment(of picture: DecodedPicture) -> Adjustment {
         if let recipe {
             let found = try? Self.checked(.renderable(AdjustmentRecipe(recipe)), picture)
@@ -76,7 +77,7 @@ struct AdjustmentDescriptions {
 
     /// Checks that a recipe can be rendered for this picture.
     ///
-    /// - Returns: ``Adjustment/none`` for a recipe that only does what every viewer does.
+    /// - Returns: ``Adjustment/none`` for a recipe that only repeats what every viewer does.
     static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
         guard case .renderable(let recipe) = found else { return found }
         guard let size = picture.size else {

@@ -3,10 +3,10 @@ package import BlobCore
 package import BlobHelper
 import Foundation
 
-/// The operations that make the current version of a picture from its original.
+/// The operations that produce the current version of a picture from its original.
 ///
-/// They apply in order to the pixels as stored, without the orientation in the metadata: if the metadata has an
-/// orientation, the recipe begins with it. As JSON, a recipe has the envelope of Apple's `PHAdjustmentData`: an
+/// The operations apply in order to the pixels as stored. They ignore the orientation in the metadata, so a recipe
+/// begins with that orientation, if any. As JSON, a recipe has the same envelope as Apple's `PHAdjustmentData`: an
 /// identifier and a version of its format.
 package struct AdjustmentRecipe: Hashable, Sendable {
     static let formatIdentifier = "org.blobstreams.adjustment"
@@ -20,17 +20,17 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 
     package init(_ operations: [AdjustmentOperation]) { self.operations = operations }
 
-    /// The JSON with sorted keys and without white space: equal recipes have equal bytes.
+    /// The JSON with sorted keys and without white space, so that equal recipes have equal bytes.
     var canonical: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let document = Document(
             formatIdentifier: Self.formatIdentifier, formatVersion: Self.formatVersion, operations: self.operations)
-        // Numbers that JSON lacks are outside the ranges of all values.
+        // Encoding cannot fail: numbers that JSON lacks, such as infinity, are outside the ranges of all values.
         return (try? encoder.encode(document)).map(Array.init) ?? []
     }
 
-    /// Decodes JSON.
+    /// Decodes a recipe from JSON.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` for another format, version or operation, ``BlobError/Code/corrupted``,
     ///   ``BlobError/Code/limitExceeded``.
@@ -81,24 +81,26 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 
     // MARK: Edits
 
-    /// The edits of a picture as displayed, upright.
+    /// The edits of a picture as displayed upright.
     package struct Edits {
-        /// The orientation, 1 to 8, which replaces the one in the metadata; nil to keep it.
+        /// The orientation, 1 to 8, which replaces the orientation in the metadata; nil to keep it.
         package var orientation: Int?
         /// Quarter turns clockwise, after the orientation.
         package var quarterTurns = 0
-        /// The angle clockwise in degrees. Without a crop, the largest rectangle of the same proportions is kept whose
-        /// corners all lie in the picture.
+        /// The clockwise angle in degrees.
+        ///
+        /// Without a crop, the result is the largest rectangle of the same proportions whose corners all lie within the
+        /// picture.
         package var straightening = 0.0
-        /// The rectangle of the turned picture that is kept; nil for the whole picture.
+        /// The rectangle to keep of the turned picture; nil for the whole picture.
         package var crop: PictureRectangle?
-        /// The exposure in steps: powers of two.
+        /// The exposure in stops: the base-2 logarithm of the factor.
         package var exposure = 0.0
 
         package init() {}
     }
 
-    /// Creates the recipe of edits.
+    /// Creates the recipe for edits.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for values outside their ranges or outside the picture,
     ///   ``BlobError/Code/unsupported`` for a picture of unknown size.
@@ -127,7 +129,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 
 extension PictureSize {
     /// Returns the largest rectangle of the same proportions and centre within the picture after a rotation about its
-    /// centre, without the outermost pixels, which the interpolation mixes with the outside.
+    /// centre, without the outermost pixels, which interpolation blends with the outside.
     fileprivate func inscribed(degrees: Double) -> PictureRectangle {
         let (cosine, sine) = (abs(cos(degrees * .pi / 180)), abs(sin(degrees * .pi / 180)))
         let (width, height) = (Double(self.width), Double(self.height))
@@ -152,7 +154,7 @@ package enum Adjustment: Hashable, Sendable {
 }
 
 extension RenderPlan {
-    /// - Throws: As ``AdjustmentRecipe/check()`` and ``init(_:for:)``.
+    /// - Throws: The errors of ``AdjustmentRecipe/check()`` and ``init(_:for:)``.
     init(_ recipe: AdjustmentRecipe, for size: PictureSize) throws(BlobError) {
         try recipe.check()
         try self.init(recipe.operations, for: size)

@@ -4,18 +4,18 @@ import BlobHelper
 import CryptoDigest
 import HelperExchange
 
-/// The rendering of the current version of an asset by a recipe.
+/// The rendering of the current version of an asset from a recipe.
 struct Rendering {
     let asset: Asset
     let recipe: AdjustmentRecipe
-    /// The quality as JPEG, 1 to 100.
+    /// The JPEG quality, 1 to 100.
     let quality: Int
     private let cache: RenditionCache
-    /// Opens the original, whose bytes are the imported bytes.
+    /// Opens the original, whose bytes are verified to be the imported bytes.
     let open: (BlobContext) throws(BlobError) -> OriginalFile
 
     /// - Parameters:
-    ///   - quality: The quality as JPEG, 0.01 to 1; other numbers are clamped.
+    ///   - quality: The JPEG quality, 0.01 to 1; other numbers are clamped.
     ///   - open: Opens the original after checking its bytes.
     init(
         _ asset: Asset, _ recipe: AdjustmentRecipe, quality: Double, _ cache: RenditionCache,
@@ -28,7 +28,7 @@ struct Rendering {
         self.open = open
     }
 
-    /// The error for bytes that differ from the first rendering.
+    /// The error for a rendering whose bytes differ from the first rendering.
     static let isAnother = BlobError(.changed, "The picture was rendered again, with a different result.")
 
     /// The size of the decoded original, and the steps of the rendering.
@@ -41,11 +41,11 @@ struct Rendering {
         return (size, try RenderPlan(self.recipe, for: size))
     }
 
-    /// Returns the rendered picture, or the facts about a long one.
+    /// Returns the rendered picture, or only its info and digest if it is too long to keep.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors of the original and of decoding it.
     func rendition(_ context: BlobContext) throws(BlobError) -> Rendition {
-        // Started to find its version, then used for rendering.
+        // The process is started to determine its version, and then used for rendering.
         var process: MediaProcess?
         let key = try self.key(context, &process)
         return try self.cache.rendition(key, context) { () throws(BlobError) in
@@ -53,7 +53,7 @@ struct Rendering {
         }
     }
 
-    /// All values on which the bytes depend.
+    /// All values that determine the rendered bytes.
     struct Key: Hashable {
         let rendererVersion: String
         let quality: Int
@@ -84,7 +84,8 @@ struct Rendering {
             if byteCount <= limit { kept += bytes } else { kept = [] }
         }
         let sha256 = hasher.finalize()
-        // Of the bytes: another version of a decoding library may produce different ones.
+        // The validator is made from the bytes, because another version of a decoding library may produce different
+        // bytes.
         let info = BlobInfo(
             byteCount: byteCount, mediaType: "image/jpeg", name: self.name,
             validator: .strong("sha256:\(sha256.hexadecimal)"))
@@ -99,7 +100,7 @@ struct Rendering {
     }
 }
 
-/// One pass over a picture while it is rendered.
+/// A pass over a picture that is being rendered.
 final class RenderingPass {
     private static let bufferByteCount = 64 << 10
 
@@ -110,7 +111,7 @@ final class RenderingPass {
 
     static func makeHasher() -> any BlobHasher { CryptoDigest.sha256.makeHasher() }
 
-    /// Checks the original, and has a helper render it.
+    /// Checks the original, and starts rendering it in a helper.
     ///
     /// - Parameter process: The helper; nil to start one.
     init(_ rendering: Rendering, _ process: MediaProcess?, _ context: BlobContext) throws(BlobError) {
@@ -128,7 +129,7 @@ final class RenderingPass {
 
     deinit { self.buffer.deallocate() }
 
-    /// Returns the next bytes; an empty array at the end, if the original is unchanged.
+    /// Returns the next bytes, or an empty array at the end; throws if the original has changed.
     func next() throws(BlobError) -> [UInt8] {
         while true {
             let count = try self.output.read(into: self.buffer)
@@ -150,7 +151,7 @@ final class Rendition: Sendable {
     let info: BlobInfo
     /// The SHA-256 of the bytes.
     let sha256: [UInt8]
-    /// The bytes; nil for a long picture, which is rendered again for each reader.
+    /// The bytes; nil for a picture that is too long to keep, which is rendered again for each reader.
     private let bytes: [UInt8]?
 
     init(_ info: BlobInfo, sha256: [UInt8], bytes: [UInt8]?) {
@@ -167,7 +168,7 @@ final class Rendition: Sendable {
     }
 }
 
-/// The bytes of a picture that is rendered again, and checked to be the same.
+/// The bytes of a picture that is rendered again, with a check that they are the same as before.
 private final class RenditionStream: BlobByteStream {
     let info: BlobInfo?
     private let sha256: [UInt8]

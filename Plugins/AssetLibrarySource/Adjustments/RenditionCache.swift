@@ -1,12 +1,12 @@
 #if Photos
 import BlobCore
 
-/// The last rendered picture, and the pictures being rendered, each only once.
+/// A cache of the last rendered picture, which renders each picture only once at a time.
 final class RenditionCache: Sendable {
     /// The length of the longest picture that is kept by default, in bytes.
     static let defaultByteLimit = 32 << 20
 
-    /// The time between checks of the deadline of a job that waits for another job.
+    /// The time between deadline checks of a job that waits for another job.
     private static let interval = Duration.seconds(1)
 
     private struct State {
@@ -24,21 +24,21 @@ final class RenditionCache: Sendable {
 
     private let state = Locked(State())
 
-    /// The version of the renderer; nil until it is known.
+    /// The version of the renderer; nil until a renderer has run.
     var rendererVersion: String? {
         get { self.state.withLock { $0.rendererVersion } }
         set { self.state.withLock { $0.rendererVersion = newValue } }
     }
 
-    /// The length of the longest picture that is kept, in bytes; variable for tests.
+    /// The length of the longest picture that is kept, in bytes; settable for tests.
     var byteLimit: Int {
         get { self.state.withLock { $0.byteLimit } }
         set { self.state.withLock { $0.byteLimit = newValue } }
     }
 
-    /// Returns the picture with a key; renders it unless it is cached, or another job is rendering it.
+    /// Returns the picture with a key, rendering it unless it is cached or another job is rendering it.
     ///
-    /// - Throws: Errors of `render`, and of the context of a job that waits.
+    /// - Throws: Errors of `render`; errors of the context while waiting for another job.
     func rendition(
         _ key: Rendering.Key, _ context: BlobContext, _ render: () throws(BlobError) -> Rendition
     ) throws(BlobError) -> Rendition {

@@ -15,7 +15,7 @@ extension Catalogue {
     private static func descriptions(
         of id: UUID, _ db: Database
     ) throws -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool, generation: Int64)? {
-        // A catalogue of an older version that is opened for reading lacks the table and the column.
+        // In a catalogue of an older version that is opened for reading, the table and the column do not exist.
         let isCurrent = try db.tableExists("sidecar")
         let sql = """
             SELECT asset.id, asset.adjustment, asset.generation,
@@ -42,8 +42,8 @@ extension Catalogue {
         return (descriptions, isCurrent && embedded != nil, try asset.value("generation"))
     }
 
-    /// Sets or removes the library's own recipe of an asset, and increments its generation; returns false if the recipe
-    /// is unchanged.
+    /// Sets or removes the library's own recipe for an asset, and increments the asset's generation; returns false if
+    /// the recipe is unchanged.
     static func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID, _ db: Database) throws -> Bool {
         let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
         try db.execute(
@@ -66,15 +66,15 @@ extension Catalogue {
             sidecars: Dictionary(uniqueKeysWithValues: sidecars), render: try self.renders(of: id, db)[id])
     }
 
-    /// Returns the assets that show others with an adjustment, keyed by the asset that they show.
+    /// Returns the assets that are renders of other assets with an adjustment, keyed by the rendered asset.
     ///
-    /// - Parameter id: The asset that is shown; nil for all.
+    /// - Parameter id: The rendered asset; nil for all assets.
     static func renders(of id: UUID? = nil, _ db: Database) throws -> [UUID: JournalRender] {
         let sql = """
             SELECT asset.id, asset.uuid, shown.uuid AS shown_uuid, adjustment_sha256 FROM render
             JOIN asset ON asset.id = asset_id JOIN asset AS shown ON shown.id = render_id
             """
-        // A catalogue of an older version that is opened for reading lacks the table.
+        // In a catalogue of an older version that is opened for reading, the table does not exist.
         guard try db.tableExists("render") else { return [:] }
         let rows = try Row.fetchCursor(
             db, sql: id == nil ? sql : sql + " WHERE asset.uuid = ?", arguments: id.map { [$0.uuidString] } ?? [])
@@ -90,7 +90,7 @@ extension Catalogue {
         return renders
     }
 
-    /// Sets the descriptions of an adjustment from the journal, if the asset exists and is not newer.
+    /// Sets the descriptions of an adjustment from the journal, if the asset exists and its adjustment is not newer.
     static func setAdjustment(_ adjustment: JournalAdjustment, _ db: Database) throws {
         let sql = "UPDATE asset SET adjustment = ?, generation = ? WHERE uuid = ? AND generation <= ?"
         try db.execute(
@@ -112,7 +112,7 @@ extension Catalogue {
     }
 
     /// Sets sidecars of an asset, and increments its generation if the asset is not new and a sidecar is new or
-    /// differs.
+    /// changed.
     ///
     /// - Returns: False if nothing changed.
     static func setSidecars(
@@ -134,8 +134,8 @@ extension Catalogue {
         return isChanged
     }
 
-    /// Sets the asset that shows an asset with an adjustment; returns false if nothing changed, or if one of them does
-    /// not exist.
+    /// Records an asset as the render of another asset with an adjustment; returns false if nothing changed, or if one
+    /// of them does not exist.
     static func setRender(
         _ render: UUID, of id: UUID, adjustment sha256: [UInt8], _ db: Database
     ) throws -> Bool {

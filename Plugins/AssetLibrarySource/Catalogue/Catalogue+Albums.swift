@@ -5,8 +5,8 @@ import GRDB
 
 /// The rows of albums.
 ///
-/// An item of a plain album names an asset; an item of a shared stream has its own identifier and names an original, as
-/// a copy without the history of the asset.
+/// An item of a plain album refers to an asset. An item of a shared stream has its own identifier and refers to an
+/// original, like a copy without the asset's history.
 extension Catalogue {
     /// The items of shared streams in the form of assets, to replace the assets in a statement.
     static let itemsAsAssets = """
@@ -46,7 +46,7 @@ extension Catalogue {
         }
     }
 
-    /// Returns all albums, in the order in which they were made.
+    /// Returns all albums, in order of creation.
     static func albums(_ db: Database) throws -> [JournalAlbum] {
         // A catalogue of an older version lacks the table.
         guard try db.tableExists("album") else { return [] }
@@ -65,7 +65,7 @@ extension Catalogue {
         throw BlobError(.notFound, "There is no album '\(name)' in the library.")
     }
 
-    /// Makes an album; returns false if the name is taken.
+    /// Creates an album; returns false if the name is taken.
     @discardableResult static func insertAlbum(_ album: JournalAlbum, _ db: Database) throws -> Bool {
         try db.execute(
             sql: "INSERT OR IGNORE INTO album (name, is_shared, created_at) VALUES (?, ?, ?)",
@@ -91,7 +91,8 @@ extension Catalogue {
         return try Row.fetchAll(db, sql: sql, arguments: [album.name]).map(Asset.init)
     }
 
-    /// Adds an asset to a plain album; does nothing if the album already contains it, or if one of them does not exist.
+    /// Adds an asset to a plain album; does nothing if the album already contains the asset, or if one of them does not
+    /// exist.
     static func list(_ id: UUID, inAlbum name: String, _ db: Database) throws {
         try db.execute(
             sql: """
@@ -111,7 +112,7 @@ extension Catalogue {
         return db.changesCount > 0
     }
 
-    /// Adds an item of the original of an asset to a shared stream.
+    /// Adds an item for an asset's original to a shared stream.
     static func insertItem(_ item: JournalAsset, inAlbum name: String, _ db: Database) throws {
         try db.execute(
             sql: """
@@ -141,12 +142,12 @@ extension AssetLibrary {
     public struct Album: Hashable, Sendable {
         /// The name, unique in the library.
         public let name: String
-        /// True for a shared stream. Its items name originals: adjusting or removing the asset that was added does not
+        /// True for a shared stream. Its items refer to originals, so adjusting or removing the added asset does not
         /// affect them.
         public let isShared: Bool
-        /// The number of its assets or items, from 0.
+        /// The number of assets or items in the album, from 0.
         public let itemCount: Int
-        /// The date at which it was made.
+        /// The date at which the album was created.
         public let creationDate: Date
     }
 }

@@ -7,9 +7,9 @@ import GRDB
 extension Catalogue {
     // MARK: Assets
 
-    /// The beginning of a statement whose rows are assets.
+    /// Returns the beginning of a statement whose rows are assets.
     static func selection(_ db: Database) throws -> String {
-        // Catalogues of older versions lack columns.
+        // Catalogues of older versions lack some columns.
         let there = try Set(db.columns(in: "original").map(\.name))
         let columns = MediaColumn.all.map(\.name).filter(there.contains)
         return """
@@ -41,8 +41,7 @@ extension Catalogue {
         try self.asset(sha256: sha256, db) ?? self.item(sha256: sha256, db)
     }
 
-    /// Returns the assets after the row `row` in the order of their import, at most `count`, and the row of the last
-    /// asset.
+    /// Returns at most `count` assets after the row `row`, in order of import, and the row of the last asset.
     func assets(behind row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
         try self.read { db in
             let sql = "\(try Self.selection(db)) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
@@ -52,7 +51,7 @@ extension Catalogue {
         }
     }
 
-    /// Calls `body` with all assets, in the order of their import.
+    /// Calls `body` with all assets, in order of import.
     static func forEachAsset(_ db: Database, _ body: (Asset) throws -> Void) throws {
         let rows = try Row.fetchCursor(db, sql: "\(self.selection(db)) ORDER BY asset.id")
         while let row = try rows.next() { try body(Asset(row)) }
@@ -69,13 +68,13 @@ extension Catalogue {
         }
     }
 
-    /// Returns true if an asset or an item has this identifier, regardless of the other columns of its row.
+    /// Returns true if an asset or an item has this identifier, even if its row is otherwise invalid.
     static func names(_ id: UUID, _ db: Database) throws -> Bool {
         let sql = "SELECT 1 FROM asset WHERE uuid = ?1 UNION SELECT 1 FROM album_item WHERE uuid = ?1"
         return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) != nil
     }
 
-    /// Adds an asset of an original, or an item of an existing shared stream; does nothing if the original does not
+    /// Adds an asset for an original, or an item to an existing shared stream; does nothing if the original does not
     /// exist.
     static func insertAsset(_ asset: JournalAsset, _ db: Database) throws {
         if let album = asset.album { return try self.insertItem(asset, inAlbum: album, db) }
@@ -97,7 +96,7 @@ extension Catalogue {
 
     /// Removes an asset or an item of a shared stream, and its original unless another row shares it.
     ///
-    /// - Returns: The path of the original, if it was removed.
+    /// - Returns: The path of the original if it was removed; otherwise nil.
     static func remove(_ id: UUID, _ db: Database) throws -> String? {
         let tables = ["asset", "album_item"]
         let rows = try tables.map { table in
@@ -152,7 +151,7 @@ extension Catalogue {
         }
     }
 
-    /// Calls `body` with the originals in the order of their rows, reading some hundred at a time.
+    /// Calls `body` with the originals in the order of their rows, reading a few hundred rows at a time.
     func forEachOriginal(where condition: String = "TRUE", _ body: (StoredOriginal) throws -> Void) throws {
         var last: Int64 = 0
         let page = "id > ? AND \(condition) ORDER BY id LIMIT 200"
@@ -188,11 +187,11 @@ extension Catalogue {
             sql: "UPDATE original SET path = ?, state = 'present' WHERE sha256 = ?", arguments: [path, sha256])
     }
 
-    /// Takes a path from another original whose bytes are no longer there.
+    /// Releases a path from another original whose bytes are no longer at that path.
     ///
-    /// - Returns: The entry of the journal.
+    /// - Returns: The journal entry for the change.
     static func releasePath(_ path: String, except sha256: [UInt8], _ db: Database) throws -> [JournalEntry] {
-        // An unused path.
+        // A path that no file has.
         let nowhere = LibraryFolder.storedPath(for: UUID(), fileExtension: nil)
         let row = try Row.fetchOne(
             db,
@@ -215,7 +214,7 @@ extension Catalogue {
     /// Returns the stored digests; nil if they are missing, or belong to another original.
     func blocks(of asset: Asset) throws(BlobError) -> BlockDigests? {
         let stored = try self.read { db in
-            // A catalogue of the first version lacks this column.
+            // In a catalogue of the first version, this column does not exist.
             let columns = try db.columns(in: "original")
             guard columns.contains(where: { $0.name == "block_sha256" }) else { return Data?.none }
             let sql = "SELECT block_sha256 FROM original WHERE sha256 = ?"
@@ -236,17 +235,17 @@ extension Catalogue {
 
     // MARK: Facts
 
-    /// The version of the stored facts; older ones are read again.
+    /// The version of the stored facts; older facts are read again.
     private static let factsVersion = 3
 
-    /// The condition for originals whose facts were not read yet.
+    /// The condition for originals whose facts have not been read yet.
     static let lacksFacts = "state = 'present' AND (facts_version IS NULL OR facts_version < \(factsVersion))"
 
     /// Stores the facts of an original unless they were read before.
     ///
-    /// Dates and places from a document beside the file stay if the file has none.
+    /// A date or place from a document beside the file is kept if the file contains none.
     ///
-    /// - Parameter isWhole: False if a helper may add to them later.
+    /// - Parameter isWhole: False if a helper may add facts later.
     static func setFacts(_ media: MediaDescription, isWhole: Bool, sha256: [UInt8], _ db: Database) throws {
         let given = ["capture_date", "capture_offset", "gps_latitude", "gps_longitude"]
         let columns = MediaColumn.all.map(\.name).map { "\($0) = \(given.contains($0) ? "coalesce(?, \($0))" : "?")" }
@@ -259,7 +258,8 @@ extension Catalogue {
                 MediaColumn.all.map { $0.value(media) } + [isWhole ? self.factsVersion : nil, Data(sha256)]))
     }
 
-    /// Stores facts about an original that its file does not contain; they fill gaps, or replace the known facts.
+    /// Stores facts about an original that its file does not contain, either to fill gaps or to replace the known
+    /// facts.
     static func setGiven(
         captureDate: String?, offset: String?, latitude: Double?, longitude: Double?, ofOriginal sha256: Data,
         replaces: Bool = false, _ db: Database
@@ -279,7 +279,7 @@ extension Catalogue {
     }
 }
 
-/// A row of an original.
+/// The row of an original.
 struct StoredOriginal {
     let id: Int64
     let path: String
@@ -287,7 +287,7 @@ struct StoredOriginal {
     let sha256: [UInt8]
 }
 
-/// A column of an original that holds a property of ``MediaDescription``.
+/// A column of an original that stores a property of ``MediaDescription``.
 private struct MediaColumn: Sendable {
     let name: String
     let value: @Sendable (MediaDescription) -> (any DatabaseValueConvertible)?
@@ -321,9 +321,9 @@ struct ImportedFile {
     /// The digests of its blocks; nil if the file was not read.
     var blocks: BlockDigests?
     var media: MediaDescription
-    /// False if a helper may add facts later; nil if no facts were looked for.
+    /// False if a helper may add facts later; nil if no facts were read.
     var hasAllFacts: Bool?
-    /// The XMP packet in the file, empty unless it mentions adjustments; nil if it was not looked for.
+    /// The XMP packet in the file, empty unless it describes an adjustment; nil if the file was not searched for it.
     var embeddedXMP: [UInt8]?
     /// The sidecars with descriptions of an adjustment.
     var sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]

@@ -17,7 +17,7 @@ extension Catalogue {
             try db.execute(sql: "PRAGMA user_version = 1")
         }
         migrator.registerMigration("2") { db in
-            // As `BlockDigests` stores them; NULL until the original has been read once.
+            // In the format of `BlockDigests`; NULL until the original has been read once.
             try db.execute(sql: "ALTER TABLE original ADD COLUMN block_sha256 BLOB")
             try db.execute(sql: "PRAGMA user_version = 2")
         }
@@ -43,16 +43,18 @@ extension Catalogue {
             try db.execute(sql: "PRAGMA user_version = 6")
         }
         migrator.registerMigration("7") { db in
-            // The identity of the journal whose length is beside it.
+            // The identity of the journal whose length is stored in the same row.
             try db.execute(sql: "ALTER TABLE library ADD COLUMN journal_id TEXT")
             try db.execute(sql: "PRAGMA user_version = 7")
         }
         return migrator
     }()
 
-    /// The length of the journal as of the last commit, 0 without a journal; an index that finds duplicates by their
-    /// size; and the files that were imported from folders, by the bytes of their paths, with the status by which a
-    /// changed file is detected: nanoseconds since 1970, and the inode.
+    /// The tables and columns for the journal and for repeated imports.
+    ///
+    /// These are the length of the journal as of the last commit, 0 without a journal; an index to find duplicates by
+    /// size; and the files that were imported from folders, keyed by the bytes of their paths, with the status by which
+    /// a changed file is detected: nanoseconds since 1970, and the inode.
     private static let maintenanceSchema = """
         ALTER TABLE library ADD COLUMN journal_byte_count INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX original_size ON original(byte_size);
@@ -67,11 +69,12 @@ extension Catalogue {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// The tables of the first version: an original is a file; assets are the items shown to users, and may share a
-    /// file.
+    /// The tables of the first version.
+    ///
+    /// An original is a file. Assets are the items shown to users, and may share an original.
     ///
     /// `change_seq` is the ordered journal of changes to assets, written by triggers in the transaction of the change:
-    /// an observer remembers the last number that it has seen. Times are nanoseconds since 1970.
+    /// an observer stores the last number that it has processed. Times are nanoseconds since 1970.
     private static let firstSchema = """
         CREATE TABLE library (
             id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -139,9 +142,9 @@ extension Catalogue {
 
     /// The descriptions of adjustments; `asset.adjustment` is the library's own recipe.
     ///
-    /// `embedded_xmp` is the packet that ``EmbeddedXMP`` finds in the original, NULL until it was looked for. A sidecar
-    /// without bytes was too long to store. A render is an asset that another program made from an adjusted asset; its
-    /// digest is computed from the descriptions from which it was made.
+    /// `embedded_xmp` is the packet that ``EmbeddedXMP`` finds in the original; NULL until the original is searched. A
+    /// sidecar without bytes was too long to store. A render is an asset that another program made from an adjusted
+    /// asset; its digest is the digest of the descriptions at that time.
     private static let adjustmentSchema = """
         ALTER TABLE original ADD COLUMN embedded_xmp BLOB;
 
@@ -173,8 +176,10 @@ extension Catalogue {
         END;
         """
 
-    /// The tables of albums. The triggers put items of shared streams into the journal of changes, as the triggers of
-    /// the first version do for assets.
+    /// The tables of albums.
+    ///
+    /// The triggers record items of shared streams in the journal of changes, as the triggers of the first version do
+    /// for assets.
     private static let albumSchema = """
         CREATE TABLE album (
             id INTEGER PRIMARY KEY AUTOINCREMENT,

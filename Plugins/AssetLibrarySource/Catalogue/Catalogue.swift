@@ -4,9 +4,10 @@ import Foundation
 import GRDB
 import GRDBSQLite
 
-/// The catalogue of a library. Owns the connections to its database.
+/// The catalogue of a library, which owns the connections to its database.
 ///
-/// Uses SQLite's write-ahead log: readers do not wait for a writer, even in another process. Writers take turns.
+/// The database uses SQLite's write-ahead log, so readers do not wait for a writer, even in another process. Writers
+/// take turns.
 struct Catalogue: Sendable {
 
     /// The time in seconds that a connection waits for another connection's lock; writers hold it for milliseconds.
@@ -14,7 +15,7 @@ struct Catalogue: Sendable {
 
     let path: String
     let pool: DatabasePool
-    /// The identity of the database file when it was opened.
+    /// The identity of the database file, recorded when it was opened.
     let file: FileIdentity
 
     /// Opens the database of `folder`.
@@ -27,7 +28,8 @@ struct Catalogue: Sendable {
         var configuration = Self.configuration(isReadOnly: isReadOnly)
         configuration.prepareDatabase { db in
             guard !isReadOnly else { return }
-            // Keeps the log after the last writer has closed: without it, users without write access could not read.
+            // Keeps the log after the last writer has closed, because users without write access cannot read without
+            // it.
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
@@ -35,7 +37,8 @@ struct Catalogue: Sendable {
             let path = isReadOnly ? try Self.pathForReading(self.path, in: folder) : self.path
             self.pool = try DatabasePool(path: path, configuration: configuration)
             self.file = try FileStatus(ofFileAt: Array(self.path.utf8)).identity
-            // A committed row must survive a loss of power, as its file does. Set after the pool, which sets NORMAL.
+            // A committed row must survive a power failure, as its file does. Set after the pool is created, which sets
+            // NORMAL.
             guard !isReadOnly else { return }
             try self.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
         } catch {
@@ -43,7 +46,7 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Returns the configuration of all connections.
+    /// Returns the configuration for all connections.
     static func configuration(isReadOnly: Bool) -> Configuration {
         var configuration = Configuration()
         configuration.readonly = isReadOnly
@@ -54,7 +57,7 @@ struct Catalogue: Sendable {
         return configuration
     }
 
-    /// Returns the name by which SQLite opens the database, even on a read-only medium, where it cannot create the
+    /// Returns the name with which SQLite can open the database even on a read-only medium, where it cannot create the
     /// index of the log.
     private static func pathForReading(_ path: String, in folder: String) throws(BlobError) -> String {
         guard access(folder, W_OK) != 0, access("\(path)-shm", F_OK) != 0 else { return path }
@@ -77,10 +80,10 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Checks that this is a catalogue that this version can read.
+    /// Checks that the database is a catalogue that this version can read.
     ///
     /// - Parameter isMade: True if its tables must already exist, in any version.
-    /// - Throws: ``BlobError/Code/unsupported`` if the check fails, and errors of reading the catalogue.
+    /// - Throws: ``BlobError/Code/unsupported`` if the check fails, errors of reading the catalogue.
     func check(isMade: Bool) throws(BlobError) {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
@@ -115,7 +118,7 @@ struct Catalogue: Sendable {
         try Self.checked { try self.pool.read(body) }
     }
 
-    /// Performs one transaction, which survives a loss of power after the return.
+    /// Performs one transaction, which survives a power failure once this method has returned.
     ///
     /// - Throws: ``BlobError/Code/changed`` if the catalogue was replaced by another file, so that the changes are
     ///   lost; errors of `body` and of the transaction, which is rolled back in that case.
@@ -160,7 +163,7 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Moves the log into the database, and closes the connections.
+    /// Writes the log back to the database, and closes the connections.
     func close() throws(BlobError) {
         try Self.checked {
             try self.pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
@@ -168,10 +171,12 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Checks over a new connection that the database at the path contains a commit: its file may have been replaced or
-    /// overwritten, or its log removed, while existing connections still use the old files.
+    /// Checks over a new connection that the database at the path contains a commit.
     ///
-    /// - Parameter place: The end of the journal that the commit has stored.
+    /// Its file may have been replaced or overwritten, or its log removed, while existing connections still use the old
+    /// files.
+    ///
+    /// - Parameter place: The end of the journal that was stored by the commit.
     /// - Throws: ``BlobError/Code/changed`` if the commit is missing.
     func confirm(_ place: JournalPlace, of journal: LibraryJournal) throws(BlobError) {
         let found = Result {
@@ -217,11 +222,11 @@ extension Date {
     init(nanoseconds: Int64) { self.init(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000) }
 }
 
-/// The catalogue of a library, reopened when its file is replaced, and the connection that detects commits.
+/// The catalogue of a library, which is reopened when its file is replaced, and the connection that detects commits.
 struct CurrentCatalogue {
     private(set) var catalogue: Catalogue
     private var openingCount = 1
-    /// Opened at the first query.
+    /// The connection for ``lastCommit(mayReopen:)``, opened at the first query.
     private var detector: DatabaseQueue?
 
     init(_ catalogue: Catalogue) { self.catalogue = catalogue }
@@ -230,7 +235,7 @@ struct CurrentCatalogue {
     ///
     /// - Parameter mayReopen: True to reopen the catalogue if its file was replaced.
     /// - Throws: ``BlobError/Code/changed`` if its file was replaced and may not be reopened; errors of reading.
-    /// - Complexity: Some 5 µs.
+    /// - Complexity: About 5 µs.
     mutating func lastCommit(mayReopen: Bool) throws(BlobError) -> CatalogueCommit {
         let path = self.catalogue.path
         let isReplaced = try FileStatus(ofFileAt: Array(path.utf8)).identity != self.catalogue.file
@@ -246,7 +251,7 @@ struct CurrentCatalogue {
         }
         let detector = self.detector ?? (try? Self.makeDetector(path))
         self.detector = detector
-        // Outside a transaction, in which the number would be the one at its beginning.
+        // Read outside a transaction, which would see the number as of its beginning.
         let number = try? detector?.unsafeRead { db in
             try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
         }
@@ -270,7 +275,7 @@ struct CatalogueCommit: Sendable {
     /// - Parameter openingCount: The number of times that the file of the catalogue was opened.
     init(openingCount: Int = 0, number: Int64?) { (self.openingCount, self.number) = (openingCount, number) }
 
-    /// Returns true if no connection of any process has committed in between.
+    /// Returns true if no process has committed in between.
     func isSame(as other: Self?) -> Bool {
         self.number != nil && self.number == other?.number && self.openingCount == other?.openingCount
     }

@@ -19,7 +19,7 @@ struct CheckedRow {
 
     /// Returns the value of a column.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` if the column holds NULL, or a value of another type.
+    /// - Throws: ``BlobError/Code/corrupted`` if the column contains NULL or a value of another type.
     func value<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value {
@@ -43,7 +43,7 @@ struct CheckedRow {
         }
     }
 
-    /// Returns the error for a column that holds an invalid value.
+    /// Returns the error for a column with an invalid value.
     func corrupted(_ column: String) -> BlobError {
         let content =
             switch self.stored(column).storage {
