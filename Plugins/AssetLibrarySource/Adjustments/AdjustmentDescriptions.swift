@@ -46,7 +46,7 @@ struct AdjustmentDescriptions {
     var recipe: [UInt8]?
     /// The contents of sidecars; empty for a sidecar that is too long to be stored.
     var sidecars: [SidecarKind: [UInt8]] = [:]
-    /// The XMP packet in the original; empty unless it describes an adjustment.
+    /// The XMP packet in the original; empty unless it mentions adjustments.
     var embedded: [UInt8] = []
 
     /// The digest of all descriptions.

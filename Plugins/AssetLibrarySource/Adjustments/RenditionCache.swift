@@ -1,7 +1,7 @@
 #if Photos
 import BlobCore
 
-/// A cache of the last rendered picture, which renders each picture only once at a time.
+/// A cache of the last rendered picture, in which concurrent requests for a picture share one rendering.
 final class RenditionCache: Sendable {
     /// The length of the longest picture that is kept by default, in bytes.
     static let defaultByteLimit = 32 << 20

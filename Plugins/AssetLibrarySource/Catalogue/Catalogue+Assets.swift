@@ -323,7 +323,7 @@ struct ImportedFile {
     var media: MediaDescription
     /// False if a helper may add facts later; nil if no facts were read.
     var hasAllFacts: Bool?
-    /// The XMP packet in the file, empty unless it describes an adjustment; nil if the file was not searched for it.
+    /// The XMP packet in the file, empty unless it mentions adjustments; nil if the file was not searched for it.
     var embeddedXMP: [UInt8]?
     /// The sidecars with descriptions of an adjustment.
     var sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]

@@ -5,24 +5,26 @@ import Foundation
 
 /// The SHA-256 of each block of an original, in order; the last block may be shorter.
 ///
-/// The digests verify a range before its first byte is delivered, at the cost of reading whole blocks.
+/// With the digests, a range can be verified before its first byte is delivered, at the cost of reading whole blocks.
 struct BlockDigests: Equatable, Sendable {
-    /// The length of a block in bytes. Small enough for the second-level cache to hold a block and its copy in the page
-    /// cache, and for the buffers of callers that copy: with 1 MiB, whole reads take a tenth longer. Large enough that
-    /// the digests of 5 GiB are 640 KiB.
+    /// The length of a block in bytes.
+    ///
+    /// Small enough that a block and its copy in the page cache fit in the second-level cache, along with the buffer of
+    /// a caller that copies: with 1 MiB, whole reads take a tenth longer. Large enough that the digests of 5 GiB take
+    /// only 640 KiB.
     static let blockByteCount = 256 << 10
 
     private static let digestByteCount = 32
 
-    /// The digests, one after the other.
+    /// The concatenated digests.
     private let digests: [UInt8]
 
     var byteCount: Int { self.digests.count }
 
     fileprivate init(digests: [UInt8]) { self.digests = digests }
 
-    /// Creates the digests of an original from the bytes in a catalogue; nil if they are damaged or belong to another
-    /// original.
+    /// Creates the digests of an original from the bytes in a catalogue; returns nil if the bytes are damaged or belong
+    /// to another original.
     init?(stored: [UInt8], byteCount: Int64, sha256: [UInt8]) {
         let block = Int64(Self.blockByteCount)
         let count = byteCount / block + (byteCount % block > 0 ? 1 : 0)
@@ -69,7 +71,7 @@ struct BlockHasher {
     }
 
     private mutating func endBlock() {
-        // Copied, because the hash of the whole continues.
+        // Copied, because the hash of the whole file continues.
         var block = self.block ?? self.whole
         self.digests += block.finalize()
         self.block = CryptoDigest.sha256.makeHasher()
@@ -78,7 +80,7 @@ struct BlockHasher {
 }
 
 extension [UInt8] {
-    /// The SHA-256 of these bytes.
+    /// The SHA-256 of the bytes.
     var sha256: [UInt8] { CryptoDigest.sha256.digest(of: self) }
 }
 #endif

@@ -4,7 +4,7 @@ import BlobPlatform
 import CPlatform
 import Foundation
 
-/// An open folder. Names are looked up relative to it, and links in it are never followed.
+/// An open folder, in which names are looked up without following links.
 final class Folder {
     /// The path of the folder, for error messages only.
     let path: String
@@ -26,14 +26,14 @@ final class Folder {
         self.path = path
     }
 
-    /// Opens a folder in this one.
+    /// Opens a folder in this folder.
     ///
     /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/unsupported`` for a link or a file.
     func folder(named name: String) throws(BlobError) -> Folder {
         try Folder(name, O_NOFOLLOW, in: self.descriptor.number, path: "\(self.path)/\(name)")
     }
 
-    /// Opens a folder in this one, creating it if missing.
+    /// Opens a folder in this folder, creating it if it does not exist.
     func makeFolder(named name: String) throws(BlobError) -> Folder {
         guard mkdirat(self.descriptor.number, name, 0o777) == 0 || errno == EEXIST else {
             throw self.failure("Could not create the folder", name)
@@ -74,7 +74,7 @@ final class Folder {
 
     /// Moves a file to another folder and name.
     ///
-    /// - Returns: False if the new name already exists; then nothing is changed.
+    /// - Returns: False, without any change, if the new name already exists.
     func moveFile(named name: String, to folder: Folder, as newName: String) throws(BlobError) -> Bool {
         if blob_rename_new(self.descriptor.number, name, folder.descriptor.number, newName) == 0 { return true }
         guard errno == EEXIST else {
@@ -83,13 +83,13 @@ final class Folder {
         return false
     }
 
-    /// Returns all names except those that are not UTF-8, which this library never creates.
+    /// Returns all names, without names that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
         try folderEntries(".", in: self.descriptor.number, doing: "Could not read the folder \(self.path)")
             .compactMap { String(validating: $0.name, as: UTF8.self) }
     }
 
-    /// Synchronises the folder to the disk, so that the names in it survive a loss of power.
+    /// Synchronises the folder to the disk, so that the names in it survive a power failure.
     func synchronise() throws(BlobError) {
         // Some file systems cannot synchronise folders, and fail with EINVAL.
         guard uninterrupted({ fsync(self.descriptor.number) }) == 0 || errno == EINVAL else {

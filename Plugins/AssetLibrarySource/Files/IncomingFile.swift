@@ -2,9 +2,9 @@
 import BlobCore
 import Foundation
 
-/// A new original during its import: written to the folder of incoming files, then moved to its place.
+/// A new original during its import, which is written to the folder of incoming files and then moved to its place.
 ///
-/// After a crash, recovery finds the file in the folder of incoming files. From the move until its row is committed,
+/// After a crash, recovery finds the file in the folder of incoming files. Between the move and the commit of its row,
 /// recovery relies on a ``LibraryMarker`` instead.
 final class IncomingFile {
     private let folders: OriginalsFolder
@@ -14,9 +14,9 @@ final class IncomingFile {
 
     private enum Place {
         case incoming
-        /// In its place, at this path in the library.
+        /// The file is in its place, at this path in the library.
         case stored(String)
-        /// Removed, or owned by the library.
+        /// The file is removed, or owned by the library.
         case none
     }
 
@@ -42,7 +42,7 @@ final class IncomingFile {
         try OriginalFile(self.folders.incoming.openFile(named: self.name), self.path)
     }
 
-    /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
+    /// Synchronises the bytes to the disk, so that they survive a power failure, and closes the descriptor.
     func synchronise() throws(BlobError) {
         try self.file.synchronise(doing: "Could not synchronise \(self.path)")
         guard self.file.close() else { throw writeFailure("Could not close \(self.path)") }
@@ -57,13 +57,13 @@ final class IncomingFile {
         self.place = .stored(storedPath)
     }
 
-    /// Keeps the file: the catalogue names it, or may name it, which recovery determines.
+    /// Keeps the file, because the catalogue refers to it, or may refer to it, which recovery will determine.
     func keep() { self.place = .none }
 
     /// Removes the file unless it was kept. Further calls do nothing.
     func discard() {
         self.close()
-        // Recovery removes a file that cannot be removed here.
+        // A file that cannot be removed here is left to recovery.
         switch self.place {
         case .incoming: try? self.folders.incoming.removeFile(named: self.name)
         case .stored(let path): try? self.folders.remove(path)
@@ -78,7 +78,7 @@ struct LibraryMarker {
     private let folder: Folder
     private let name: String
 
-    /// Creates a marker that survives a loss of power, as do the names of the files beside it.
+    /// Creates a marker that survives a power failure, as do the names of the files beside it.
     init(_ folders: OriginalsFolder) throws(BlobError) {
         self.folder = folders.incoming
         self.name = Self.name(for: UUID())
@@ -88,7 +88,7 @@ struct LibraryMarker {
 
     static func name(for id: UUID) -> String { id.uuidString }
 
-    /// Removes the marker. A marker that cannot be removed only causes a needless recovery.
+    /// Removes the marker, if possible; a leftover marker only causes an unnecessary recovery.
     func remove() { try? self.folder.removeFile(named: self.name) }
 }
 #endif

@@ -2,7 +2,7 @@
 import BlobCore
 import Foundation
 
-/// The layout of a library; all paths are made here.
+/// The layout of a library, and the only code that constructs its paths.
 ///
 ///     catalog.sqlite            the catalogue, with its -wal and -shm
 ///     journal.jsonl             the changes from which a lost catalogue is rebuilt
@@ -11,7 +11,7 @@ import Foundation
 ///     originals/.incoming       files and markers of running imports and removals
 ///     originals/.quarantine     files that no row names, and damaged originals
 ///
-/// All other files in these folders do not belong to the library, and are left alone.
+/// Other files in these folders do not belong to the library, and are not touched.
 struct LibraryFolder: Sendable {
     let path: String
 
@@ -21,7 +21,7 @@ struct LibraryFolder: Sendable {
     var lockPath: String { "\(self.path)/\(Self.lock)" }
 
     static let catalogue = "catalog.sqlite"
-    /// The suffixes of the names of a database's files.
+    /// The suffixes of the file names of a database.
     static let databaseSuffixes = ["", "-wal", "-shm"]
     static let journal = "journal.jsonl"
     static let lock = "lock"
@@ -35,11 +35,11 @@ struct LibraryFolder: Sendable {
             || path.hasPrefix(Self.journal)
     }
 
-    /// The length of the longest extension that is kept; a longer suffix is hardly an extension.
+    /// The maximum length of an extension; a longer suffix is unlikely to be an extension.
     private static let extensionLimit = 16
     private static let extensionBytes = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
-    /// Returns the extension of `name`, if it is valid in any file system and URL.
+    /// Returns the extension of `name`; nil unless it is valid in any file system and URL.
     static func fileExtension(ofName name: String) -> String? {
         let bytes = name.utf8
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot != bytes.startIndex else { return nil }
@@ -94,7 +94,7 @@ struct LibraryFolder: Sendable {
 
     /// Returns false if the folder has no catalogue.
     ///
-    /// - Throws: Errors of `stat(2)` that do not prove its absence.
+    /// - Throws: Errors of `stat(2)` that do not prove that the catalogue is absent.
     func exists() throws(BlobError) -> Bool {
         if FileStatus(at: self.cataloguePath) != nil { return true }
         guard errno == ENOENT || errno == ENOTDIR else {
@@ -105,8 +105,8 @@ struct LibraryFolder: Sendable {
 
     /// Creates the folder of a new library, and its missing parents.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the folder contains anything but the remains of an interrupted
-    ///   creation.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the folder contains anything except the remains of an
+    ///   interrupted creation.
     func make() throws(BlobError) {
         var folders = [URL(fileURLWithPath: self.path, isDirectory: true)]
         while let missing = folders.last, missing.path != "/", !FileManager.default.fileExists(atPath: missing.path) {
@@ -125,7 +125,7 @@ struct LibraryFolder: Sendable {
         let folder = try Folder(self.path)
         let names = try folder.names()
         var files = Set(["", "-wal", "-shm", "-journal"].map { Self.catalogue + $0 })
-        // A journal without a catalogue is the remains of a library.
+        // A journal without a catalogue is left from a lost library.
         if names.contains(Self.catalogue) { files.insert(Self.journal) }
         var stranger = names.first { !files.contains($0) && $0 != Self.originals && $0 != Self.lock }
         if stranger == nil, names.contains(Self.originals) {
@@ -141,10 +141,11 @@ struct LibraryFolder: Sendable {
     }
 }
 
-/// The lock between recovery and other changes of files, across processes: `flock(2)`, which the system releases when a
-/// process ends.
+/// A lock between recovery and other changes to files, across processes.
+///
+/// Uses `flock(2)`, which the system releases when a process exits.
 final class LibraryLock {
-    /// The time between attempts to take the lock; recovery takes milliseconds to seconds.
+    /// The time between attempts to acquire the lock; recovery takes milliseconds to seconds.
     private static let interval = Duration.milliseconds(20)
 
     private let file: Descriptor
@@ -154,14 +155,14 @@ final class LibraryLock {
         self.file = try Descriptor(path, O_RDWR | O_CREAT, permissions: 0o666, doing: "Could not open \(path)")
     }
 
-    /// Takes the lock for adding or removing files; waits while recovery is running.
+    /// Acquires the lock for adding or removing files; waits while recovery is running.
     static func shared(_ folder: LibraryFolder, _ context: BlobContext) throws(BlobError) -> LibraryLock {
         let lock = try LibraryLock(folder)
         while try !lock.take(LOCK_SH) { try context.pause(for: Self.interval) }
         return lock
     }
 
-    /// Takes the lock for recovery; returns nil while files are being added or removed.
+    /// Acquires the lock for recovery; returns nil while files are being added or removed.
     static func exclusive(_ folder: LibraryFolder) throws(BlobError) -> LibraryLock? {
         let lock = try LibraryLock(folder)
         return try lock.take(LOCK_EX) ? lock : nil

@@ -4,9 +4,9 @@ import BlobPlatform
 import CryptoDigest
 import Foundation
 
-/// An original that is open for reading. Owns the descriptor.
+/// An original that is open for reading, which owns its descriptor.
 final class OriginalFile {
-    /// The status of the file when its bytes were last known to be right.
+    /// The status of the file when its bytes were last known to be correct.
     private(set) var snapshot: FileStatus
     let path: String
     private let file: Descriptor
@@ -17,14 +17,14 @@ final class OriginalFile {
     /// Opens the regular file at `path`, which must not be a link.
     convenience init(_ path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
 
-    /// Opens a file as ``init(_:)`` does, by the bytes of its path.
+    /// Opens a file as ``init(_:)`` does, given the bytes of its path.
     convenience init(path bytes: [UInt8]) throws(BlobError) {
         let path = String(decoding: bytes, as: UTF8.self)
         let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
         try self.init(Descriptor(bytes.cString, flags, doing: "Could not open the original \(path)"), path)
     }
 
-    /// Takes over an open file.
+    /// Takes ownership of an open file.
     init(_ file: Descriptor, _ path: String) throws(BlobError) {
         (self.file, self.path) = (file, path)
         self.snapshot = try file.status(named: path)
@@ -38,7 +38,7 @@ final class OriginalFile {
     /// Returns the current status of the file.
     func status() throws(BlobError) -> FileStatus { try self.file.status(named: self.path) }
 
-    /// Accepts the current status of the file as right, unless its content was modified.
+    /// Accepts the current status of the file as correct, unless the file's content was modified.
     ///
     /// - Returns: False if the content was modified.
     func acceptStatus() throws(BlobError) -> Bool {
@@ -70,7 +70,7 @@ final class OriginalFile {
         for buffer in buffers {
             var rest = buffer
             while !rest.isEmpty {
-                // In parts that are still in the innermost caches when they are hashed.
+                // Hashes parts that are still in the innermost caches.
                 let part = UnsafeMutableRawBufferPointer(rebasing: rest.prefix(Self.partByteCount))
                 let count = try self.read(into: part, at: offset)
                 guard count > 0 else { return nil }
@@ -86,7 +86,7 @@ final class OriginalFile {
 
     /// Reads the whole file, and returns its digests.
     ///
-    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read, and errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read; errors of reading.
     func digests(
         byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests) {
@@ -109,9 +109,9 @@ final class OriginalFile {
         return hasher.finalize()
     }
 
-    /// Returns true if the file has the bytes of these digests, and was not touched during the read.
+    /// Returns true if the bytes of the file match these digests, and the file was not touched during the read.
     ///
-    /// Reads up to the first block that differs.
+    /// Reads the file up to the first block that differs.
     func hasContent(of asset: Asset, _ blocks: BlockDigests, _ context: BlobContext) throws(BlobError) -> Bool {
         guard self.snapshot.byteCount == asset.byteCount else { return false }
         let buffer = UnsafeMutableRawBufferPointer.allocate(

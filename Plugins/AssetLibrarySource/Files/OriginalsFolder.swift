@@ -2,7 +2,7 @@
 import BlobCore
 import Foundation
 
-/// The open folders of a library in which it writes. Links in them are never followed.
+/// The open folders to which a library writes. Links in them are never followed.
 final class OriginalsFolder {
     private let originals: Folder
     let incoming: Folder
@@ -17,7 +17,7 @@ final class OriginalsFolder {
         self.quarantine = try self.originals.folder(named: LibraryFolder.quarantine)
     }
 
-    /// Opens the folders, creating missing ones, and synchronises them, so that all survive a loss of power.
+    /// Opens the folders, creating missing folders, and synchronises them, so that they survive a power failure.
     init(making library: LibraryFolder) throws(BlobError) {
         let library = try Folder(library.path)
         self.originals = try library.makeFolder(named: LibraryFolder.originals)
@@ -50,7 +50,7 @@ final class OriginalsFolder {
         try place.folder.synchronise()
     }
 
-    /// Moves an original to the quarantine, under a name that is unused there.
+    /// Moves an original to the quarantine, under an unused name.
     ///
     /// - Returns: False if no file has this path, or if the path is not a path of originals.
     @discardableResult
@@ -62,7 +62,7 @@ final class OriginalsFolder {
         return true
     }
 
-    /// Moves a file to the quarantine, under a name that is unused there; does nothing if the file does not exist.
+    /// Moves a file to the quarantine, under an unused name; does nothing if the file does not exist.
     func setAside(_ name: String, in folder: Folder) throws(BlobError) {
         guard folder.hasFile(named: name) else { return }
         var number = 1
@@ -81,15 +81,16 @@ final class OriginalsFolder {
         try self.quarantine.synchronise()
     }
 
-    /// Returns true if the quarantine of a library has a file of this name.
+    /// Returns true if the quarantine of a library contains a file with this name.
     static func hasQuarantined(_ name: String, _ library: LibraryFolder) -> Bool {
         (try? OriginalsFolder(library).quarantine.hasFile(named: name)) ?? false
     }
 
-    /// Synchronises the names of originals to the disk, so that they survive a loss of power.
+    /// Synchronises the names of originals to the disk, so that they survive a power failure.
     ///
-    /// - Parameter known: The folders that are known to survive a loss of power; receives further ones. The existence
-    ///   of a folder is not enough: another process may have created it, and crashed.
+    /// - Parameter known: The folders that are known to survive a power failure; the folders synchronised by this call
+    ///   are added. The existence of a folder is not sufficient, because another process may have created it and
+    ///   crashed.
     func synchronise(_ storedPaths: some Sequence<String>, known: Locked<Set<String>>) throws(BlobError) {
         let parents = Set(storedPaths.map { $0.split(separator: "/").dropLast().last.map(String.init) ?? "" })
         for parent in parents { try self.originals.folder(named: parent).synchronise() }
@@ -98,7 +99,7 @@ final class OriginalsFolder {
         known.withLock { $0.formUnion(parents) }
     }
 
-    /// Calls `body` with the path of each file that has the name of an original and is in the right folder.
+    /// Calls `body` with the path of each file that has the name of an original and is in the folder for that name.
     func forEachOriginal(_ body: (String) throws(BlobError) -> Void) throws(BlobError) {
         for parent in try self.originals.names() where parent.utf8.count == 2 {
             guard let folder = try? self.originals.folder(named: parent) else { continue }

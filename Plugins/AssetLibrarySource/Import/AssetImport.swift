@@ -12,7 +12,7 @@ import GRDB
 public final class AssetImport {
     /// The maximum number of sources in one commit.
     public static let groupLimit = 100
-    /// The time that a source waits for others before it is committed.
+    /// The time that a source waits for other sources before it is committed.
     public static let groupDuration = Duration.seconds(1)
 
     let library: AssetLibrary
@@ -34,12 +34,11 @@ public final class AssetImport {
         var isKnown = false
         /// The copied file; nil if the library already contains the bytes, or refers to the file.
         var incoming: IncomingFile?
-        /// The path in the catalogue of a file imported by reference; nil for any other.
+        /// The path in the catalogue of a file imported by reference; nil for any other file.
         var reference: String?
-        /// The path of the damaged original that should have these bytes; nil if there is no damage.
+        /// The path of the damaged original that should have these bytes; nil if no original is damaged.
         var damagedPath: String?
-        /// The file that is recorded with the asset; for a known asset, the changed facts; nil if there are no facts to
-        /// record.
+        /// The file to record with the asset, or the changed facts of a known asset; nil if there is nothing to record.
         var origin: ImportOrigin?
 
         var storedPath: String {
@@ -60,13 +59,15 @@ public final class AssetImport {
         self.folders = try BlobError.naming("write") { try OriginalsFolder(library.folder) }
     }
 
-    /// Copies the bytes of a source into the library. Its asset exists once `onCommit` is called for it.
+    /// Copies the bytes of a source into the library.
+    ///
+    /// The asset exists once `onCommit` is called for the source.
     ///
     /// - Parameters:
     ///   - source: The source to import.
     ///   - name: The name of the asset; nil to use the name of the source.
-    /// - Throws: Errors of reading the source, which do not affect the other sources; errors of committing a group,
-    ///   which then adds nothing, unless the catalogue rejects only single sources.
+    /// - Throws: Errors of reading the source, which do not affect other sources; errors of committing a group, none of
+    ///   whose sources are then added, unless the catalogue rejects only individual sources.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
         try self.add(source, name: name, from: nil)
     }
@@ -78,19 +79,19 @@ public final class AssetImport {
         try BlobError.naming("write") { try self.add { try self.member(source, name, origin) } }
     }
 
-    /// Adds a file that was imported before and was not touched since; does nothing for any other file.
+    /// Adds a file that was imported before and has not been touched since; does nothing for any other file.
     ///
-    /// Sidecars that changed after the import of the asset replace the stored ones; the stored copy of a deleted
-    /// sidecar stays. Facts from a changed document are also stored, unless the file itself contains them. If neither
-    /// changed, the bytes are not read, and `onCommit` is called at once.
+    /// Sidecars that changed after the import of the asset replace the stored sidecars; the stored copy of a deleted
+    /// sidecar is kept. Facts from a changed document are also stored, unless the file itself contains them. If neither
+    /// has changed, the file is not read, and `onCommit` is called immediately.
     ///
     /// - Returns: False if the file must be imported.
-    /// - Throws: As ``add(_:name:)``.
+    /// - Throws: The errors of ``add(_:name:)``.
     /// - Complexity: O(log files).
     package func addImported(_ origin: ImportOrigin) throws(BlobError) -> Bool {
         try BlobError.naming("write") {
             guard let asset = try self.library.importedAsset(origin) else { return false }
-            // Errors of the source do not affect others.
+            // Errors of this source do not affect other sources.
             let sidecars = try BlobError.naming("open") { try self.library.changedSidecars(of: asset, origin) }
             let news = try self.library.news(for: asset, origin) { try self.ownMedia(of: asset) }
             if sidecars.isEmpty, news == nil {
@@ -120,15 +121,16 @@ public final class AssetImport {
         try self.commitIfComplete()
     }
 
-    /// Commits the sources that were added since the last group, and allows recovery again.
+    /// Commits the sources that were added since the last commit, and allows recovery to run again.
     ///
-    /// - Throws: Errors of committing a group, as ``add(_:name:)``.
+    /// - Throws: Errors of committing a group, as for ``add(_:name:)``.
     public func finish() throws(BlobError) {
         defer { self.lock = nil }
         try BlobError.naming("write") { try self.commit() }
     }
 
-    /// The length of the descriptions of adjustments in one commit, in bytes, which stay in memory until then.
+    /// The total length of adjustment descriptions, in bytes, at which a group is committed, because they are kept in
+    /// memory until then.
     private static let descriptionByteLimit = 16 << 20
 
     // MARK: Committing
@@ -147,8 +149,8 @@ public final class AssetImport {
         let group = self.group
         self.group = []
         guard !group.isEmpty else { return }
-        // Present from before the first file is named until the rows are synchronised, so that recovery runs after a
-        // crash.
+        // The marker exists from before the first file is moved until the rows are synchronised, so that recovery runs
+        // after a crash.
         let marker = try LibraryMarker(self.folders)
         let outcomes = try self.commit(group, marker)
         var needsNoRecovery = true
@@ -158,7 +160,7 @@ public final class AssetImport {
                 continue
             }
             member.incoming?.keep()
-            // Recovery quarantines a file that cannot be moved here; the marker stays for it.
+            // A file that cannot be moved here is left to recovery, which the marker triggers.
             guard added.result.isRepaired, let path = member.damagedPath else { continue }
             if (try? self.folders.setAside(path)) == nil { needsNoRecovery = false }
         }
@@ -182,8 +184,8 @@ public final class AssetImport {
             try self.library.onImportStep?(.committed)
             return outcomes
         } catch {
-            // A commit that failed may have happened: a file that a row may name is left to recovery, which the marker
-            // triggers.
+            // A commit that reported an error may still have taken effect: a file to which a row may refer is left to
+            // recovery, which the marker triggers.
             var isKnown = true
             for member in group where member.incoming != nil {
                 if (try? self.library.catalogue.isOrphan(member.storedPath)) == true {
@@ -200,13 +202,13 @@ public final class AssetImport {
 
     /// Reads a source, and copies it unless the library already has its bytes or will refer to its file.
     ///
-    /// A repeatable file with the length of an existing original is hashed first, so that duplicates are not written.
+    /// A repeatable file that is as long as an existing original is hashed first, so that duplicates are not written.
     func member(
         _ source: any BlobInputStreamDataSource, _ name: String?, _ origin: ImportOrigin?
     ) throws -> Member {
         if let path = source.filePath {
             try BlobError.naming("open") {
-                // Reading the catalogue's file and closing it would release SQLite's locks.
+                // Opening and closing the catalogue's file would release SQLite's locks.
                 guard !self.library.contains(path: path) else {
                     throw BlobError(.invalidArgument, "A file in the library cannot be imported into the same library.")
                 }
@@ -232,8 +234,8 @@ public final class AssetImport {
         try self.library.onImportStep?(.began)
         let file = try self.read(source, to: incoming, name)
         try self.library.onImportStep?(.copied)
-        // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
-        // intact original saves a wait for the disk.
+        // The original is looked up again in the transaction. Here, it can be read without delaying other writers, and
+        // an intact original saves a synchronisation of the disk.
         let (isWhole, damagedPath) = try self.existing(file, mayBeReference: false)
         if !isWhole { try incoming.synchronise() }
         return Member(
@@ -241,9 +243,9 @@ public final class AssetImport {
             origin: origin)
     }
 
-    /// Returns true if the original with these bytes is intact, or its path if it is damaged.
+    /// Returns whether an original with these bytes is intact, and otherwise the path of a damaged original.
     ///
-    /// - Parameter mayBeReference: False if a referenced file does not suffice, because its owner may delete it.
+    /// - Parameter mayBeReference: False if a referenced file is not sufficient, because its owner may delete it.
     private func existing(_ file: ImportedFile, mayBeReference: Bool) throws -> (isWhole: Bool, damagedPath: String?) {
         let existing = try self.library.catalogue.read { db in
             try Catalogue.holder(sha256: file.sha256, db)
@@ -255,7 +257,7 @@ public final class AssetImport {
         return (isWhole, isWhole ? nil : existing?.storedPath)
     }
 
-    /// Returns true if a file can be read twice and an original has its length.
+    /// Returns true if a file can be read twice, and an original of the same length exists.
     private func mayBeDuplicate(_ source: any BlobInputStreamDataSource) throws -> Bool {
         guard source.traits.contains(.repeatable), source.filePath != nil,
             let byteCount = try source.info(self.context).byteCount
@@ -283,7 +285,7 @@ public final class AssetImport {
             try incoming?.write(bytes)
             try self.commitIfComplete()
         }
-        // Texts in the catalogue end at a zero byte.
+        // Text in the catalogue ends at a zero byte.
         let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
         let (sha256, blocks) = hasher.finalize()
         let format = MediaFormat(signature: header)
@@ -302,19 +304,19 @@ public final class AssetImport {
         return file
     }
 
-    /// Adds the facts in the headers and the metadata of a file.
+    /// Adds the facts from the headers and the metadata of a file.
     private func describe(_ file: inout ImportedFile, _ original: OriginalFile) throws(BlobError) {
         let name = file.name
-        // A separate reader for each parser, because each has its own limit.
+        // Each parser uses a separate reader, because each reader has its own limit.
         try BlobError.naming("open") { try CloudPlaceholder.check(name: name, original.headerBytes) }
         (file.media, file.hasAllFacts) = try self.facts.describe(original)
         file.embeddedXMP = EmbeddedXMP.find(in: original.headerBytes)
     }
 
-    /// The buffer size in bytes, at which reads from the page cache and writes to the disk are fastest.
+    /// The buffer size in bytes with which reads from the page cache and writes to the disk are fastest.
     private static let bufferByteCount = 256 * 1024
 
-    /// The rows of one source that were added, or found.
+    /// The rows that were added or found for a source.
     struct Added {
         let result: AssetLibrary.ImportResult
         /// True if the library uses the file of the source.
@@ -322,7 +324,7 @@ public final class AssetImport {
         let entries: [JournalEntry]
     }
 
-    /// The outcome of one source: its rows, or an error that affects only this source.
+    /// The outcome for a source: its rows, or an error that affects only this source.
     typealias Outcome = Result<Added, BlobError>
 
     /// Adds the rows of a source, or none of them if the catalogue rejects one.
@@ -353,7 +355,7 @@ public final class AssetImport {
         var isUsed = member.offersFile
         var entries: [JournalEntry] = []
         if let existing {
-            // An original that was added in the meantime has just been verified by its import.
+            // An original that was added in the meantime was just verified by its import.
             isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
         }
         if isUsed, let reference = member.reference {
@@ -415,14 +417,15 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// Placeholders for files whose content is in a cloud.
+/// The detection of placeholders for files whose content is stored in a cloud.
 enum CloudPlaceholder {
-    /// A placeholder of iCloud Drive is a property list of some hundred bytes.
+    /// The maximum length of a placeholder of iCloud Drive, which is a property list of a few hundred bytes.
     private static let byteLimit: Int64 = 64 * 1024
-    /// File systems store files of fewer bytes without separate blocks.
+    /// The minimum length of a file with blocks; file systems may store shorter files without separate blocks.
     private static let blockByteCount: Int64 = 4096
 
-    /// Throws ``BlobError/Code/unavailable`` for `.NAME.icloud` with a property list: iCloud Drive removed the content.
+    /// Throws ``BlobError/Code/unavailable`` for a property list with the name `.NAME.icloud`, with which iCloud Drive
+    /// replaces a file whose content it has removed.
     static func check(name: String?, _ bytes: HeaderBytes) throws(BlobError) {
         guard let name, name.hasPrefix("."), name.hasSuffix(".icloud"), bytes.byteCount <= self.byteLimit else {
             return
@@ -433,7 +436,7 @@ enum CloudPlaceholder {
     }
 
     /// Throws ``BlobError/Code/unavailable`` for a picture or a film that has a length but no blocks in the file
-    /// system: reading it would return zeros.
+    /// system, because reading it would return zeros.
     static func check(file path: [UInt8]) throws(BlobError) {
         let name = String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
         guard let status = try? FileStatus(ofFileAt: path), status.isRegular, status.hasNoBlocks,

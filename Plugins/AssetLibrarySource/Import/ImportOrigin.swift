@@ -22,17 +22,17 @@ package struct ImportOrigin: Sendable {
     /// The path of the document beside the file that contains these facts, as bytes; nil without a document.
     package var documentPath: [UInt8]?
 
-    /// True if the folder contains sidecars with its adjustments and metadata.
+    /// True if the folder contains sidecars with the file's adjustments and metadata.
     package var hasSidecars = false
 
     private let status: FileStatus
     private let isSettled: Bool
 
-    /// The minimum age of a file's last change, so that a later change cannot have the same time: ten ticks of the file
-    /// system clock.
+    /// The minimum age of a file's last change, in nanoseconds, so that a later change cannot have the same time: ten
+    /// ticks of the file system clock.
     fileprivate static let settlingTime: Int64 = 100_000_000
 
-    /// Records the status of the file, following links.
+    /// Creates the origin of a file and records the file's status, following links.
     package init(path: [UInt8], isReference: Bool = false) throws(BlobError) {
         self.path = path
         self.isReference = isReference
@@ -43,16 +43,16 @@ package struct ImportOrigin: Sendable {
     /// The length of the file in bytes.
     package var byteCount: Int64 { self.status.byteCount }
 
-    /// The file, if it was not touched since its status was recorded, and a later change would be detected; otherwise
-    /// nil.
+    /// This origin; nil if the file was touched after its status was recorded, or if a later change might not be
+    /// detected.
     var ifUnchanged: ImportOrigin? {
         self.isSettled && (try? FileStatus(ofFileAt: self.path)) == self.status ? self : nil
     }
 
     /// Returns the path for the catalogue of a file imported by reference, and the open file.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, and ``BlobError/Code/changed`` if the
-    ///   file was touched since its status was recorded.
+    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8; ``BlobError/Code/changed`` if the file
+    ///   was touched after its status was recorded.
     func reference() throws(BlobError) -> (path: String, file: OriginalFile) {
         guard let resolved = resolvedPath(self.path) else {
             throw BlobError(systemError: errno, doing: "Could not resolve the path of the file")
@@ -102,16 +102,18 @@ extension AssetLibrary {
     func changedSidecars(
         of asset: Asset, _ origin: ImportOrigin
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
-        // As at the first import, only for pictures.
+        // As in the first import, only pictures have sidecars.
         guard origin.hasSidecars, asset.media.mediaType?.hasPrefix("image/") == true else { return [:] }
         let known = try self.catalogue.adjustment(of: asset.id).descriptions.sidecars
-        // Unchanged sidecars do not undo later settings; of two files with the same bytes, each keeps its own sidecars.
+        // Unchanged sidecars must not undo later settings. If two files have the same bytes, each keeps its own
+        // sidecars.
         return try Sidecar.beside(origin.path, changedAfter: Self.importTime(of: asset)).filter {
             known[$0.key] != $0.value
         }
     }
 
-    /// The time, in nanoseconds since 1970, before which the import of an asset cannot have missed a change of a file.
+    /// Returns the time, in nanoseconds since 1970, up to which the import of an asset cannot have missed a change of a
+    /// file.
     private static func importTime(of asset: Asset) -> Int64 {
         max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
     }
@@ -130,7 +132,8 @@ extension AssetLibrary {
         else { return nil }
         var news = origin
         if news.title == asset.name { news.title = nil }
-        // Documents have dates in UTC, files rarely do; reading every file at each import would be slow.
+        // Reading every file in each import would be slow. A date in UTC may come from a document; dates in files
+        // rarely are in UTC.
         let mayBeGiven = asset.media.captureDate == nil || asset.media.captureOffset == "+00:00"
         if !mayBeGiven || news.captureDate == asset.media.captureDate { news.captureDate = nil }
         let isKnown = news.place.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
@@ -143,7 +146,7 @@ extension AssetLibrary {
         return news.title == nil && news.captureDate == nil && news.place == nil ? nil : news
     }
 
-    /// Returns the asset of a file that was imported before and was not touched since; nil for any other file.
+    /// Returns the asset of a file that was imported before and has not been touched since; nil for any other file.
     ///
     /// - Complexity: O(log files); the bytes of the file are not read.
     func importedAsset(_ origin: ImportOrigin) throws(BlobError) -> Asset? {

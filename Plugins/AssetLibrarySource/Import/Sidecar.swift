@@ -12,8 +12,8 @@ enum Sidecar {
 
     /// Reads the sidecars of the file at a path.
     ///
-    /// - Parameter time: Sidecars that were not changed after this time are omitted: nanoseconds since 1970.
-    /// - Throws: Errors of a sidecar that exists and cannot be read.
+    /// - Parameter time: The time after which a sidecar must have changed to be included, in nanoseconds since 1970.
+    /// - Throws: Errors of reading an existing sidecar.
     static func beside(
         _ path: [UInt8], changedAfter time: Int64 = .min
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
@@ -31,11 +31,11 @@ enum Sidecar {
         return found
     }
 
-    /// Returns the names of the sidecars of a picture, the first existing name of each kind.
+    /// Returns the names of the sidecars of a picture: the first existing name for each kind.
     ///
     /// The longer name `NAME.EXT.xmp` distinguishes pictures that differ only in their extensions. `NAME.xmp` beside
-    /// `NAME.jpg` and a raw picture `NAME.EXT`, whose extension is all in lower or all in upper case, belongs to the
-    /// raw picture.
+    /// `NAME.jpg` and a raw picture `NAME.EXT` belongs to the raw picture, if its extension is entirely in lower or
+    /// upper case.
     ///
     /// - Parameter isThere: Returns true if the folder contains a file with this name.
     static func names(
@@ -56,18 +56,18 @@ enum Sidecar {
         return [aae.map { (.aae, $0) }, xmp.map { (.xmp, $0) }].compactMap { $0 }
     }
 
-    /// Returns the names as ``names(beside:where:)`` does, as texts.
+    /// Returns the same names as ``names(beside:where:)``, as strings.
     static func names(beside name: String, where isThere: (String) -> Bool) -> [String] {
         self.names(beside: Array(name.utf8)[...]) { isThere(String(decoding: $0, as: UTF8.self)) }
             .map { String(decoding: $0.name, as: UTF8.self) }
     }
 
-    /// Returns the kind of a sidecar by its name; nil for any other file.
+    /// Returns the kind of a sidecar with this name; nil for any other file.
     static func kind(_ path: String) -> AdjustmentDescriptions.SidecarKind? {
         AdjustmentDescriptions.SidecarKind.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
     }
 
-    /// Reads a sidecar; returns no bytes if it is too long, so that it is not mistaken for a missing sidecar.
+    /// Reads a sidecar; returns an empty array if it is too long, so that it is not mistaken for a missing sidecar.
     static func content(_ path: [UInt8]) throws(BlobError) -> [UInt8] {
         let file = try OriginalFile(path: path)
         defer { file.close() }
@@ -86,7 +86,7 @@ package struct TakeoutDocument {
     package let title: String?
     /// The date in UTC, in the form of Exif: `2024:05:01 12:30:59`.
     package let captureDate: String?
-    /// Degrees north and east.
+    /// The place in degrees north and east; nil if unknown.
     package let place: (latitude: Double, longitude: Double)?
 
     private struct Document: Decodable {
@@ -97,13 +97,13 @@ package struct TakeoutDocument {
         let geoData: Place?
     }
 
-    /// The largest length in bytes; documents of photos have one or two thousand.
+    /// The maximum length in bytes; the documents of photos have one or two thousand bytes.
     package static let byteLimit = 1 << 20
     /// The length to which Takeout truncates the name before `.json`.
     private static let nameLimit = 46
     private static let suffix = ".supplemental-metadata"
 
-    /// Parses a document; nil if the data is not such a document.
+    /// Parses a document; returns nil if the data is not such a document.
     package init?(_ data: Data) {
         guard let document = try? JSONDecoder().decode(Document.self, from: data) else { return nil }
         let title = document.title.flatMap { $0.isEmpty || $0.utf8.count > 255 ? nil : $0 }
@@ -116,7 +116,7 @@ package struct TakeoutDocument {
         self.place = isPlace ? (latitude, longitude) : nil
     }
 
-    /// Returns the name of the document of a photo, among the names of a folder.
+    /// Returns the name of the document for a photo among the names in a folder; nil if not found.
     ///
     /// Recognizes `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its truncated forms, the number of `a(1).jpg` at
     /// the end, as in `a.jpg(1).json`, and `a-edited.jpg`, which shares the document of `a.jpg`.
@@ -139,7 +139,7 @@ package struct TakeoutDocument {
         for (name, number) in names {
             let longest = name + self.suffix
             let shortest = min(name.count, max(1, self.nameLimit - number.count))
-            // The whole name first, then the truncated names.
+            // Tries the whole name first, and then the truncated names.
             let candidates = ([name.count] + Array(shortest...longest.count)).lazy.flatMap { count in
                 ["json", "JSON"].map { "\(longest.prefix(count))\(number).\($0)" }
             }

@@ -2,10 +2,10 @@
 import BlobCore
 import Foundation
 
-/// A line of the journal: one change of the assets.
+/// A line of the journal, which describes one change of the assets.
 enum JournalEntry: Equatable {
     /// The first line: the identity of the journal, which changes when it is rewritten, and the ends of the journals
-    /// whose lines were taken over, the last one first.
+    /// from which its lines were taken, most recent first.
     case begun(UUID, after: [JournalPlace])
     case added(JournalAsset)
     /// The original with this SHA-256, 64 hexadecimal digits, has a new path in the library.
@@ -23,7 +23,7 @@ enum JournalEntry: Equatable {
 
 /// The descriptions of the adjustment of an asset.
 struct JournalAdjustment: Codable, Equatable {
-    /// The length of a sidecar in bytes from which it is stored empty, so that it cannot be rendered.
+    /// The length of a sidecar, in bytes, from which it is stored without content, so that it cannot be rendered.
     static let sidecarByteLimit = 256 << 10
 
     let id: UUID
@@ -36,17 +36,18 @@ struct JournalAdjustment: Codable, Equatable {
     var render: JournalRender?
 }
 
-/// An asset that shows another one with an adjustment.
+/// An asset that is the render of another asset with an adjustment.
 struct JournalRender: Codable, Equatable {
     let id: UUID
-    /// The SHA-256 of the descriptions from which it was made, 64 hexadecimal digits.
+    /// The SHA-256 of the descriptions from which the render was made, as 64 hexadecimal digits.
     let adjustment: String
 }
 
 struct JournalAlbum: Codable, Hashable {
     let name: String
     let isShared: Bool
-    /// Nanoseconds since 1970, which distinguish albums that had the same name.
+    /// The time of creation in nanoseconds since 1970, which distinguishes albums that had the same name at different
+    /// times.
     let madeAt: Int64
 }
 
@@ -56,12 +57,12 @@ struct JournalAsset: Codable, Equatable {
     var name: String?
     var fileExtension: String?
     let byteCount: Int64
-    /// 64 hexadecimal digits.
+    /// The SHA-256 of the original, as 64 hexadecimal digits.
     let sha256: String
-    /// As in the catalogue.
+    /// The path of the original, as in the catalogue.
     var path: String
     var generation: Int64
-    /// Nanoseconds since 1970, as ``modifiedAt``.
+    /// The time of the import, in nanoseconds since 1970, like ``modifiedAt``.
     var importedAt: Int64
     var modifiedAt: Int64?
     var captureDate: String?
@@ -71,7 +72,7 @@ struct JournalAsset: Codable, Equatable {
     /// The shared stream to which this item belongs; nil for an asset.
     var album: String?
 
-    /// True if a catalogue may contain these values.
+    /// True if these values are valid in a catalogue.
     var isValid: Bool {
         self.byteCount >= 0 && self.generation > 0 && self.sha256.utf8.count == 64
             && self.sha256.allSatisfy(\.isHexDigit) && self.fileExtension.map(LibraryFolder.isFileExtension) ?? true
@@ -80,7 +81,7 @@ struct JournalAsset: Codable, Equatable {
 }
 
 extension JournalEntry {
-    /// The members of a line; members of other acts are nil.
+    /// The members of the JSON object in a line; members that do not apply to its act are nil.
     private struct Line: Codable {
         let act: String
         var after: [JournalPlace]?
@@ -117,7 +118,7 @@ extension JournalEntry {
         return Array(text) + Self.sum(text) + [UInt8(ascii: "\n")]
     }
 
-    /// Parses a line without its line ending; nil for any other text, and if the line is torn or damaged.
+    /// Parses a line without its line ending; returns nil for any other text, and for a torn or damaged line.
     init?(line: some BidirectionalCollection<UInt8>) {
         let text = line.dropLast(Self.sumByteCount)
         guard text.count > 0, Self.sum(text).elementsEqual(line.suffix(Self.sumByteCount)),

@@ -5,21 +5,22 @@ import Foundation
 /// The journal of a library: a text file beside the catalogue, from which the catalogue can be rebuilt.
 ///
 /// A transaction of the catalogue appends its lines and synchronises them before its commit, under SQLite's lock for
-/// writers, and stores the length of the journal in the catalogue. A longer journal therefore ends with lines of a
-/// commit that did not happen, or is newer than the catalogue. Its first line is its identity, which the catalogue
-/// stores too: a length alone does not distinguish this journal from an earlier one.
+/// writers, and stores the length of the journal in the catalogue. If the journal is longer, it therefore ends with
+/// lines of a commit that did not happen, or is newer than the catalogue. The first line contains the identity of the
+/// journal, which the catalogue also stores, because a length alone does not distinguish this journal from an earlier
+/// one.
 ///
-/// A rewritten journal begins with the removals of its predecessor, for catalogues that are older than these.
+/// A rewritten journal begins with the removals in its predecessor, for catalogues that are older than these removals.
 struct LibraryJournal: Sendable {
     /// The name of a journal while it is being rewritten.
     private static let newName = "journal.jsonl.new"
-    /// The largest length of a line in bytes; longer ones are skipped. Names of files have at most some hundred bytes.
+    /// The maximum length of a line in bytes; longer lines are skipped. File names have at most a few hundred bytes.
     private static let lineLimit = 1 << 20
 
-    /// The number of former journals that a journal lists: it may be rewritten several times before a commit is looked
-    /// up.
+    /// The number of former journals that a journal lists, because it may be rewritten several times before a commit is
+    /// looked up.
     private static let formerLimit = 8
-    /// The largest length of the first line in bytes.
+    /// The maximum length of the first line in bytes.
     private static let firstLineLimit = 4096
 
     private let folderPath: String
@@ -30,7 +31,7 @@ struct LibraryJournal: Sendable {
     /// The length in bytes; 0 if the journal does not exist.
     var byteCount: Int64 { FileStatus(at: self.path)?.byteCount ?? 0 }
 
-    /// The identity and the length; nil and 0 if the journal does not exist.
+    /// The identity and the length of the journal; nil and 0 if it does not exist.
     var place: JournalPlace {
         guard let file = try? OriginalFile(self.path) else { return JournalPlace(byteCount: self.byteCount) }
         return JournalPlace(byteCount: file.snapshot.byteCount, id: Self.beginning(file)?.id)
@@ -43,8 +44,8 @@ struct LibraryJournal: Sendable {
         return (id, places)
     }
 
-    /// Returns true if a catalogue with the commit that ended at `place` may have stored `stored` since: an end of the
-    /// same journal, or of a journal rewritten from it.
+    /// Returns true if `stored` can come after `place`: as a later end of the same journal, or as an end of a journal
+    /// that was rewritten from it.
     func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
         if stored.id == place.id { return stored.byteCount >= place.byteCount }
         guard let file = try? OriginalFile(self.path), let (id, former) = Self.beginning(file) else {
@@ -64,9 +65,9 @@ struct LibraryJournal: Sendable {
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
     }
 
-    /// Appends lines, which survive a loss of power after the return. Ends a torn last line first.
+    /// Appends lines, after ending a torn last line; the lines survive a power failure once this method has returned.
     ///
-    /// - Returns: The new end.
+    /// - Returns: The new end of the journal.
     func append(_ entries: [JournalEntry]) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
         let file = try folder.openFile(named: LibraryFolder.journal, O_RDWR | O_APPEND | O_CREAT)
@@ -85,8 +86,8 @@ struct LibraryJournal: Sendable {
     /// Rewrites the journal, replacing the existing one.
     ///
     /// - Parameters:
-    ///   - known: The end that the catalogue has stored.
-    ///   - write: Calls its argument with each entry.
+    ///   - known: The end that is stored in the catalogue.
+    ///   - write: A closure that calls its argument with each entry.
     /// - Returns: The end.
     func replace(
         after known: JournalPlace, _ write: ((JournalEntry) throws -> Void) throws -> Void
@@ -110,15 +111,14 @@ struct LibraryJournal: Sendable {
         return JournalPlace(byteCount: byteCount, id: id)
     }
 
-    /// The end of the journal, and the ends of the journals that it lists.
+    /// The end of the journal, and the ends of the former journals that it lists.
     private var formerPlaces: [JournalPlace] {
         guard let file = try? OriginalFile(self.path) else { return [] }
         let begun = Self.beginning(file)
         return [JournalPlace(byteCount: file.snapshot.byteCount, id: begun?.id)] + (begun?.after ?? [])
     }
 
-    /// Calls `body` with each entry that begins at or after an offset, and ends before another; skips torn or damaged
-    /// lines.
+    /// Calls `body` with each entry in a range of offsets; skips torn or damaged lines.
     ///
     /// - Returns: The number of skipped lines.
     @discardableResult
@@ -151,7 +151,7 @@ struct LibraryJournal: Sendable {
     }
 }
 
-/// An end of a journal, as the catalogue stores it with each commit.
+/// An end of a journal, which the catalogue stores with each commit.
 struct JournalPlace: Codable, Equatable {
     /// The length in bytes, from 0.
     var byteCount: Int64
@@ -160,7 +160,7 @@ struct JournalPlace: Codable, Equatable {
 }
 
 extension LibraryJournal {
-    /// Returns the facts of an asset from its last addition, even if it was removed since; nil if not found.
+    /// Returns the facts about an asset from its last addition, even if it was removed later; nil if not found.
     func addition(of id: UUID, sha256: String) throws -> JournalAsset? {
         var found: JournalAsset?
         try self.forEachEntry { entry in
@@ -170,7 +170,7 @@ extension LibraryJournal {
     }
 }
 
-/// The assets, adjustments and albums after all entries of a journal, or of the end of a journal.
+/// The assets, adjustments and albums that result from all entries of a journal, or from the entries after an offset.
 struct JournalState {
     /// True if the entries are the whole journal.
     private(set) var isWhole: Bool
@@ -182,11 +182,11 @@ struct JournalState {
     private(set) var paths: [String: String] = [:]
     /// The last descriptions of adjustments, by asset.
     private(set) var adjustments: [UUID: JournalAdjustment] = [:]
-    /// The albums that were removed, regardless of where they were made.
+    /// The albums that were removed, regardless of where they were created.
     private(set) var removedAlbums: Set<JournalAlbum> = []
-    /// The albums, in the order in which they were made.
+    /// The albums, in order of creation.
     private(set) var albums: [JournalAlbum] = []
-    /// The assets that were removed from plain albums, by name; some may have been added again later.
+    /// The assets that were removed from plain albums, by the name of the album; some may have been added again later.
     private(set) var unlisted: [String: Set<UUID>] = [:]
     /// The number of skipped lines.
     private(set) var skippedLineCount = 0
@@ -206,7 +206,7 @@ struct JournalState {
         self = state
     }
 
-    /// The assets that were added to plain albums, in order, by name.
+    /// The assets that were added to plain albums, in order, by the name of the album.
     var lists: [String: [UUID]] { self.listed.mapValues(\.values) }
 
     private mutating func apply(_ entry: JournalEntry) {
@@ -236,13 +236,13 @@ struct JournalState {
     }
 }
 
-/// Values in the order in which their keys were added.
+/// A collection of values in the order in which their keys were added.
 private struct Series<Key: Hashable, Value> {
     private var places: [Key: Int] = [:]
-    /// Nil for removed values.
+    /// The values, with nil for removed values.
     private var slots: [Value?] = []
 
-    /// Replaces the value of an existing key, in its place.
+    /// Replaces the value of an existing key without changing its position.
     mutating func set(_ value: Value, for key: Key) {
         if let place = self.places[key] {
             self.slots[place] = value
