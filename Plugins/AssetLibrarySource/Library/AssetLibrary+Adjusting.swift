@@ -7,9 +7,9 @@ import GRDB
 extension AssetLibrary {
     /// Returns the adjustment of an asset.
     ///
-    /// Reads the headers of an original that an older version imported.
+    /// If an older version imported the original, its headers are read.
     ///
-    /// - Throws: Errors of the catalogue, and of reading the original.
+    /// - Throws: Errors of the catalogue; errors of reading the original.
     package func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
         try self.descriptions(of: asset).adjustment(of: DecodedPicture(asset.media))
     }
@@ -29,17 +29,17 @@ extension AssetLibrary {
             let file = try OriginalFile(path())
             defer { file.close() }
             descriptions.embedded = EmbeddedXMP.find(in: file.headerBytes)
-            // Failing to store it must not prevent reading: the library may be on a read-only medium.
+            // A failure to store the packet must not prevent reading, because the library may be on a read-only medium.
             if self.access == .writing { try? self.catalogue.setEmbeddedXMP(descriptions.embedded, of: id) }
         }
         return descriptions
     }
 
-    /// Records another asset as the rendered picture of an asset with its adjustment, as made by another program.
+    /// Records an asset as the render, made by another program, of another asset with its adjustment.
     ///
-    /// Used while the adjustment is unchanged and both assets exist.
+    /// The render is used as long as the adjustment is unchanged and both assets exist.
     ///
-    /// - Throws: As ``setAdjustment(_:of:)``.
+    /// - Throws: The errors of ``setAdjustment(_:of:)``.
     package func setRender(_ render: UUID, of id: UUID) throws(BlobError) {
         try self.checkCanWrite()
         let asset = try self.found(self.asset(id), id)
@@ -54,15 +54,16 @@ extension AssetLibrary {
         guard isKept else { throw BlobError(.changed, "The asset was removed while its render was being stored.") }
     }
 
-    /// Returns the asset that shows an asset with its present adjustment; nil if there is no such asset.
+    /// Returns the asset that is the render of an asset with its current adjustment; nil if not found.
     func renderID(of asset: Asset) throws(BlobError) -> UUID? {
         let digest = try self.descriptions(of: asset).sha256.hexadecimal
         let render = try self.catalogue.read { db in try Catalogue.renders(of: asset.id, db)[asset.id] }
         return render?.adjustment == digest ? render?.id : nil
     }
 
-    /// Sets the recipe of the current version of an asset, or removes it; then other descriptions of an adjustment, in
-    /// the original or in its sidecars at the import, apply again.
+    /// Sets or removes the recipe for the current version of an asset.
+    ///
+    /// Without a recipe, other descriptions of an adjustment apply again: in the original, or in its imported sidecars.
     ///
     /// - Returns: The asset, whose generation is incremented if the recipe changed.
     /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` if the recipe cannot be applied to the
@@ -83,8 +84,8 @@ extension AssetLibrary {
 
     /// Stores a sidecar of a picture, AAE or XMP, as a description of the asset's adjustment.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the file name is not a sidecar's; errors of reading it;
-    ///   otherwise as ``setAdjustment(_:of:)``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the file name is not the name of a sidecar; errors of reading
+    ///   the file; otherwise the errors of ``setAdjustment(_:of:)``.
     package func setAdjustment(of id: UUID, sidecar path: String) throws(BlobError) {
         try self.checkCanWrite()
         guard let kind = Sidecar.kind(path) else {

@@ -4,12 +4,12 @@ public import Foundation
 import GRDB
 
 extension AssetLibrary {
-    /// Returns all albums, in the order in which they were made.
+    /// Returns all albums, in order of creation.
     ///
     /// - Throws: Errors of the catalogue.
     public func albums() throws(BlobError) -> [Album] { try self.catalogue.albums() }
 
-    /// Makes an empty album.
+    /// Creates an empty album.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name or the name of an existing album;
     ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the catalogue.
@@ -39,10 +39,12 @@ extension AssetLibrary {
         try self.catalogue.read { db in try Catalogue.album(name, db).isShared }
     }
 
-    /// Adds an asset to an album, at most once; or adds a new item for its original to a shared stream.
+    /// Adds an asset to an album, or a new item for its original to a shared stream.
     ///
-    /// - Returns: The asset, or the new item: its bytes are read by its own identifier.
-    /// - Throws: ``BlobError/Code/notFound`` if the album or the asset does not exist; otherwise as
+    /// An album contains an asset at most once.
+    ///
+    /// - Returns: The asset, or the new item, whose bytes are read by the item's own identifier.
+    /// - Throws: ``BlobError/Code/notFound`` if the album or the asset does not exist; otherwise the errors of
     ///   ``makeAlbum(named:isShared:)``.
     @discardableResult
     public func addAsset(_ id: UUID, toAlbum name: String) throws(BlobError) -> Asset {
@@ -62,10 +64,11 @@ extension AssetLibrary {
         }
     }
 
-    /// Removes an asset from an album, but not from the library; or removes an item of a shared stream, and its
-    /// original if no other asset or item uses it.
+    /// Removes an asset from an album, or an item from a shared stream.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the album does not contain the asset or item; otherwise as
+    /// An asset stays in the library. The original of an item is also removed if no other asset or item uses it.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not contain the asset or item; otherwise the errors of
     ///   ``removeAsset(_:context:)``.
     public func removeAsset(
         _ id: UUID, fromAlbum name: String, context: BlobContext = BlobContext()
@@ -81,16 +84,17 @@ extension AssetLibrary {
         try self.removeAsset(id, context: context)
     }
 
-    /// Removes an album, including the items of a shared stream, and keeps all assets.
+    /// Removes an album, including the items of a shared stream, but no assets.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; otherwise as ``removeAsset(_:context:)``.
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; otherwise the errors of
+    ///   ``removeAsset(_:context:)``.
     public func removeAlbum(named name: String, context: BlobContext = BlobContext()) throws(BlobError) {
         try self.checkCanWrite()
         if try self.isShared(name) {
             for item in try self.assets(inAlbum: name) { try self.removeAsset(item.id, context: context) }
         }
         try self.commit { db in
-            // An item added since then keeps its original in use.
+            // An item that was added in the meantime keeps its original in use.
             let album = try Catalogue.album(name, db)
             guard try !album.isShared || Catalogue.itemCount(in: album, db) == 0 else {
                 throw BlobError(.changed, "An item was added to the shared album while its items were being removed.")

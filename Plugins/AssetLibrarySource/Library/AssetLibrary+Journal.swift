@@ -6,12 +6,11 @@ import GRDB
 extension AssetLibrary {
     var journal: LibraryJournal { LibraryJournal(self.folder) }
 
-    /// Performs one transaction that changes assets, and writes the changes to the journal before its commit.
+    /// Performs one transaction that changes assets, and writes the changes to the journal before the commit.
     ///
-    /// - Parameter body: Returns a result, and the entries of the changes.
+    /// - Parameter body: Returns a result and the journal entries for the changes.
     /// - Throws: ``BlobError/Code/changed`` if the catalogue in the folder does not contain the commit, because it was
-    ///   replaced or overwritten; errors of `body`, of the journal and of the transaction, which is rolled back in that
-    ///   case.
+    ///   replaced or overwritten; errors of `body`, of the journal and of the transaction, which is then rolled back.
     func commit<Value>(
         _ body: (Database) throws -> (value: Value, entries: [JournalEntry])
     ) throws(BlobError) -> Value {
@@ -27,7 +26,7 @@ extension AssetLibrary {
                 do {
                     end = try self.journal.append(entries)
                 } catch {
-                    // The written lines belong to no commit. Without a journal, there is nothing to truncate.
+                    // The lines already written belong to no commit. Without a journal, there is nothing to truncate.
                     if start.byteCount > 0 { try? self.journal.truncate(to: start.byteCount) }
                     throw error
                 }
@@ -43,22 +42,24 @@ extension AssetLibrary {
         return value
     }
 
-    /// Removes the last lines of the journal if their commit did not happen, as on a full disk: otherwise the next
+    /// Removes the last lines of the journal if their commit did not happen, as on a full disk; otherwise the next
     /// commit would replay them.
     private func withdraw(from start: JournalPlace, to end: JournalPlace) {
-        // Under the lock for writers. Lines that cannot be removed are treated as after a crash.
+        // Truncated under the lock for writers. Lines that cannot be removed are treated as after a crash.
         _ = try? self.catalogue.write { db in
             guard try Catalogue.journalPlace(db) == start, self.journal.place == end else { return }
             try self.journal.truncate(to: start.byteCount)
         }
     }
 
-    /// Makes the catalogue and the journal agree: after a crash between their commits, or if the catalogue is of an
-    /// older version, was restored from a backup, or has no journal.
+    /// Makes the catalogue and the journal agree.
+    ///
+    /// They differ after a crash between their commits, or if the catalogue has an older version, was restored from a
+    /// backup, or has no journal.
     func catchUp() throws(BlobError) {
         let known = try self.catalogue.read(Catalogue.journalPlace)
         guard known.byteCount == 0 || known != self.journal.place else { return }
-        // Looked up again under the lock for writers: another process may have been committing.
+        // Compared again under the lock for writers, because another process may have been committing.
         try self.catalogue.write { db in try self.catchUp(db) }
     }
 
@@ -77,7 +78,7 @@ extension AssetLibrary {
         try Catalogue.setJournalPlace(place, db)
     }
 
-    /// Applies the changes that are missing in the catalogue.
+    /// Applies the changes that are missing from the catalogue.
     ///
     /// - Parameter keepsMissing: True to also add assets whose files are missing.
     /// - Returns: The assets that were not added because their files are missing.
@@ -87,7 +88,7 @@ extension AssetLibrary {
         for album in state.removedAlbums { try Catalogue.deleteAlbum(album, db) }
         for album in state.albums { try Catalogue.insertAlbum(album, db) }
         let undone = try self.replayAssets(state, keepsMissing: keepsMissing, db)
-        // If an asset was added to an album again, or a line is damaged, only the catalogue has the order.
+        // If an asset was added to an album again, or a line is damaged, only the catalogue contains the order.
         let hasOrder = state.isWhole && state.skippedLineCount == 0
         for (name, ids) in state.unlisted { for id in ids { try Catalogue.unlist(id, inAlbum: name, db) } }
         for (name, ids) in state.lists {
@@ -97,9 +98,9 @@ extension AssetLibrary {
         return undone
     }
 
-    /// Adds the assets that are missing in the catalogue, and sets paths and adjustments.
+    /// Adds the assets that are missing from the catalogue, and sets paths and adjustments.
     ///
-    /// - Returns: As ``replay(_:keepsMissing:_:)``.
+    /// - Returns: The assets that were not added because their files are missing.
     @discardableResult
     func replayAssets(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
         for (sha256, path) in state.paths {
@@ -114,7 +115,8 @@ extension AssetLibrary {
             try Catalogue.setPath(path, ofOriginal: digest, db)
         }
         var undone: [UUID] = []
-        // The line of a removal may be damaged. Identifiers are never reused.
+        // The line of a removal may be damaged, so removals are also read from the catalogue. Identifiers are never
+        // reused.
         let removed = Set(try Catalogue.removedAssets(db))
         for asset in state.assets where try !removed.contains(asset.id) && !Catalogue.names(asset.id, db) {
             guard let digest = Data(hexadecimal: asset.sha256.utf8) else { continue }
@@ -128,7 +130,7 @@ extension AssetLibrary {
                 try Catalogue.insertOriginal(of: asset, self.description(of: asset), isMissing: !isThere, db)
             }
             if let album = asset.album {
-                // The line of the album may be damaged.
+                // The line of the album may be damaged, so the album is added if it does not exist.
                 try Catalogue.insertAlbum(JournalAlbum(name: album, isShared: true, madeAt: asset.importedAt), db)
             }
             try Catalogue.insertAsset(asset, db)
@@ -153,11 +155,11 @@ extension AssetLibrary {
     }
 }
 
-/// The statements that keep the catalogue and the journal in step.
+/// The statements that keep the catalogue and the journal in sync.
 extension Catalogue {
     /// Returns the end of the journal as of the last commit.
     static func journalPlace(_ db: Database) throws -> JournalPlace {
-        // A catalogue of an older version that is opened for reading lacks the columns.
+        // In a catalogue of an older version that is opened for reading, the columns do not exist.
         let columns = try db.columns(in: "library").map(\.name)
         guard columns.contains("journal_byte_count") else { return JournalPlace(byteCount: 0) }
         let byteCount = try Int64.fetchOne(db, sql: "SELECT journal_byte_count FROM library")
@@ -181,9 +183,10 @@ extension Catalogue {
         try db.execute(sql: "UPDATE original SET state = 'missing' WHERE sha256 = ?", arguments: [sha256])
     }
 
-    /// Calls `body` with entries from which the catalogue can be rebuilt: albums, assets and their adjustments, and the
-    /// lists of albums. Removals from a former journal come first, for older catalogues that may still contain those
-    /// assets.
+    /// Calls `body` with entries from which the catalogue can be rebuilt.
+    ///
+    /// These are the albums, the assets and their adjustments, and the lists of albums. Removals from a former journal
+    /// come first, for older catalogues that may still contain those assets.
     static func forEachJournalEntry(
         after former: JournalState, _ db: Database, _ body: (JournalEntry) throws -> Void
     ) throws {

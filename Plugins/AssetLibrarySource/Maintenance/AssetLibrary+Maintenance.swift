@@ -7,7 +7,7 @@ import GRDB
 extension AssetLibrary {
     /// The findings of a recovery.
     public struct RecoveryReport: Hashable, Sendable {
-        /// The number of files that were quarantined because no row names them.
+        /// The number of files that were quarantined because no row refers to them.
         public var quarantinedCount = 0
         /// The number of missing originals.
         public var missingCount = 0
@@ -15,9 +15,9 @@ extension AssetLibrary {
 
     /// Compares the files with the catalogue, and cleans up after a crash.
     ///
-    /// Removes partly written files, moves files that no row names to `originals/.quarantine`, and marks originals as
-    /// missing or present. Touches only files with the names and paths that imports give them; other files stay, and
-    /// links are not followed. Opening a library for writing recovers it if there are traces of a crash.
+    /// Removes partially written files, moves files to which no row refers to `originals/.quarantine`, and marks
+    /// originals as missing or present. Affects only files whose names and paths are from an import; other files are
+    /// kept, and links are not followed. Opening a library for writing recovers it if a crash has left traces.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` during an import or a removal, ``BlobError/Code/permissionDenied`` if
     ///   the library was opened for reading; otherwise the errors of ``init(at:for:)``.
@@ -36,7 +36,7 @@ extension AssetLibrary {
         let folders = try OriginalsFolder(self.folder)
         let traces = try folders.incoming.names().filter(LibraryFolder.isIncoming)
         var report = RecoveryReport()
-        // First, because it throws at an invalid row, whose file must not be quarantined.
+        // This comes first, because it throws for an invalid row, whose file must not be quarantined.
         report.missingCount = try self.markMissing()
         try folders.forEachOriginal { path throws(BlobError) in
             guard try self.catalogue.isOrphan(path), try folders.setAside(path) else { return }
@@ -48,9 +48,9 @@ extension AssetLibrary {
         return report
     }
 
-    /// Recovers the library if there are traces of a crash, unless an import or a removal is running.
+    /// Recovers the library if a crash has left traces, unless an import or a removal is running.
     ///
-    /// An invalid row does not prevent imports: the trace stays, and ``recover()`` throws the error.
+    /// An invalid row does not prevent imports: the traces are kept, and ``recover()`` throws the error.
     func recoverIfNeeded() throws(BlobError) {
         let names = try OriginalsFolder(making: self.folder).incoming.names()
         guard names.contains(where: LibraryFolder.isIncoming) else { return }
@@ -75,7 +75,7 @@ extension AssetLibrary {
 }
 
 extension AssetLibrary {
-    /// Writes a copy of the catalogue, which appears under its name once it is complete and synchronised.
+    /// Writes a copy of the catalogue, which appears at its path once it is complete and synchronised.
     ///
     /// A copy that replaces a lost catalogue catches up with the journal when the library is opened for writing.
     ///
@@ -96,11 +96,10 @@ extension AssetLibrary {
         try Folder(URL(fileURLWithPath: path).deletingLastPathComponent().path).synchronise()
     }
 
-    /// Rewrites the journal from the catalogue, after adding to the catalogue the assets that only the journal
-    /// contains.
+    /// Rewrites the journal from the catalogue, after adding assets that only the journal contains to the catalogue.
     ///
-    /// The journal is read under the lock for writers, with the changes of other processes. Its removals and albums are
-    /// not applied: the catalogue contains them, and they may be the remains of damaged lines.
+    /// The journal is read under the lock for writers, so that it includes changes by other processes. Its removals and
+    /// albums are not applied, because the catalogue contains them, and they may result from damaged lines.
     func rewriteJournal() throws {
         try self.catalogue.write { db in
             try self.catchUp(db)

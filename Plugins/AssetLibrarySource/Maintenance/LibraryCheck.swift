@@ -13,10 +13,10 @@ package struct LibraryCheck {
     private let onFinding: (LibraryFinding) throws -> Void
 
     /// - Parameters:
-    ///   - isDeep: True to read all originals, and compare the digests of all blocks.
-    ///   - repairs: True to repair the library without removing anything but the remains of interrupted imports: files
-    ///     that no row names and damaged originals are quarantined, originals are restored from the quarantine or
-    ///     marked as missing, missing digests are computed, and a lost catalogue is rebuilt from the journal.
+    ///   - isDeep: True to read all originals and verify the digests of all blocks.
+    ///   - repairs: True to repair the library. Only the remains of interrupted imports are removed. Files to which no
+    ///     row refers and damaged originals are quarantined, originals are restored from the quarantine or marked as
+    ///     missing, missing digests are computed, and a lost catalogue is rebuilt from the journal.
     ///   - onFinding: Called for each finding, with the result of its repair.
     package init(
         of url: URL, isDeep: Bool, repairs: Bool, context: BlobContext = BlobContext(),
@@ -29,9 +29,9 @@ package struct LibraryCheck {
 
     /// Runs the check.
     ///
-    /// - Returns: False if files without rows were not looked for, because an import or a removal is running.
+    /// - Returns: False if files without rows were not checked, because an import or a removal is running.
     /// - Throws: ``BlobError/Code/notFound`` if the library does not exist; with repairs,
-    ///   ``BlobError/Code/unavailable`` during an import or a removal; errors of reading, and of `onFinding`.
+    ///   ``BlobError/Code/unavailable`` during an import or a removal; errors of reading; errors of `onFinding`.
     package func run() throws -> Bool {
         guard try self.folder.exists() || LibraryJournal(self.folder).byteCount > 0 else {
             _ = try AssetLibrary(at: self.url)
@@ -39,7 +39,7 @@ package struct LibraryCheck {
         }
         guard self.repairs else {
             guard let library = try self.checkContent() else { return true }
-            // Held while names are listed, but not while originals are read: imports wait for it.
+            // The lock is held while names are listed, but not while originals are read, because imports wait for it.
             guard let lock = try? LibraryLock.exclusive(self.folder) else { return false }
             try withExtendedLifetime(lock) { try self.checkFiles(library, self.leftovers) }
             return true
@@ -73,7 +73,7 @@ package struct LibraryCheck {
         try self.onFinding(LibraryFinding(kind: kind, subject: subject, detail: detail, isRepaired: isRepaired))
     }
 
-    /// Returns false if the catalogue is unusable.
+    /// Checks the catalogue; returns false if it is unusable.
     private func checkCatalogue() throws -> Bool {
         guard let problem = try self.catalogueProblem() else { return true }
         let canRebuild = self.repairs && LibraryJournal(self.folder).byteCount > 0
@@ -112,7 +112,7 @@ package struct LibraryCheck {
     func check(_ first: StoredOriginal, _ library: AssetLibrary) throws {
         var original = first
         guard let asset = try library.catalogue.holder(of: original) else {
-            // It may have been removed with its last asset.
+            // The original may have been removed with its last asset.
             guard try !library.catalogue.originals(where: "id = ?", [original.id]).isEmpty else { return }
             return try self.report(
                 .catalogue, original.path, "The catalogue lists an original that does not belong to any asset.")
@@ -193,7 +193,7 @@ package struct LibraryCheck {
 
     private func checkJournal(_ library: AssetLibrary) throws {
         let (skippedCount, unequalCount, lostRenderCount, lostCount) = try library.catalogue.read { db in
-            // All from one commit, with the matching part of the journal: imports may continue meanwhile.
+            // Reads one commit and the matching part of the journal, because imports may continue during the check.
             let (known, found) = (try Catalogue.journalPlace(db), library.journal.place)
             let isKnown = known.byteCount > 0 && known.byteCount <= found.byteCount && known.id == found.id
             let state = try JournalState(library.journal, upTo: isKnown ? known.byteCount : .max)
@@ -250,15 +250,15 @@ package struct LibraryFinding: Hashable, Sendable {
         case journal
         /// An original is missing, or is marked as missing but exists.
         case missing
-        /// An original has another length.
+        /// An original does not have the expected length.
         case size
-        /// An original has other bytes.
+        /// An original does not have the imported bytes.
         case content
-        /// An original without block digests, which is not damage: its first reader computes them.
+        /// An original has no block digests, which is not damage, because its first reader computes them.
         case digests
-        /// A file that no row names.
+        /// No row refers to a file.
         case orphan
-        /// A file or marker of an interrupted import or removal.
+        /// A file or marker is left from an interrupted import or removal.
         case leftover
     }
 
@@ -266,18 +266,18 @@ package struct LibraryFinding: Hashable, Sendable {
     /// The URL of the asset, or the path of the file in the library.
     package let subject: String
     package var detail: String
-    /// True if the original was read, and its bytes are not the imported bytes.
+    /// True if the original was read and does not have the imported bytes.
     var hasOtherBytes = false
     /// True if the repair is complete.
     package var isRepaired = false
 }
 
-/// The rebuilding of a lost or damaged catalogue from the journal.
+/// An operation that rebuilds a lost or damaged catalogue from the journal.
 struct CatalogueRebuild {
     private let folder: LibraryFolder
     private let url: URL
 
-    /// The name of the new catalogue until it is complete, also a prefix of the name of its log.
+    /// The name of the new catalogue until it is complete, which is also the prefix of the name of its log.
     private static let newName = "catalog.sqlite.new"
 
     init(_ folder: LibraryFolder, _ url: URL) {
@@ -286,7 +286,7 @@ struct CatalogueRebuild {
 
     /// Writes the new catalogue, quarantines the old one, and replaces it with the new one.
     ///
-    /// Called under the exclusive lock. Can be run again after a crash.
+    /// Must be called under the exclusive lock. Can be repeated after a crash.
     ///
     /// - Returns: The number of damaged lines in the journal.
     func run() throws -> Int {
@@ -297,7 +297,7 @@ struct CatalogueRebuild {
         do {
             let library = try AssetLibrary(rebuilding: self.url, catalogueName: Self.newName)
             let journal = library.journal
-            // A commit made in between is in the rest of the journal, from which the new catalogue catches up.
+            // A commit from now on is in the rest of the journal, which is later applied to the new catalogue.
             let place = journal.place
             let state = try JournalState(journal)
             skippedLineCount = state.skippedLineCount

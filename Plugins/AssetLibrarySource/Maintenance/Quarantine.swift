@@ -8,10 +8,10 @@ package struct QuarantinedFile: Hashable, Sendable {
     package let name: String
     /// The length in bytes.
     package let byteCount: Int64
-    /// The time of the last status change: the time of its arrival, unless it was touched in the quarantine.
+    /// The time of the last status change: the time at which the file was quarantined, unless it was touched later.
     package let date: Date
 
-    /// Returns true if ``OriginalsFolder`` gives files in the quarantine such a name.
+    /// Returns true if ``OriginalsFolder`` uses names of this form for files in the quarantine.
     static func isName(_ name: String) -> Bool {
         if LibraryFolder.databaseSuffixes.contains(where: { self.isNumbered(name, LibraryFolder.catalogue + $0) }) {
             return true
@@ -51,14 +51,14 @@ extension AssetLibrary {
 
     /// Makes a quarantined file an original again.
     ///
-    /// It becomes the original of the assets with its bytes, if theirs is missing or damaged; otherwise of a new asset,
-    /// with its former identifier and name if the journal has them.
+    /// It becomes the original of the assets with its bytes, if their original is missing or damaged, and otherwise of
+    /// a new asset, with the former identifier and name if the journal contains them.
     ///
-    /// If the library already has the bytes, the file is removed from the quarantine. A damaged original returns to its
-    /// former path unless another file is there: its good blocks can be read.
+    /// If the library already contains the bytes, the file is removed from the quarantine. A damaged original returns
+    /// to its former path, unless another file has that path, so that its intact blocks can be read.
     ///
     /// - Throws: ``BlobError/Code/notFound`` if the file does not exist, ``BlobError/Code/unsupported`` for a
-    ///   catalogue; otherwise as ``importAsset(from:name:duplicates:context:)``.
+    ///   catalogue; otherwise the errors of ``importAsset(from:name:duplicates:context:)``.
     package func restoreQuarantined(_ name: String, context: BlobContext = BlobContext()) throws -> Asset {
         try self.checkCanWrite()
         guard QuarantinedFile.isName(name), OriginalsFolder.hasQuarantined(name, self.folder) else {
@@ -95,8 +95,8 @@ extension AssetLibrary {
             modificationTime: former?.modifiedAt ?? original.snapshot.modificationTime)
     }
 
-    /// Moves a damaged original back to the path from which a check removed it; returns nil if it has no such path, or
-    /// if the path is taken.
+    /// Moves a damaged original back to the path from which a check removed it; returns nil if the path is unknown or
+    /// taken.
     private func putBack(_ name: String) throws -> Asset? {
         // The name may end with a number that made it unique in the quarantine.
         let names = [name, name.lastIndex(of: ".").map { String(name[..<$0]) }].compactMap { $0 }
@@ -120,7 +120,7 @@ extension AssetLibrary {
         _ name: String, _ file: ImportedFile, replacing damagedPath: String?, _ formerID: UUID
     ) throws -> Asset {
         let folders = try OriginalsFolder(self.folder)
-        // Until the commit, a crash returns the file to the quarantine.
+        // After a crash before the commit, recovery returns the file to the quarantine.
         let marker = try LibraryMarker(folders)
         let path = LibraryFolder.storedPath(for: UUID(), fileExtension: file.fileExtension)
         try folders.takeBack(name, as: path)
@@ -143,7 +143,7 @@ extension AssetLibrary {
         return asset
     }
 
-    /// Restores a good copy of a missing or damaged original from the quarantine; returns false if not found.
+    /// Restores an intact copy of a missing or damaged original from the quarantine; returns false if not found.
     func restoreFromQuarantine(
         _ original: StoredOriginal, _ asset: Asset, _ context: BlobContext
     ) throws -> Bool {
@@ -165,7 +165,7 @@ extension AssetLibrary {
     /// Permanently removes files from the quarantine.
     ///
     /// - Parameter age: The minimum time since a file was quarantined.
-    /// - Returns: The names of the files.
+    /// - Returns: The names of the removed files.
     package func emptyQuarantine(
         olderThan age: Duration = .zero, context: BlobContext = BlobContext()
     ) throws -> [String] {

@@ -3,13 +3,13 @@ public import BlobCore
 public import Foundation
 
 extension AssetLibrary: AssetCatalogue {
-    /// Opens the catalogue at a path for reading; its content determines its kind.
+    /// Opens the catalogue at a path for reading, and determines its kind from its content.
     ///
-    /// - Parameter url: The folder of an asset library; a folder of photos, as of a camera or of Google Takeout, used
-    ///   as it is; `digikam4.db` of digiKam, `photo.db` of Shotwell, or a folder that contains one of them, also in its
-    ///   folder `data`.
+    /// - Parameter url: The folder of an asset library; a folder of photos, such as from a camera or Google Takeout,
+    ///   which is used as it is; `digikam4.db` of digiKam, `photo.db` of Shotwell, or a folder that contains one of
+    ///   them directly or in its folder `data`.
     /// - Throws: ``BlobError/Code/notFound`` if the path does not exist, ``BlobError/Code/unsupported`` for a file of
-    ///   another kind; otherwise as ``init(at:for:)``.
+    ///   another kind; otherwise the errors of ``init(at:for:)``.
     public static func catalogue(at url: URL) throws(BlobError) -> any AssetCatalogue {
         let path = url.standardizedFileURL.path
         let isLibrary = [LibraryFolder.catalogue, LibraryFolder.journal].contains {
@@ -41,7 +41,7 @@ extension AssetLibrary: AssetCatalogue {
             operation: "open")
     }
 
-    /// Returns the asset with an identifier, its UUID as text; nil if not found.
+    /// Returns the asset with an identifier, which is a UUID as text; nil if not found.
     ///
     /// - Throws: Errors of the catalogue.
     public func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset? {
@@ -53,7 +53,7 @@ extension AssetLibrary: AssetCatalogue {
         return found
     }
 
-    /// Calls `body` with every asset in the order of their import, or with the assets of an album in its order.
+    /// Calls `body` with every asset in order of import, or with the assets of an album in the order of the album.
     public func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
         guard let collection else { return try self.forEachAsset { try body(self.catalogued($0)) } }
         for asset in try self.assets(inAlbum: collection) { try body(self.catalogued(asset)) }
@@ -71,9 +71,9 @@ extension AssetLibrary: AssetCatalogue {
     /// Returns the number of the last change; nil if the catalogue cannot report it.
     public func revision() throws(BlobError) -> Int64? { try self.lastCommit().number }
 
-    /// Returns an asset in the form common to all catalogues.
+    /// Returns an asset in the common form of all catalogues.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` if the catalogue names a file outside the library.
+    /// - Throws: ``BlobError/Code/corrupted`` if the catalogue refers to a file outside the library.
     package func catalogued(_ asset: Asset) throws(BlobError) -> CataloguedAsset {
         let path = try self.folder.path(ofStored: asset.storedPath)
         var found = CataloguedAsset(id: asset.id.uuidString, path: path, byteCount: asset.byteCount)
@@ -94,10 +94,10 @@ extension CataloguedAsset {
         FileStatus(at: "\(self.folder)/\(name)")?.isRegular == true
     }
 
-    /// The name of the other half of a live photo, if it is in the same folder.
+    /// The name of the other half of a live photo; nil unless it is in the same folder.
     var pairName: String? { self.name.flatMap { LivePhotoNames.pair(of: $0, where: self.isBeside) } }
 
-    /// Sets the facts that come from the file itself and its neighbours.
+    /// Sets the facts from the file itself and from other files in its folder.
     mutating func look() {
         guard let status = FileStatus(at: self.path) else {
             self.isMissing = true

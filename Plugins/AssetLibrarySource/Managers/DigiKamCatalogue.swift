@@ -10,7 +10,7 @@ import GRDB
 struct DigiKamCatalogue: AssetCatalogue {
     static let fileName = "digikam4.db"
     static let tables = ["AlbumRoots", "Albums", "Images", "ImageInformation", "Tags", "ImageTags"]
-    /// The status of items that digiKam shows; others are hidden, in the trash, or deleted.
+    /// The status of items that digiKam shows; other items are hidden, in the trash, or deleted.
     private static let visible = 1
     /// The name of the parent of digiKam's internal tags.
     private static let internalTag = "_Digikam_Internal_Tags_"
@@ -92,8 +92,9 @@ struct DigiKamCatalogue: AssetCatalogue {
         }
     }
 
-    /// The beginning of a statement whose rows are assets. The order of the joins is fixed, so that rows come in
-    /// row-number order without being sorted.
+    /// The beginning of a statement whose rows are assets.
+    ///
+    /// The order of the joins is fixed, so that SQLite returns rows in the order of their numbers without sorting.
     private static let selection = """
         SELECT Images.id, Images.album, Images.name, fileSize, Images.modificationDate, relativePath,
             AlbumRoots.id AS root, identifier, specificPath, AlbumRoots.status AS rootStatus, width, height, orientation,
@@ -108,10 +109,10 @@ struct DigiKamCatalogue: AssetCatalogue {
 /// The tags of digiKam with their paths.
 private struct TagTree {
     private(set) var paths: [(id: Int64, path: String)] = []
-    /// The length in bytes at which a path is cut off, as in a forged catalogue.
+    /// The length in bytes at which a path, as in a forged catalogue, is cut off.
     private static let pathByteLimit = 4096
 
-    /// - Parameter name: The name of a tag to omit, with all its descendants.
+    /// - Parameter name: The name of a tag that is omitted with all its descendants.
     init(_ db: Database, besides name: String) throws {
         var tags: [Int64: (parent: Int64, name: String)] = [:]
         for row in try Row.fetchAll(db, sql: "SELECT id, pid, name FROM Tags ORDER BY id") {
@@ -121,7 +122,7 @@ private struct TagTree {
         for id in tags.keys.sorted() {
             var (path, next): ([String], Int64) = ([], id)
             var (seen, byteCount): (Set<Int64>, Int) = ([], 0)
-            // Tags may form a cycle.
+            // In a damaged catalogue, tags may form a cycle.
             while let tag = tags[next], seen.insert(next).inserted {
                 byteCount += tag.name.utf8.count
                 guard byteCount <= Self.pathByteLimit else { break }
@@ -151,7 +152,7 @@ struct DigiKamRow {
         var asset = try row.asset(
             String(row.value("id", as: Int64.self)), at: path.singleSlashes, named: "name", byteCount: "fileSize")
         asset.media.setCaptureDate(try row.optionalValue("creationDate") ?? "")
-        // Always zero.
+        // digiKam always stores zero.
         asset.media.captureSubsecond = nil
         let rootStatus = try row.optionalValue("rootStatus", as: Int.self) ?? 0
         asset.isMissing = !root.isThere || rootStatus != 0
@@ -170,7 +171,7 @@ struct DigiKamRow {
 
 /// A root of digiKam's albums: a folder on a volume.
 struct AlbumRoot {
-    /// The path; if the volume is not mounted, an impossible path below the folder of mounted volumes.
+    /// The path; if the volume is not mounted, a path that cannot exist, in the folder of mounted volumes.
     let path: String
     /// False if the volume is not mounted.
     let isThere: Bool
@@ -199,19 +200,19 @@ struct AlbumRoot {
 private enum MountedVolumes {
     /// Returns the mount point of the volume with a file system UUID; nil if it is not mounted.
     ///
-    /// Looks up the device and its mount point; see proc(5), `/proc/self/mounts`. The result is not cached, because
-    /// another card may replace a removed one.
+    /// Looks up the device and its mount point; see proc(5), `/proc/self/mounts`. The result is not cached, because the
+    /// user may replace a card with another card.
     static func path(uuid: String) -> String? {
         let link = { (name: String) in resolvedPath(Array("/dev/disk/by-uuid/\(name)".utf8)) }
         guard !uuid.contains("/"), let device = link(uuid) ?? link(uuid.lowercased()) else { return nil }
         let mounts = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
-            // A mapped volume has several names.
+            // A mapped volume has several names, so resolved paths are compared.
             guard fields.count > 1, fields[0].hasPrefix("/"), resolvedPath(Array(fields[0].utf8)) == device else {
                 continue
             }
-            // Spaces and some other characters are octal escapes.
+            // Spaces and some other characters are escaped as octal numbers.
             return String(fields[1]).replacing(/\\(\d{3})/) { match in
                 Int(match.output.1, radix: 8).flatMap(UnicodeScalar.init).map { String(Character($0)) } ?? ""
             }

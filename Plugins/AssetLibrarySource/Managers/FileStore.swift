@@ -4,11 +4,11 @@ import BlobHelper
 import BlobIndex
 import Foundation
 
-/// The queries for readers of other programs' catalogues: originals are described by their files.
+/// The store for readers of other programs' catalogues, in which files describe their assets.
 struct FileStore: AssetStore {
     /// The rendered pictures of all catalogues.
     private static let renditions = RenditionCache()
-    /// The time between two looks while an observer waits for changes.
+    /// The polling interval while an observer waits for changes.
     private static let interval = Duration.seconds(1)
 
     private let catalogue: any AssetCatalogue
@@ -28,7 +28,7 @@ struct FileStore: AssetStore {
 
     func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
         guard let found = try self.catalogue.cataloguedAsset(id) else { return nil }
-        // If the file was touched, any value other than the digest makes the reader check the file.
+        // If the file was touched, a value other than the digest makes the reader check the file.
         let sha256 = FileStatus(at: found.path).flatMap { FileDigests.known(found.path, $0)?.sha256 } ?? []
         return AssetRecord(
             sha256: sha256, storedPath: found.path, generation: found.adjustmentNumber, version)
@@ -97,7 +97,8 @@ struct FileStore: AssetStore {
 }
 
 extension MediaDescription {
-    /// Returns the file's own description in place of the catalogue's, which may supply a missing date.
+    /// Returns the file's own description instead of this description from the catalogue, which may supply a missing
+    /// date.
     fileprivate func replaced(by own: MediaDescription) -> MediaDescription {
         guard own.mediaType != nil else { return self }
         var media = own
@@ -129,7 +130,7 @@ extension UUID {
     }
 }
 
-/// A periodic look, on a thread of the pool, until this object is released.
+/// A periodic call, on a thread of the pool, until this object is released.
 private final class RepeatedLook: Sendable {
     private let interval: Duration
     private let look: @Sendable () -> Void
@@ -151,21 +152,21 @@ private final class RepeatedLook: Sendable {
     }
 }
 
-/// The digests of other programs' files, stored under the status of the file: in memory, and in the user's cache
+/// The cache of digests of other programs' files, keyed by the status of the file, in memory and in the user's cache
 /// folder.
 enum FileDigests {
     typealias Digests = (sha256: [UInt8], blocks: BlockDigests)
 
-    /// The limit of all files in the cache in bytes, where 1 MiB is the digests of 8 GiB of originals.
+    /// The maximum size of the cache folder in bytes; 1 MiB suffices for the digests of 8 GiB of originals.
     private static let cacheByteCount: Int64 = 64 << 20
     /// The number of bytes at which the digests in memory are discarded.
     private static let memoryByteCount = 16 << 20
     /// The approximate number of bytes in an entry besides its block digests.
     private static let entryByteCount = 256
-    /// The minimum age of a file's last change before its digests are shared with other processes: a later change could
-    /// have the same time.
+    /// The minimum age of a file's last change, in nanoseconds, before its digests are shared with other processes,
+    /// because a later change could have the same time.
     private static let settlingTime: Int64 = 100_000_000
-    /// The minimum age on a file system with coarse times.
+    /// The minimum age, in nanoseconds, on a file system with coarse times.
     private static let coarseSettlingTime: Int64 = 3_000_000_000
 
     private static let memory = Locked<(digests: [String: Digests], byteCount: Int)>(([:], 0))
@@ -174,9 +175,9 @@ enum FileDigests {
         CachedFiles(in: "blob-digests", fileExtension: "sha256", maximumByteCount: self.cacheByteCount)
     }
 
-    /// Returns the digests of an open file; if they are not cached, reads the whole file once.
+    /// Returns the digests of an open file, reading the whole file once if they are not cached.
     ///
-    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read, and errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read; errors of reading.
     static func digests(of file: OriginalFile, _ context: BlobContext) throws(BlobError) -> Digests {
         let status = file.snapshot
         let now = Date().nanoseconds
@@ -186,7 +187,7 @@ enum FileDigests {
         self.remember(found, key)
         if self.isSettled(status, at: now) {
             let bytes = found.sha256 + found.blocks.stored(sha256: found.sha256)
-            // A cache that cannot be written must not prevent reading.
+            // A failure to write to the cache must not prevent reading.
             bytes.withUnsafeBytes { bytes in try? self.cache?.store(bytes, as: "\(key).sha256") }
         }
         return found
@@ -206,7 +207,7 @@ enum FileDigests {
     }
 
     private static func isSettled(_ status: FileStatus, at now: Int64) -> Bool {
-        // Times without fractions come from file systems such as FAT, whose steps are two seconds.
+        // Times without fractions are from file systems such as FAT, which has a resolution of two seconds.
         let isCoarse = [status.statusChangeTime, status.modificationTime].contains { $0 % 1_000_000_000 == 0 }
         return status.statusChangeTime < now - (isCoarse ? self.coarseSettlingTime : self.settlingTime)
     }

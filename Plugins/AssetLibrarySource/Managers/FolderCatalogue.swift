@@ -2,10 +2,12 @@
 import BlobCore
 import Foundation
 
-/// A folder of photos and films as a catalogue: a camera's card (DCIM), the originals of PhotoPrism and Immich, a
-/// folder that darktable uses, an archive of Google Takeout, or any other. The folder is never modified.
+/// A folder of photos and films as a catalogue.
 ///
-/// The identifier of an asset is its path within the folder. Assets are all regular files except sidecars; hidden files
+/// Any folder can be used, such as a camera's card (DCIM), the originals of PhotoPrism and Immich, a folder that
+/// darktable uses, or an archive of Google Takeout. The folder is never modified.
+///
+/// The identifier of an asset is its path within the folder. All regular files except sidecars are assets; hidden files
 /// and folders, links, and names that are not UTF-8 are omitted.
 struct FolderCatalogue: AssetCatalogue {
     /// The maximum depth of nested folders that are searched.
@@ -45,7 +47,7 @@ struct FolderCatalogue: AssetCatalogue {
         throw BlobError(.notFound, "There is no folder of photos '\(collection)' in '\(self.path)'.")
     }
 
-    /// Returns the folders that contain assets, by path; assets directly in the catalogue's folder are in no
+    /// Returns the folders that contain assets, by path; assets directly in the catalogue's folder do not belong to a
     /// collection.
     func collections() throws(BlobError) -> [AssetCollection] {
         var found: [AssetCollection] = []
@@ -61,9 +63,10 @@ struct FolderCatalogue: AssetCatalogue {
         return found
     }
 
-    /// Calls `body` with each folder and its assets, in the order of the bytes of their names.
+    /// Calls `body` with each folder and its assets, in byte order of the names.
     ///
-    /// - Throws: The first error of a folder that cannot be read, after all others were visited; errors of `body`.
+    /// - Throws: The first error of a folder that cannot be read, after all other folders were visited; errors of
+    ///   `body`.
     private func visit(_ body: ([String], [CataloguedAsset]) throws -> Void) throws {
         var waiting: [[String]] = [[]]
         var failure: BlobError?
@@ -74,7 +77,7 @@ struct FolderCatalogue: AssetCatalogue {
                 folder = try self.folder(parts)
                 names = try folder.names()
             } catch {
-                // A folder that was removed since is not an error.
+                // A folder that was removed in the meantime is not an error.
                 if parts.isEmpty || error.code != .notFound { failure = failure ?? error }
                 continue
             }
@@ -95,7 +98,7 @@ struct FolderCatalogue: AssetCatalogue {
         return folder
     }
 
-    /// Returns the assets of a folder, without those of its subfolders, in the order of the bytes of their names.
+    /// Returns the assets directly in a folder, in byte order of their names.
     private func assets(of folder: Folder, _ names: [String], prefix: [String]) -> [CataloguedAsset] {
         let all = Set(names)
         let own = names.filter { !Self.isHidden($0) && !Self.isSidecar($0) }
@@ -137,8 +140,8 @@ struct FolderCatalogue: AssetCatalogue {
         PercentEncoding.encode(parts.joined(separator: "/").utf8, leaving: self.plain)
     }
 
-    /// Returns the names in the path that an identifier stands for; nil if the path leads to an omitted file, or out of
-    /// the folder.
+    /// Returns the components of the path that an identifier represents; nil if the path leads to an omitted file, or
+    /// out of the folder.
     private static func components(_ id: String) -> [String]? {
         guard let bytes = PercentEncoding.decode(id.utf8), let path = String(validating: bytes, as: UTF8.self),
             !bytes.contains(0)
@@ -151,12 +154,12 @@ struct FolderCatalogue: AssetCatalogue {
     }
 }
 
-/// The names of the halves of a live photo, to which Apple's systems and Google Takeout give the same stem.
+/// The names of the two halves of a live photo, which have the same stem in Apple's systems and in Google Takeout.
 enum LivePhotoNames {
     private static let pictures = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
     private static let films = ["MOV", "mov", "MP4", "mp4"]
 
-    /// Returns the name of the other half, if it exists; judged by name alone, so unrelated files may match.
+    /// Returns the name of the other half; nil if not found. Only names are compared, so unrelated files may match.
     static func pair(of name: String, where isThere: (String) -> Bool) -> String? {
         guard let suffix = LibraryFolder.fileExtension(ofName: name) else { return nil }
         let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []

@@ -6,19 +6,20 @@ import GRDBSQLite
 
 /// The SQLite database of another program, which may be running.
 ///
-/// Neither the database nor any file beside it is written. Only if the program removes its log between two of our calls
-/// may an empty log remain, which the next program to open the database takes over.
+/// Neither the database nor any file beside it is written. Only if the program removes its log between two calls of
+/// this type may an empty log remain, which is reused by the next program that opens the database.
 ///
 /// Each read opens the database, runs short statements that each hold its lock only briefly, and closes it, so that no
 /// connection keeps the other program from removing its log.
 struct ManagerDatabase: Sendable {
-    /// The time in seconds that a read waits for a writer.
+    /// The maximum time in seconds that a read waits for a writer.
     private static let busyTimeout: TimeInterval = 5
-    /// The length of the longest row in bytes; the longest rows list the photos of a tag.
+    /// The maximum length of a row in bytes; the longest rows list the photos of a tag.
     private static let rowByteLimit: CInt = 64 << 20
     /// The number of attempts to read a database that changes during the read.
     private static let attemptLimit = 5
-    /// Closing a file anywhere in a process releases SQLite's locks on it, so reads take turns.
+    /// The lock under which reads take turns, because closing a file anywhere in a process releases SQLite's locks on
+    /// it.
     private static let turn = Locked<Void>(())
 
     let path: String
@@ -33,7 +34,7 @@ struct ManagerDatabase: Sendable {
         throw BlobError(.unsupported, "The database '\(path)' cannot be read, because it has no table '\(missing)'.")
     }
 
-    /// Returns the names of the tables, without views and virtual tables, which could contain anything.
+    /// Returns the names of the tables, without views and virtual tables, whose content is arbitrary.
     func tables() throws(BlobError) -> Set<String> {
         try self.read { db in
             let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
@@ -41,7 +42,7 @@ struct ManagerDatabase: Sendable {
         }
     }
 
-    /// A number that changes when the file or its log is touched.
+    /// Returns a number that changes when the file or its log is touched.
     func revision() throws(BlobError) -> Int64 {
         var hasher = Hasher()
         for status in [try self.status(), FileStatus(at: "\(self.path)-wal")] {
@@ -59,7 +60,7 @@ struct ManagerDatabase: Sendable {
 
     /// The maximum number of rows that a statement reads.
     private static let pageRowLimit = 1000
-    /// The time after which a page ends, since the other program cannot write meanwhile.
+    /// The time after which a page ends, because the other program cannot write during a page.
     private static let pageTimeLimit = Duration.milliseconds(10)
     /// The number of bytes of paths after which a page ends, so that long paths do not exhaust memory.
     private static let pageByteLimit = 4 << 20
@@ -94,7 +95,7 @@ struct ManagerDatabase: Sendable {
     ) throws -> [(asset: CataloguedAsset, row: Int64)] {
         var page: [(asset: CataloguedAsset, row: Int64)] = []
         var byteCount = 0
-        // Measured from the first row, so that a slow first row does not make pages of one row.
+        // Measured from the first row, so that a slow first row does not result in pages with a single row.
         var end: ContinuousClock.Instant?
         while byteCount < Self.pageByteLimit, end.map({ ContinuousClock.now < $0 }) ?? true,
             let row = try rows.next()
@@ -117,11 +118,11 @@ struct ManagerDatabase: Sendable {
 
     // MARK: Reading
 
-    /// Reads with statements, each of which sees a consistent state of the database.
+    /// Calls `body` with a connection, on which each statement sees a consistent state of the database.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` if the other program stopped during a change and left it incomplete, or
-    ///   if it holds a lock for seconds; ``BlobError/Code/corrupted``, ``BlobError/Code/unsupported``,
-    ///   ``BlobError/Code/inconsistent`` for other tables; errors of `body`.
+    /// - Throws: ``BlobError/Code/unavailable`` if the other program left a change incomplete, or holds a lock for
+    ///   seconds; ``BlobError/Code/corrupted``, ``BlobError/Code/unsupported``, ``BlobError/Code/inconsistent`` for
+    ///   unexpected tables; errors of `body`.
     func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         do {
             return try Self.turn.withLock { _ in try self.readAlone(body) }
@@ -134,7 +135,7 @@ struct ManagerDatabase: Sendable {
 
     private func readAlone<Value>(_ body: (Database) throws -> Value) throws -> Value {
         for _ in 0..<Self.attemptLimit {
-            // Beside a log left by another file of this name, SQLite would make an index of it.
+            // If a log is left from another file of this name, SQLite would otherwise create an index for the log.
             guard try self.isLogged() else { return try self.read("mode=ro&readonly_shm=1", body) }
             let before = try self.status()
             switch self.logState {
@@ -143,13 +144,13 @@ struct ManagerDatabase: Sendable {
                 do {
                     return try self.read("mode=ro&readonly_shm=1", body)
                 } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN {
-                    // Meanwhile the writer has closed the database and removed its log.
+                    // The writer may have closed the database in the meantime, and removed its log.
                     guard case .inUse = self.logState else { continue }
                     throw error
                 }
             case .notIndexed: throw self.incomplete(nil)
             case .empty:
-                // Opened normally, SQLite would leave a log. Without a log, no program writes to the file itself.
+                // If opened normally, SQLite would leave a log. Without a log, no program writes to the file itself.
                 let result = Result { try self.read("immutable=1", body) }
                 if case .empty = self.logState, try self.status() == before { return try result.get() }
             }
@@ -179,7 +180,7 @@ struct ManagerDatabase: Sendable {
     private func isLogged() throws(BlobError) -> Bool {
         let file = try OriginalFile(self.path)
         defer { file.close() }
-        // Section 1.3 of "Database File Format" of SQLite: the magic string, and the read version at byte 19.
+        // SQLite, "Database File Format", section 1.3: the magic string, and the read version at byte 19.
         let header = try file.prefix(100)
         guard header.count == 100, header.starts(with: "SQLite format 3\0".utf8) else {
             throw BlobError(.unsupported, "'\(self.path)' is not an SQLite database.")
@@ -205,12 +206,12 @@ struct ManagerDatabase: Sendable {
     }
 }
 
-/// The identifier of a collection in another program's catalogue: its kind, and the number of its row.
+/// The identifier of a collection in another program's catalogue, which consists of its kind and its row number.
 struct ManagerCollection {
     let kind: AssetCollection.Kind
     let number: Int64
 
-    /// Parses a text such as `album/12`; nil for any other text.
+    /// Parses text such as `album/12`; returns nil for any other text.
     init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let kind = AssetCollection.Kind(rawValue: String(parts[0])),
@@ -221,7 +222,7 @@ struct ManagerCollection {
 }
 
 extension CheckedRow {
-    /// Returns the asset of a row with its columns `width`, `height` and `orientation`.
+    /// Returns the asset for a row, including its columns `width`, `height` and `orientation`.
     ///
     /// - Parameters:
     ///   - nameColumn: The column of the path or the name, for error messages.

@@ -6,14 +6,14 @@ import GRDB
 
 /// The catalogue of Shotwell, `photo.db`, of schema 16 and later: photos, films, tags and events, without the trash.
 ///
-/// The identifier of an asset is the one used in Shotwell's own tag lists: `thumb` or `video-`, and the row number as
-/// 16 hexadecimal digits. The file is the one that Shotwell shows: if another program has edited a photo, the edited
-/// file. Its adjustment comes only from Shotwell's catalogue, not from sidecars.
+/// The identifier of an asset is the same as in Shotwell's tag lists: `thumb` or `video-`, and the row number as 16
+/// hexadecimal digits. Its file is the file that Shotwell shows, which is the edited file if another program has edited
+/// a photo. Its adjustment comes only from Shotwell's catalogue, not from sidecars.
 struct ShotwellCatalogue: AssetCatalogue {
     static let fileName = "photo.db"
     static let tables = ["PhotoTable", "VideoTable", "TagTable", "EventTable"]
 
-    /// The number of assets in a list that one statement looks up.
+    /// The number of assets in a list to look up with one statement.
     private static let listPageCount = 500
 
     private let database: ManagerDatabase
@@ -22,7 +22,7 @@ struct ShotwellCatalogue: AssetCatalogue {
 
     init(at path: String) throws(BlobError) {
         self.database = try ManagerDatabase(at: path, tables: Self.tables)
-        // Created when the first photo is edited by another program.
+        // Shotwell creates this table when another program first edits a photo.
         self.photos = ShotwellRows.photos(hasEdited: try self.database.tables().contains("BackingPhotoTable"))
     }
 
@@ -40,7 +40,7 @@ struct ShotwellCatalogue: AssetCatalogue {
         guard var asset = found else { return nil }
         asset.look()
         guard let pair = asset.pairName else { return asset }
-        // Split at bytes: a name that begins with a combining character would merge with the slash before it.
+        // Split at bytes, because a name that begins with a combining character would combine with the slash before it.
         let path = String(decoding: asset.path.utf8.dropLast(asset.name?.utf8.count ?? 0), as: UTF8.self) + pair
         for other in [self.photos, self.films] where asset.pairID == nil {
             asset.pairID = try self.database.read { db in
@@ -90,7 +90,7 @@ struct ShotwellCatalogue: AssetCatalogue {
             rows.selection + condition, key: "t.id", of: rows.table, { try rows.asset($0) }, body)
     }
 
-    /// Returns the tags by path, and the events by name, or without a name by the date of their first asset.
+    /// Returns the tags by path, and the events by name, or by the date of the first asset for events without a name.
     func collections() throws(BlobError) -> [AssetCollection] {
         try self.database.read { db in
             var found: [AssetCollection] = []
@@ -107,7 +107,7 @@ struct ShotwellCatalogue: AssetCatalogue {
                 let id: Int64 = try event.value("id")
                 var (count, first) = (0, Int64.max)
                 for rows in [self.photos, self.films] {
-                    // An unknown time is 0.
+                    // A time of 0 means unknown.
                     let sql = """
                         SELECT count(*) AS items, min(nullif(exposure_time, 0)) AS first
                         FROM (\(rows.selection) AND t.event_id = ?)
@@ -143,7 +143,7 @@ struct ShotwellRows {
     /// The flag of an asset whose file was not found.
     private let offline: Int64
 
-    /// The films. The flags are those of `Video.vala`: 1 in the trash, 2 offline.
+    /// The films. The flags are defined in `Video.vala`: 1 in the trash, 2 offline.
     static let films = ShotwellRows(
         table: "VideoTable", prefix: "video-",
         selection: """
@@ -152,9 +152,9 @@ struct ShotwellRows {
             FROM VideoTable AS t WHERE coalesce(t.flags, 0) & 1 = 0
             """, offline: 2)
 
-    /// The photos. The flags are those of `Photo.vala`: 4 in the trash, 8 offline.
+    /// The photos. The flags are defined in `Photo.vala`: 4 in the trash, 8 offline.
     ///
-    /// - Parameter hasEdited: True if the database has a table of files that other programs have edited.
+    /// - Parameter hasEdited: True if the database has a table of files edited by other programs.
     static func photos(hasEdited: Bool) -> ShotwellRows {
         let columns =
             hasEdited
@@ -172,7 +172,7 @@ struct ShotwellRows {
                 """, offline: 8)
     }
 
-    /// Returns the number of the row with an identifier; nil if the identifier is invalid.
+    /// Returns the row number in an identifier; nil if the identifier is invalid.
     func number(ofID id: String) -> Int64? {
         let digits = id.dropFirst(self.prefix.count)
         guard digits.count == 16, let number = Int64(digits, radix: 16), self.id(number) == id else { return nil }
@@ -188,7 +188,7 @@ struct ShotwellRows {
         try self.asset(CheckedRow(row, of: self.table))
     }
 
-    /// Returns the asset of a row.
+    /// Returns the asset for a row.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for values that only a damaged or forged catalogue can contain.
     func asset(_ row: CheckedRow) throws(BlobError) -> CataloguedAsset {
@@ -211,14 +211,14 @@ struct ShotwellRows {
     }
 }
 
-/// Adjustments in Shotwell's catalogue: a key file (GLib) with a group for each kind.
+/// The parser for adjustments in Shotwell's catalogue: a key file (GLib) with a group for each kind of adjustment.
 ///
-/// The picture as stored is straightened, within a larger canvas that holds all of it, then cropped, then its colours
-/// are changed, and finally it is turned; see `Photo.vala`. Changes of colours and red eyes are specific to Shotwell,
-/// and not renderable.
+/// The stored picture is first straightened on a canvas that is large enough for all of it, then cropped; then its
+/// colours are changed, and finally it is turned; see `Photo.vala`. Corrections of colours and red eyes are specific to
+/// Shotwell, and not renderable.
 enum ShotwellAdjustment {
     private static let identifier = "org.gnome.shotwell"
-    /// The range of brightness that is not expanded.
+    /// The value for a range of brightness that is not expanded.
     private static let neutralExpansion = "{ 0, 255 }"
 
     static func adjustment(_ text: String, orientation: Int, of media: MediaDescription) -> Adjustment {
@@ -257,9 +257,10 @@ enum ShotwellAdjustment {
         return .renderable(AdjustmentRecipe(operations))
     }
 
-    /// Returns the rotation about the centre of the picture, into a picture just large enough; nil if it is too large.
+    /// Returns the rotation about the centre of the picture, with a result just large enough for it; nil if the result
+    /// is too large.
     ///
-    /// Half sizes are rounded down, as by `rotate_arb` of `util/image.vala`.
+    /// Half sizes are rounded down, as in `rotate_arb` of `util/image.vala`.
     private static func straightening(degrees: Double, width: Int, height: Int) -> AdjustmentOperation? {
         let angle = abs(degrees) * .pi / 180
         let size = (

@@ -3,23 +3,23 @@ import BlobCore
 import BlobHelper
 import HelperExchange
 
-/// A reader of the facts of many files, which starts a helper for the first picture. Has one owner.
+/// A reader of the metadata of many files, which starts a helper for the first picture. Has one owner.
 final class FactReader {
-    /// The reason why no helper is available; nil until one was needed and not found.
+    /// The reason why no helper is available; nil unless a helper was needed and not found.
     private(set) var missing: BlobError?
     private var process: MediaProcess?
     private let path: String?
     private let context: BlobContext
 
-    /// - Parameter path: The path of the helper; nil to look for it.
+    /// - Parameter path: The path of the helper; nil to search for it.
     init(path: String? = nil, _ context: BlobContext) { (self.path, self.context) = (path, context) }
 
     /// Describes a file by its headers, and also by its metadata if a helper is available.
     ///
-    /// - Returns: The description, and true unless a helper may add to it later. A file whose metadata is damaged keeps
-    ///   the facts of its headers.
+    /// - Returns: The description, and true unless a helper may add to it later. If the metadata is damaged, the
+    ///   description contains the facts from the headers.
     /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. After any other error,
-    ///   the description has the facts of the headers.
+    ///   the description contains the facts from the headers.
     func describe(_ file: OriginalFile) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {
         var media = MediaDescription(file.headerBytes)
         let format = MediaFormat(signature: file.headerBytes.prefix(MediaFormat.signatureByteCount))
@@ -30,7 +30,7 @@ final class FactReader {
             return (media, true)
         } catch {
             try self.context.check()
-            // After a crash, the next file gets a new helper.
+            // After a crash of the helper, the next file uses a new helper.
             if self.process?.failure != nil { self.process = nil }
             if error.code == .unavailable { self.missing = error }
             return (media, error.code == .corrupted || error.code == .limitExceeded)
@@ -46,7 +46,7 @@ final class FactReader {
 }
 
 extension OriginalFile {
-    /// The bytes of the file, for parsers of headers.
+    /// The bytes of the file, for header parsers.
     var headerBytes: HeaderBytes {
         HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
             (try? self.fill(buffer, at: offset)) ?? 0

@@ -4,8 +4,8 @@ import BlobHelper
 extension MediaDescription {
     /// Reads the `moov` box of an MP4 or a QuickTime film: duration, size, codec, place and content identifier.
     ///
-    /// Film libraries have no interface that is stable across versions (libavformat), or decode more than is needed
-    /// here; these boxes have not changed since 2001.
+    /// Existing libraries have no interface that is stable across versions (libavformat), or decode more than is needed
+    /// here, while these boxes have not changed since 2001.
     mutating func readFilm(_ bytes: HeaderBytes) {
         for box in FileBoxes(bytes, in: bytes.box("moov") ?? 0..<0) {
             switch box.type {
@@ -18,11 +18,11 @@ extension MediaDescription {
         }
     }
 
-    /// The number of bytes of a header that are read: every header is far shorter.
+    /// The maximum number of bytes to read from a header; all headers are far shorter.
     private static let headerByteLimit = 256
-    /// The longest text that is read, in bytes.
+    /// The maximum length of a text, in bytes.
     private static let textByteLimit = 256
-    /// The maximum number of keys that are read.
+    /// The maximum number of keys to read.
     private static let keyLimit = 256
 
     private mutating func readMovieHeader(_ header: ByteCursor?) {
@@ -34,13 +34,13 @@ extension MediaDescription {
         self.duration = Int64((Double(duration) * 1000 / Double(scale)).rounded())
     }
 
-    /// Reads a track; the first video track provides size, orientation and codec.
+    /// Reads a track; size, orientation and codec come from the first video track.
     private mutating func readTrack(_ track: Range<Int64>, _ bytes: HeaderBytes) {
         guard self.codec == nil, let media = bytes.box("mdia", in: track),
             var handler = bytes.cursor(bytes.box("hdlr", in: media), limit: 12), handler.take(8) != nil,
             handler.rest.elementsEqual("vide".utf8)
         else { return }
-        // The type of the first sample description: four printable letters.
+        // The type of the first sample description: four printable characters.
         let table = bytes.box("minf", in: media).flatMap { bytes.box("stbl", in: $0) }
         let descriptions = table.flatMap { bytes.cursor(bytes.box("stsd", in: $0), limit: 16) }
         if let codec = descriptions?.rest.dropFirst(12), codec.count == 4,
@@ -97,7 +97,7 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the place, which a phone without such keys writes as `©xyz` (length, language, then text) or as `loci`
+    /// Reads the place, which phones that write no such keys store as `©xyz` (length, language, then text) or as `loci`
     /// (3GPP TS 26.244, section 8.10).
     private mutating func readUserData(_ box: Range<Int64>, _ bytes: HeaderBytes) {
         for part in FileBoxes(bytes, in: box).prefix(Self.keyLimit) {
@@ -109,8 +109,8 @@ extension MediaDescription {
         }
     }
 
-    /// Reads version and language, a name that ends with zero, a role, and the place in degrees, as 16.16 fixed-point
-    /// numbers.
+    /// Reads a version and a language, a name that ends with a zero byte, a role, and the place in degrees, as 16.16
+    /// fixed-point numbers.
     private mutating func readLocation(_ cursor: inout ByteCursor) {
         guard cursor.take(6) != nil else { return }
         while let letter = cursor.number(1), letter != 0 { continue }
@@ -119,7 +119,7 @@ extension MediaDescription {
         self.setPlace(latitude: degrees(latitude), longitude: degrees(longitude))
     }
 
-    /// Sets the place from a text such as `+48.1374+011.5755+520.000/` (ISO 6709, annex H, in degrees).
+    /// Sets the place from text such as `+48.1374+011.5755+520.000/` (ISO 6709, annex H, in degrees).
     private mutating func setPlace(_ text: String) {
         let isSign = { (letter: UInt8) in letter == UInt8(ascii: "+") || letter == UInt8(ascii: "-") }
         let bytes = Array(text.utf8)

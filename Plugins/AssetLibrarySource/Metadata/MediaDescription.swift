@@ -20,12 +20,12 @@ public struct MediaDescription: Hashable, Sendable {
     /// The orientation of the picture, 1 to 8 (TIFF 6.0, tag 274).
     public var orientation: Int?
 
-    /// The date and time of the picture, as the camera wrote it: `2024:05:01 12:30:59`, without a time zone (Exif,
+    /// The date and time of the picture, as written by the camera: `2024:05:01 12:30:59`, without a time zone (Exif,
     /// `DateTimeOriginal`).
     public var captureDate: String?
     /// The time zone of ``captureDate``: `+02:00` (Exif, `OffsetTimeOriginal`).
     public var captureOffset: String?
-    /// The decimal places of the seconds of ``captureDate``, as digits (Exif, `SubSecTimeOriginal`).
+    /// The fractional digits of the seconds in ``captureDate`` (Exif, `SubSecTimeOriginal`).
     public var captureSubsecond: String?
 
     /// The manufacturer of the camera.
@@ -37,7 +37,7 @@ public struct MediaDescription: Hashable, Sendable {
     package var lensModel: String?
     /// The place of the picture in degrees, -90 to 90 and -180 to 180 (WGS 84).
     package var latitude: Double?, longitude: Double?
-    /// The city and the country of the picture, as its owner wrote them.
+    /// The city and the country of the picture, as written by its owner.
     package var city: String?, country: String?
 
     /// The duration of a film in milliseconds, from 1.
@@ -66,15 +66,15 @@ extension MediaDescription {
         uniqueKeysWithValues: MediaFormat.allCases.map { ($0.fileExtension, $0) }
             + [("jpeg", .jpeg), ("tiff", .tiff), ("heif", .heic), ("m4v", .mpeg4)])
 
-    /// Creates a description of the type for the extension of a name, if it is a known extension.
+    /// Creates a description with the type for a file name's extension, if the extension is known.
     init(fileName: String) {
         self.init()
         let format = LibraryFolder.fileExtension(ofName: fileName).flatMap { Self.formats[$0.lowercased()] }
         (self.mediaType, self.typeIdentifier) = (format?.mediaType, format?.typeIdentifier)
     }
 
-    /// Returns true for `YYYY:MM:DD HH:MM:SS`, and false for the blanks or zeros of cameras without a clock (Exif 2.32,
-    /// section 4.6.5).
+    /// Returns true for a date in the form `YYYY:MM:DD HH:MM:SS`, and false for the blanks or zeros that cameras
+    /// without a clock write (Exif 2.32, section 4.6.5).
     static func isDate(_ text: String) -> Bool {
         let form = "0000:00:00 00:00:00".utf8
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
@@ -82,8 +82,8 @@ extension MediaDescription {
             && zip(text.utf8, form).allSatisfy { $1 == UInt8(ascii: "0") ? digits.contains($0) : $0 == $1 }
     }
 
-    /// Formats seconds since 1970 as an Exif date, in UTC or in the time zone of this machine; nil outside the
-    /// calendar.
+    /// Formats seconds since 1970 as an Exif date, in UTC or in the time zone of this machine; nil for a time outside
+    /// the calendar.
     static func text(ofTime seconds: Int64, inUTC: Bool) -> String? {
         var (time, parts) = (time_t(seconds), tm())
         let isKnown = (inUTC ? gmtime_r(&time, &parts) : localtime_r(&time, &parts)) != nil
@@ -95,10 +95,12 @@ extension MediaDescription {
 
     // MARK: Headers
 
-    /// Reads the signature, and size and orientation in the headers of JPEG, PNG, GIF, TIFF, WebP, HEIC, AVIF and CR3;
-    /// for MP4 and QuickTime, also the facts in their boxes.
+    /// Reads the signature of a file and the facts in its headers.
     ///
-    /// A broken header leaves properties nil, and is not an error. Reads at most ``HeaderBytes/byteLimit`` bytes.
+    /// These are the size and the orientation for JPEG, PNG, GIF, TIFF, WebP, HEIC, AVIF and CR3, and also the facts in
+    /// the boxes of MP4 and QuickTime.
+    ///
+    /// A malformed header is not an error, but leaves properties nil. Reads at most ``HeaderBytes/byteLimit`` bytes.
     init(_ bytes: HeaderBytes) {
         guard let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) else { return }
         self.mediaType = format.mediaType
@@ -151,7 +153,7 @@ extension MediaDescription {
         }
     }
 
-    /// Reads the size in the first chunk (RFC 9649, section 2.5 to 2.7).
+    /// Reads the size in the first chunk (RFC 9649, sections 2.5 to 2.7).
     private mutating func readWebP(_ bytes: HeaderBytes) {
         guard let chunk = bytes.bytes(at: 12, count: 18) else { return }
         var cursor = ByteCursor(chunk[8...])
@@ -183,7 +185,7 @@ extension MediaDescription {
         self.orientation = tiff.orientation
     }
 
-    /// Reads the first TIFF in the boxes of a Canon Raw 3: `moov`, then a `uuid` of Canon, then `CMT1`.
+    /// Reads the first TIFF in the boxes of a Canon Raw 3: `moov`, then a `uuid` box of Canon, then `CMT1`.
     private mutating func readCR3(_ bytes: HeaderBytes) {
         guard let movie = bytes.box("moov"), let own = bytes.box("uuid", in: movie), own.count > 16,
             let tiff = bytes.box("CMT1", in: (own.lowerBound + 16)..<own.upperBound)
@@ -200,17 +202,17 @@ extension MediaDescription {
         }
         (self.cameraMake, self.cameraModel, self.lensModel) = (text(.make), text(.model), text(.lens))
         (self.city, self.country) = (text(.city), text(.country))
-        // Readers rotate a HEIF by its properties, which Exif only repeats.
+        // Readers rotate a HEIF according to its properties, which the Exif orientation only repeats.
         if !self.isHEIF, let number = text(.orientation).flatMap(Int.init), (1...8).contains(number) {
             self.orientation = number
         }
         if let date = text(.captureDate) { self.setCaptureDate(date) }
-        // A date from XMP already contains both.
+        // A date from XMP already contains the time zone and the fraction.
         self.captureOffset = text(.captureOffset) ?? self.captureOffset
         self.captureSubsecond = text(.captureSubsecond) ?? self.captureSubsecond
         self.setPlace(
             latitude: text(.latitude).flatMap(Double.init), longitude: text(.longitude).flatMap(Double.init))
-        // The content identifier of a live photo is in Apple's maker note.
+        // Apple's maker note contains the content identifier of a live photo.
         let note = facts.texts[.appleNote].flatMap { TIFFDirectory(appleNote: HeaderBytes($0)) }
         self.livePhotoID = note?.text(0x0011).flatMap(Self.identifier)
     }
@@ -225,7 +227,7 @@ extension MediaDescription {
         (self.latitude, self.longitude) = (latitude, longitude)
     }
 
-    /// Sets the date from a text of Exif, `2024:05:01 12:30:59`, or of XMP or QuickTime,
+    /// Sets the date from text in the format of Exif, `2024:05:01 12:30:59`, or of XMP and QuickTime,
     /// `2024-05-01T12:30:59.042+0200`.
     mutating func setCaptureDate(_ text: String) {
         var letters = Array(text.utf8.prefix(19))
@@ -250,14 +252,14 @@ extension MediaDescription {
         self.captureOffset = "\(Unicode.Scalar(sign))\(zone[0])\(zone[1]):\(zone[2])\(zone[3])"
     }
 
-    /// Returns the content identifier of a live pair, in practice a UUID; nil if the text is not an identifier.
+    /// Returns the content identifier of a live photo, in practice a UUID; nil if the text is not an identifier.
     static func identifier(_ text: String) -> String? {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
     }
 }
 
 extension MediaDescription {
-    /// Reads the size and the orientation of the primary picture. Readers crop, rotate and mirror it in the order of
+    /// Reads the size and the orientation of the primary picture, which readers crop, rotate and mirror in the order of
     /// its properties.
     mutating func readHEIF(_ bytes: HeaderBytes) {
         var turn: PictureOrientation?
@@ -272,7 +274,7 @@ extension MediaDescription {
                 guard numbers.count == 4, numbers[1] > 0, numbers[3] > 0, let width = self.pixelWidth,
                     let height = self.pixelHeight
                 else { break }
-                // The size is stored as before any rotation; this crop applies to the picture as rotated so far.
+                // The stored size is the size before any rotation; this crop applies to the picture as rotated so far.
                 let turn = turn ?? .identity
                 let size = turn.applied(to: PictureSize(width: width, height: height))
                 let cut = turn.applied(
@@ -282,7 +284,7 @@ extension MediaDescription {
                 self.setSize(cut.width, cut.height)
             case "irot", "imir":
                 guard let value = cursor.number(1) else { break }
-                // Axis 0 of a mirror exchanges top and bottom, 1 left and right.
+                // A mirror swaps top and bottom for axis 0, and left and right for axis 1.
                 let number = type == "irot" ? [1, 8, 3, 6][Int(value & 3)] : value & 1 == 0 ? 4 : 2
                 turn = (turn ?? .identity).followed(by: PictureOrientation(number) ?? .identity)
             default: break
