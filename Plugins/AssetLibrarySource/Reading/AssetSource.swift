@@ -7,24 +7,25 @@ public import Foundation
 ///
 /// The current version of an adjusted picture is rendered as JPEG, by a helper process with libvips; all other content
 /// is read as stored. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes stays in memory while its
-/// readers are open, and until another picture is rendered. A longer picture is rendered once to find its length, and
-/// again for each reader. Its validator is made from the digest of the rendered bytes.
+/// readers are open, and until another picture is rendered. A longer picture is rendered once to determine its length,
+/// and again for each reader. The validator of a rendered picture is made from the digest of its bytes.
 ///
-/// An original has random access, and a strong validator made from its digest. From any start offset, a reader verifies
-/// the digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the block's first byte: bytes
-/// damaged on the disk are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads
-/// are served from the most recently read block. An original that an older version imported is read once, from start to
-/// end, when it is first opened, to compute the digests of its blocks.
+/// An original has random access, and a strong validator made from its digest. From any offset, a reader verifies the
+/// digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the block's first byte. If bytes
+/// are damaged on the disk, it throws ``BlobError/Code/checksumMismatch``, and delivers no byte of their block. Small
+/// reads are served from the most recently read block. An original that an older version imported is read once, from
+/// start to end, when it is first opened, to compute the digests of its blocks.
 ///
-/// A reader detects when the original is moved, touched or rewritten, and when the catalogue describes the asset
-/// differently, as after an edit: before each block and at the end, and, if its context has an event sink, also between
-/// reads. It reports ``BlobEvent/Kind/invalidated`` and ``BlobEvent/Kind/recovering``, and queries the catalogue again.
-/// If the content is unchanged, it continues at the next byte, with ``BlobEvent/Kind/recovered``; otherwise it throws
-/// ``BlobError/Code/changed``, whose message names the asset's current generation and validator.
+/// A reader detects if the original is moved, touched or rewritten, or if the catalogue describes the asset
+/// differently, as after an edit. It checks this before each block and at the end, and, if its context has an event
+/// sink, also between reads. After a change, it reports ``BlobEvent/Kind/invalidated`` and
+/// ``BlobEvent/Kind/recovering``, and queries the catalogue again. If the content is unchanged, it continues at the
+/// next byte, with ``BlobEvent/Kind/recovered``; otherwise it throws ``BlobError/Code/changed`` with a message that
+/// contains the asset's current generation and validator.
 public struct AssetSource: BlobInputStreamDataSource {
-    /// The effect on a reader when the asset or its file is removed, or replaced by another of the same name.
+    /// The effect on a reader when the asset or its file is removed, or replaced by another file of the same name.
     public enum RemovalPolicy: Sendable {
-        /// The reader continues to the end of the bytes for which it was opened, through its open file.
+        /// The reader continues to the end of the bytes for which it was opened, using its open file.
         case finish
         /// The reader throws ``BlobError/Code/changed``.
         case fail
@@ -41,22 +42,22 @@ public struct AssetSource: BlobInputStreamDataSource {
 
     /// The treatment of a picture with an adjustment that this library cannot render.
     public enum UnrenderablePolicy: Sendable {
-        /// Opening throws ``BlobError/Code/unsupported``, which names the adjustments.
+        /// Opening throws ``BlobError/Code/unsupported`` with a message that names the adjustments.
         case fail
         /// The original is read.
         case original
-        /// The picture rendered by another program is read, if the library has one for this adjustment; otherwise
-        /// opening throws ``BlobError/Code/unsupported``.
+        /// The picture rendered by another program is read, if the library contains such a picture for this adjustment;
+        /// otherwise, opening throws ``BlobError/Code/unsupported``.
         case storedRender
     }
 
     /// The default quality of rendered pictures.
     public static let renderingQuality = 0.93
 
-    /// The length of the longest rendered picture that is kept in memory, in bytes.
+    /// The length, in bytes, of the longest rendered picture that is kept in memory.
     public static let renditionByteLimit = RenditionCache.defaultByteLimit
 
-    /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a window.
+    /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a buffer.
     public static let windowByteCount = BlockDigests.blockByteCount
 
     private let id: String
@@ -76,7 +77,7 @@ public struct AssetSource: BlobInputStreamDataSource {
         self.store = store
     }
 
-    /// Can be opened again, and read on several threads at once; blocks.
+    /// The traits of an asset: it can be opened repeatedly, and read on several threads at once; reading blocks.
     public var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
     /// The asset's URL.
@@ -86,10 +87,12 @@ public struct AssetSource: BlobInputStreamDataSource {
             unrenderable: self.options.unrenderable)
     }
 
-    /// Returns the info in the catalogue, without accessing the file; renders an adjusted picture to find its length.
+    /// Returns the info from the catalogue, without accessing the file.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist, and errors of opening the library; for an
-    ///   adjusted picture as ``makeBody(_:)``.
+    /// An adjusted picture is rendered to determine its length.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; errors of opening the library; for an
+    ///   adjusted picture, the errors of ``makeBody(_:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         switch try self.content(context) {
         case .file(let asset, _, _): asset.info
@@ -109,14 +112,14 @@ public struct AssetSource: BlobInputStreamDataSource {
         let (body, asset): (BlobBody, Asset?)
         switch try self.content(context) {
         case .file(let original, let resolver, let shown):
-            // Before opening the file.
+            // Checked before opening the file.
             try original.info.check(byteOffset: byteOffset, matching: opening.validator)
             let stream = try AssetStream(
                 original, resolver, at: byteOffset, version: self.options.version, removal: removal, context)
             (body, asset) = (.stream(stream, startingAt: byteOffset), shown)
         case .rendering(let rendering):
             let rendition = try rendering.rendition(context)
-            // Before rendering a long picture again.
+            // Checked before rendering a long picture again.
             try rendition.info.check(byteOffset: byteOffset, matching: opening.validator)
             (body, asset) = (try rendition.body(rendering, context), rendering.asset)
         }
@@ -125,9 +128,9 @@ public struct AssetSource: BlobInputStreamDataSource {
         return .inspected(try BlobReader(body, opening), followed, startingAt: byteOffset)
     }
 
-    /// The bytes of a version.
+    /// The content of a version.
     enum Content {
-        /// The file of an asset, and the asset for which it is shown, if they differ.
+        /// The file of an asset; `shows` is the asset of which it is a render, if any.
         case file(Asset, AssetResolver, shows: Asset?)
         case rendering(Rendering)
     }
@@ -172,12 +175,13 @@ public struct AssetSource: BlobInputStreamDataSource {
 }
 
 extension AssetSource: BlobDescribing {
-    /// Returns the facts about the picture or the film: from the catalogue, or, for a file of another catalogue, from
-    /// the helper if available.
+    /// Returns the facts about the picture or the film.
+    ///
+    /// The facts come from the catalogue, or, for a file in another program's catalogue, from the helper, if available.
     ///
     /// For an adjusted picture, adds the length and the digest of its original.
     ///
-    /// - Throws: As ``describe(_:)``. Renders nothing.
+    /// - Throws: The errors of ``describe(_:)``, except errors of rendering, because nothing is rendered.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         var media: MediaDescription
         let original: Asset?
@@ -212,8 +216,8 @@ extension BlobProvider {
     /// `folder`.
     ///
     /// See ``AssetLibrary/catalogue(at:)``. The catalogue is opened for reading when the first asset is resolved, and
-    /// stays open. In the query, `version=original` names ``AssetSource/Version/original``; `unrenderable=original` and
-    /// `unrenderable=render` name the cases of ``AssetSource/UnrenderablePolicy``.
+    /// stays open. In the query of a locator, `version=original` selects ``AssetSource/Version/original``;
+    /// `unrenderable=original` and `unrenderable=render` select a case of ``AssetSource/UnrenderablePolicy``.
     ///
     ///     var registry = BlobRegistry.standard
     ///     try registry.register(.assetLibrary(at: folder))
@@ -225,15 +229,15 @@ extension BlobProvider {
     /// resolved.
     ///
     /// - Parameters:
-    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names a treatment.
-    ///   - folder: Returns the folder, or throws if it is unknown. Called until it returns.
+    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL specifies a treatment.
+    ///   - folder: Returns the folder, or throws if it is unknown. Called again after each error.
     package static func assetLibrary(
         unrenderable: AssetSource.UnrenderablePolicy = .fail,
         at folder: @escaping @Sendable () throws(BlobError) -> URL
     ) -> BlobProvider {
         let opened = Locked<(any AssetStore)?>(nil)
         let store = { @Sendable () throws(BlobError) -> any AssetStore in
-            // Under the lock, so that concurrent first uses open the library only once.
+            // Opened under the lock, so that concurrent first uses open the library only once.
             try opened.withLock { (store: inout (any AssetStore)?) throws(BlobError) -> any AssetStore in
                 if let store { return store }
                 let opened = try AssetLibrary.catalogue(at: folder()).store

@@ -4,7 +4,7 @@ import BlobHelper
 import Foundation
 import GRDB
 
-/// The queries by which readers find an asset and its file, in an ``AssetLibrary`` or another catalogue.
+/// The queries with which readers find an asset and its file, in an ``AssetLibrary`` or another catalogue.
 protocol AssetStore: Sendable {
     /// The path of the catalogue, for messages.
     var path: String { get }
@@ -16,7 +16,7 @@ protocol AssetStore: Sendable {
     /// - Throws: ``BlobError/Code/notFound`` if the digest must be computed and the original is missing.
     func asset(named id: String, _ context: BlobContext) throws(BlobError) -> Asset?
 
-    /// Returns the facts on which a reader depends; nil if the asset does not exist. Does not read the original.
+    /// Returns the facts on which a reader depends, without reading the original; nil if the asset does not exist.
     func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord?
 
     /// Opens the original of an asset.
@@ -27,26 +27,27 @@ protocol AssetStore: Sendable {
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
     ) throws(BlobError) -> BlockDigests
 
-    /// Returns the last change of the catalogue.
+    /// Returns the last commit to the catalogue.
     func lastCommit() throws(BlobError) -> CatalogueCommit
 
-    /// Calls `body` after changes of the catalogue, or periodically, until the returned objects are released.
+    /// Calls `body` after changes to the catalogue, or periodically, until the returned objects are released.
     func observeCommits(_ body: @escaping @Sendable () -> Void) -> [any AnyObject & Sendable]
 
     /// Returns the adjustment of an asset.
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment
 
-    /// Returns the adjustment of an asset and the picture to which it applies, without the digest of the original.
+    /// Returns the adjustment of an asset and the picture to which it applies, without needing the digest of the
+    /// original.
     func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture)
 
-    /// Returns the identifier of the asset that shows an asset with its adjustment; nil if there is no such asset.
+    /// Returns the identifier of the asset that is the render of an asset with its adjustment; nil if not found.
     func render(of asset: Asset) throws(BlobError) -> String?
 
     /// Returns all known facts about the original of an asset.
     func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription
 }
 
-/// The lookup of an asset and its file, in the current catalogue.
+/// A resolver that looks up an asset and its file in the current catalogue.
 struct AssetResolver {
     let store: any AssetStore
     let id: String
@@ -69,7 +70,7 @@ struct AssetResolver {
 
     func file(of asset: Asset) throws(BlobError) -> OriginalFile { try self.store.file(of: asset) }
 
-    /// Opens the original, and reads it once.
+    /// Opens the original, and reads it once to verify it.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch`` if its bytes are not the imported bytes.
     func verifiedFile(of asset: Asset, _ context: BlobContext) throws(BlobError) -> OriginalFile {
@@ -127,22 +128,23 @@ extension AssetLibrary: AssetStore {
     func media(of asset: Asset, _ context: BlobContext) throws(BlobError) -> MediaDescription { asset.media }
 }
 
-/// The kind of bytes in an asset's current version, as far as known without rendering.
+/// The kind of content of an asset's current version, as far as known without rendering.
 package enum CurrentVersion: Hashable, Sendable {
     /// The original.
     case original
     /// A JPEG of a size in pixels, whose length in bytes is known only after rendering.
     case rendered(width: Int, height: Int)
-    /// No bytes: the identifiers name adjustments that cannot be rendered.
+    /// No content, because the named adjustments cannot be rendered.
     case unrenderable([String])
 }
 
 extension AssetCatalogue {
-    /// Returns the kind of an asset's current version.
+    /// Returns the kind of content of an asset's current version.
     ///
-    /// - Throws: Errors of the catalogue, and of reading sidecars and headers. A missing file counts as a file without
-    ///   an adjustment.
-    /// - Complexity: Some queries; for other programs' catalogues, reads of the headers and the sidecars of one file.
+    /// - Throws: Errors of the catalogue; errors of reading sidecars and headers. A missing file is treated as a file
+    ///   without an adjustment.
+    /// - Complexity: A few queries; for other programs' catalogues, also reads of the headers and the sidecars of one
+    ///   file.
     package func currentVersion(of asset: CataloguedAsset) throws(BlobError) -> CurrentVersion {
         do throws(BlobError) {
             let (adjustment, picture) = try self.store.adjustment(ofCatalogued: asset)
@@ -163,10 +165,10 @@ extension AssetCatalogue {
 extension AssetLibrary {
     /// Returns the digests of an asset's blocks.
     ///
-    /// Takes them from the catalogue, or computes them once and stores them, or keeps them in memory if storing fails.
+    /// The digests are read from the catalogue, or computed once and then stored, or kept in memory if storing fails.
     ///
-    /// - Parameter computing: Computes the digests by reading the original.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` if the original is not the imported file, and errors of
+    /// - Parameter computing: A closure that computes the digests by reading the original.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the original does not have the imported bytes; errors of
     ///   `computing` and of reading the catalogue.
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
@@ -189,7 +191,8 @@ extension AssetLibrary {
                 try catalogue.setBlocks(blocks, of: asset)
             }
         } catch {
-            // Failing to store the digests must not prevent reading: the library may be on a read-only medium.
+            // A failure to store the digests must not prevent reading, because the library may be on a read-only
+            // medium.
             self.unstoredBlocks.withLock { kept in
                 if kept.values.reduce(0, { $0 + $1.byteCount }) >= Self.unstoredByteLimit { kept = [:] }
                 kept[asset.sha256] = blocks
@@ -198,7 +201,7 @@ extension AssetLibrary {
         return blocks
     }
 
-    /// The number of bytes at which the digests in memory are discarded: enough for 128 GiB of originals.
+    /// The number of bytes at which the digests in memory are discarded; sufficient for 128 GiB of originals.
     private static let unstoredByteLimit = 16 << 20
 }
 #endif

@@ -3,25 +3,27 @@ import BlobCore
 import CryptoDigest
 import Foundation
 
-/// The bytes of an original, with the digest of each block verified, and with changes of the file detected.
+/// The bytes of an original, which verifies the digest of each block and detects changes of the file.
 ///
-/// The status of the file is checked after each block: if the file was touched since it was opened, the bytes are
-/// discarded and the file is looked up again. If there were commits, the catalogue is queried before each block.
+/// The status of the file is checked after each block. If the file was touched after it was opened, the bytes are
+/// discarded and the file is looked up again. After commits to the catalogue, the catalogue is queried before the next
+/// block.
 final class AssetStream: BlobByteStream {
     private let asset: Asset
     private let resolver: AssetResolver
     private let version: AssetSource.Version
     private let removal: AssetSource.RemovalPolicy
     private let context: BlobContext
-    /// Observed, and shared with a watch of the library, if the context has an event sink.
+    /// The state of the reader, which is observed and shared with a watch of the library if the context has an event
+    /// sink.
     private let representation: BlobObservable<Representation>
-    /// Kept while changes are observed: until the stream is released.
+    /// The observations of changes, which end when the stream is released.
     private var registrations: [any AnyObject & Sendable] = []
     /// The commit after which the asset was last looked up; nil if unknown.
     private var commit: CatalogueCommit?
     private var file: OriginalFile
     private let blocks: BlockDigests
-    /// The bytes that were fetched and not yet delivered.
+    /// The bytes that were fetched but not yet delivered.
     private let window: Window
 
     init(
@@ -46,7 +48,7 @@ final class AssetStream: BlobByteStream {
                 if let old = change.old, let event = change.new?.event(since: old) { sink(event) }
             }
         ]
-        // The owner of the sink also learns of changes between reads. Reading does not depend on it.
+        // Changes between reads are also reported to the sink. Reading does not depend on this.
         let follow = { @Sendable [representation] in
             guard let record = try? resolver.record(version) else { return }
             representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
@@ -83,7 +85,7 @@ final class AssetStream: BlobByteStream {
 
     /// Delivers as much of a block as fits, and keeps the rest in the window.
     ///
-    /// Where possible, reads directly into the output, which saves a copy; bytes before the offset are only hashed.
+    /// If possible, reads directly into the output, which saves a copy. Bytes before the offset are only hashed.
     private func fetch(_ block: Range<Int64>, skipping skipped: Int, into output: inout OutputRawSpan) throws {
         try output.append(atMost: skipped == 0 ? block.count : 0) { part in
             try part.withUnsafeMutableBytes { buffer, initializedCount in
@@ -121,7 +123,7 @@ final class AssetStream: BlobByteStream {
         }
     }
 
-    /// Reads bytes, and returns their digest; nil after a recovery from a change of the file.
+    /// Reads bytes, and returns their digest; returns nil after a recovery from a change of the file.
     private func readUntouched(
         into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
@@ -172,7 +174,7 @@ final class AssetStream: BlobByteStream {
         throw BlobError(.notFound, "The original of the asset is missing: \(asset.storedPath).")
     }
 
-    /// Looks the asset up again after a commit, and recovers if a fact on which the reader depends has changed.
+    /// Looks up the asset again after a commit, and recovers if a fact on which the reader depends has changed.
     private func checkRecord() throws(BlobError) {
         if self.version == .current || self.removal == .fail {
             do {
@@ -183,7 +185,7 @@ final class AssetStream: BlobByteStream {
                     self.representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
                 }
             } catch  where self.removal == .finish {
-                // An unreadable catalogue does not change the bytes for which the reader was opened.
+                // An unreadable catalogue does not affect the bytes for which the reader was opened.
             }
         }
         if case .invalidated(let reason) = self.representation.value.state { try self.recover(reason, nil) }
@@ -200,13 +202,13 @@ final class AssetStream: BlobByteStream {
         throw BlobError(.changed, "The original was moved, removed or modified, and could not be found again.")
     }
 
-    /// Looks for the file once; returns false if another attempt may succeed.
+    /// Attempts to find the file; returns false if another attempt may succeed.
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
         let asset: Asset?
         do throws(BlobError) {
             asset = try self.resolver.store.asset(named: self.resolver.id, self.context)
         } catch  where error.code == .notFound {
-            // The file that the catalogue names is missing, perhaps only for a moment.
+            // The file in the catalogue is missing, possibly only for a moment.
             guard self.removal == .finish, reason == .moved || reason == .recatalogued else { return false }
             return try self.file.acceptStatus()
         }
@@ -238,7 +240,7 @@ final class AssetStream: BlobByteStream {
 }
 
 extension Asset {
-    /// Returns the range of the block with this number, from 0; empty past the last.
+    /// Returns the range of the block with this number, from 0; empty past the last block.
     func block(_ number: Int) -> Range<Int64> {
         let start = min(self.byteCount, Int64(number) * Int64(BlockDigests.blockByteCount))
         return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))
@@ -246,7 +248,7 @@ extension Asset {
 
     /// Throws if the content of a version differs from an earlier look-up.
     ///
-    /// - Throws: ``BlobError/Code/changed``, which names the asset's current content.
+    /// - Throws: ``BlobError/Code/changed``, with the asset's current content in its message.
     func check(sameContentAs other: Asset, _ version: AssetSource.Version) throws(BlobError) {
         guard !AssetRecord(self, version).hasContent(of: AssetRecord(other, version)) else { return }
         let act = self.sha256 == other.sha256 ? "edited" : "given another original"
@@ -258,22 +260,23 @@ extension Asset {
     }
 }
 
-/// An inspector of bytes made from an asset, such as a rendered picture, that fails reading when the asset is edited.
+/// An inspector of bytes made from an asset, such as a rendered picture, which ends reading with an error if the asset
+/// is edited.
 ///
-/// Before each read, and at the end, the catalogue is queried if there were commits. With an event sink, an edit is
-/// also reported between reads.
+/// After commits to the catalogue, the catalogue is queried before the next read and at the end. With an event sink, an
+/// edit is also reported between reads.
 final class FollowedAsset: BlobInspector {
     private let asset: Asset
     private let resolver: AssetResolver
     private let removal: AssetSource.RemovalPolicy
     private let report: @Sendable () -> Void
-    /// Kept while changes are observed: until the inspector is released.
+    /// The observations of changes, which end when the inspector is released.
     private var registrations: [any AnyObject & Sendable] = []
     /// The commit after which the asset was last looked up; nil if unknown.
     private var commit: CatalogueCommit?
 
     /// - Parameters:
-    ///   - asset: The asset from which the bytes are made, as the catalogue described it at that time.
+    ///   - asset: The asset from which the bytes were made, as the catalogue described it at that time.
     ///   - byteOffset: The offset at which the bytes begin, for events.
     init(
         _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, removal: AssetSource.RemovalPolicy,
@@ -305,14 +308,14 @@ final class FollowedAsset: BlobInspector {
             try Self.check(self.asset, self.resolver, self.removal)
             self.commit = commit
         } catch  where error.code != .changed && self.removal == .finish {
-            // An unreadable catalogue does not change the bytes for which the reader was opened.
+            // An unreadable catalogue does not affect the bytes for which the reader was opened.
         } catch {
             self.report()
             throw error
         }
     }
 
-    /// Throws if the asset was edited, or if it was removed and the policy is to fail.
+    /// Throws if the asset was edited, or if it was removed and the policy is ``AssetSource/RemovalPolicy/fail``.
     private static func check(
         _ asset: Asset, _ resolver: AssetResolver, _ removal: AssetSource.RemovalPolicy
     ) throws(BlobError) {

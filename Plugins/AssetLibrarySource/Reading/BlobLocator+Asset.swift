@@ -5,12 +5,12 @@ public import Foundation
 extension BlobLocator {
     /// The scheme of asset URLs.
     static let assetScheme = "assets-library"
-    /// The scheme of the URLs of PhotoKit, which name the same assets.
+    /// The scheme of PhotoKit URLs, which identify the same assets.
     static let photoScheme = "ph"
 
     /// Creates the URL of a version of an asset.
     ///
-    /// - Parameter id: An identifier; characters that a query cannot contain are percent-encoded, except '%', as
+    /// - Parameter id: An identifier. Characters that a query cannot contain are percent-encoded, except '%', because
     ///   identifiers are already encoded.
     init(
         asset id: String, fileExtension: String?, version: AssetSource.Version = .current,
@@ -22,7 +22,7 @@ extension BlobLocator {
             (fileExtension.map { "&ext=\($0.uppercased())" } ?? "")
             + (version == .original ? "&version=original" : "") + (policy.map { "&unrenderable=\($0)" } ?? "")
         let make = { (id: String) in try? BlobLocator("\(Self.assetScheme)://asset/asset\(name)?id=\(id)\(suffix)") }
-        // A '%' may also be a literal character of an identifier that is not encoded.
+        // If the identifier is not encoded, a '%' is a literal character.
         let text = PercentEncoding.encode(id.utf8, leaving: Self.idCharacters)
         guard let locator = make(text) ?? make(text.replacing("%", with: "%25")) else {
             preconditionFailure(
@@ -37,11 +37,11 @@ extension BlobLocator {
     /// Creates the URL of an asset of an ``AssetLibrary``.
     init(asset id: UUID, fileExtension: String?) { self.init(asset: id.uuidString, fileExtension: fileExtension) }
 
-    /// Returns the identifier of the asset that this URL names; ignores the extension, which is only for display.
+    /// Returns the identifier of the asset that this URL identifies, ignoring the extension, which is only for display.
     ///
-    /// Also accepts the URLs of PhotoKit: `ph://UUID`, and `ph://UUID/L0/001` with the local identifier of an asset.
+    /// PhotoKit URLs are also accepted: `ph://UUID`, and `ph://UUID/L0/001` with the local identifier of an asset.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` if this is not the URL of an asset.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if this locator is not the URL of an asset.
     public func assetID() throws(BlobError) -> UUID {
         let prefix = "//asset/asset"
         let rest = self.schemeSpecificPart
@@ -60,7 +60,7 @@ extension BlobLocator {
 
     /// Returns the identifier in any catalogue: the value of the query item `id`, or the UUID of a PhotoKit URL.
     ///
-    /// - Throws: As ``assetID()``.
+    /// - Throws: The errors of ``assetID()``.
     package func catalogueID() throws(BlobError) -> String {
         guard self.scheme == Self.assetScheme else { return try self.assetID().uuidString }
         guard self.schemeSpecificPart.hasPrefix("//asset/asset"), let id = self.assetItem("id"), !id.isEmpty else {
@@ -85,7 +85,7 @@ extension BlobLocator {
         "fail": .fail, "original": .original, "render": .storedRender,
     ]
 
-    /// Returns the version that this URL names; the current version by default.
+    /// Returns the version in this URL; the current version by default.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown version.
     func assetVersion() throws(BlobError) -> AssetSource.Version {
@@ -94,7 +94,7 @@ extension BlobLocator {
         } ?? .current
     }
 
-    /// Returns the treatment of a picture whose adjustment cannot be rendered; nil if the URL does not name a
+    /// Returns the treatment of a picture whose adjustment cannot be rendered; nil if the URL does not specify a
     /// treatment.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown treatment.

@@ -1,12 +1,12 @@
 #if Photos
 import BlobCore
 
-/// The state of a reader with regard to the asset in the catalogue and to its file.
+/// The state of a reader's asset in the catalogue, and of its file.
 ///
-/// A state machine without I/O: the reader reports events, and follows the resulting actions. A watch of the library
-/// may invalidate it too, on another thread.
+/// A state machine without I/O: the reader reports events, and performs the resulting actions. A watch of the library
+/// may also invalidate the state, on another thread.
 struct Representation: Equatable, Sendable {
-    /// The reason why the file is no longer known to be right.
+    /// The reason why the file is no longer known to be correct.
     enum Reason: Equatable, Sendable {
         /// The file was moved, renamed or removed.
         case moved
@@ -20,21 +20,21 @@ struct Representation: Equatable, Sendable {
 
     enum State: Equatable, Sendable {
         case unresolved
-        /// The catalogue is queried and a file is opened; `attempt` counts from 1.
+        /// The catalogue is being queried and a file opened; `attempt` counts from 1.
         case resolving(attempt: Int)
         case ready
         case invalidated(Reason)
         case failed, ended, closed
     }
 
-    /// The number of attempts to find a file; the count starts again after bytes were delivered.
+    /// The maximum number of attempts to find a file; the count restarts after bytes were delivered.
     static let attemptLimit = 3
 
     private(set) var state = State.unresolved
     private var attempt = 0
     /// True from an invalidation until the file is found again.
     private var isRecovering = false
-    /// The reason of an invalidation during an attempt, which may have begun earlier.
+    /// The reason for an invalidation during an attempt; nil if the attempt is still valid.
     private var lateReason: Reason?
 
     /// The facts in the catalogue on which the reader depends; nil once the asset was removed.
@@ -49,8 +49,8 @@ struct Representation: Equatable, Sendable {
 
     /// Begins an attempt to find the file.
     ///
-    /// - Returns: The time to wait before the attempt; nil if the attempts are exhausted, which fails the reader, or
-    ///   after it has failed, ended or been closed.
+    /// - Returns: The time to wait before the attempt; nil if the attempts are exhausted, which makes the reader fail,
+    ///   or if the reader has failed, ended or been closed.
     mutating func resolve() -> Duration? {
         switch self.state {
         case .failed, .ended, .closed: return nil
@@ -62,13 +62,13 @@ struct Representation: Equatable, Sendable {
         }
         self.attempt += 1
         self.state = .resolving(attempt: self.attempt)
-        // A move between two folders takes moments: try at once, after 20 ms, and after another 100 ms.
+        // Moving a file between two folders takes a moment: try immediately, after 20 ms, and after another 100 ms.
         return [.zero, .milliseconds(20), .milliseconds(100)][self.attempt - 1]
     }
 
     /// Ends an attempt that found the file.
     ///
-    /// - Returns: False if the file was invalidated meanwhile, and another attempt must follow.
+    /// - Returns: False if the file was invalidated in the meantime, so that another attempt must follow.
     @discardableResult mutating func becomeReady() -> Bool {
         guard case .resolving = self.state else { return self.state == .ready }
         guard self.lateReason.take() == nil else { return false }
@@ -112,7 +112,7 @@ struct Representation: Equatable, Sendable {
 struct AssetRecord: Equatable, Sendable {
     private let sha256: [UInt8]
     private let storedPath: String
-    /// Nil for a reader of the original, which adjustments do not concern.
+    /// Nil for a reader of the original, which adjustments do not affect.
     private let generation: Int64?
 
     init(_ asset: Asset, _ version: AssetSource.Version) {
@@ -124,7 +124,7 @@ struct AssetRecord: Equatable, Sendable {
         self.generation = version == .current ? generation : nil
     }
 
-    /// Returns true if both have the same content, regardless of its path.
+    /// Returns true if both records have the same content, regardless of its path.
     func hasContent(of other: Self) -> Bool { self.sha256 == other.sha256 && self.generation == other.generation }
 }
 #endif

@@ -5,9 +5,9 @@ import BlobIndex
 public import Foundation
 import HelperExchange
 
-/// A small picture.
+/// A small version of a picture.
 public struct Thumbnail: Sendable {
-    /// The side of the square that a thumbnail fits, in pixels.
+    /// The side, in pixels, of the square in which a thumbnail fits.
     public enum Size: Int, CaseIterable, Sendable {
         /// 256 pixels.
         case small = 256
@@ -15,37 +15,37 @@ public struct Thumbnail: Sendable {
         case large = 1024
     }
 
-    /// The place where a thumbnail was found.
+    /// The origin of a thumbnail.
     public enum Origin: Sendable {
-        /// Made by this call.
+        /// The thumbnail was made by this call.
         case made
-        /// The cache of this library.
+        /// The thumbnail was found in the library's cache.
         case cache
     }
 
     /// The picture, as JPEG.
     public let bytes: Data
-    /// The place where it was found.
+    /// The origin of the picture.
     public let origin: Origin
 }
 
 extension AssetLibrary {
-    /// The largest file that is accepted as a thumbnail, in bytes.
+    /// The maximum length, in bytes, of a file that is accepted as a thumbnail.
     static let thumbnailByteLimit = Int64(MediaProcess.thumbnailByteLimit)
 
-    /// Returns a small picture of the original of an asset: upright, in sRGB, without metadata.
+    /// Returns a small version of an asset's original: upright, in sRGB, without metadata.
     ///
-    /// Looks for the thumbnail in the user's cache folder, under the digest of the original. If it is not found, a
-    /// helper makes it, from bytes that are verified meanwhile, and it is cached.
+    /// The thumbnail is read from the user's cache folder, where its key is the digest of the original. If it is not
+    /// found, a helper makes it while the original is verified, and it is cached.
     ///
     /// - Parameters:
     ///   - id: The identifier of the asset.
-    ///   - size: The size.
-    ///   - helper: The path of the helper; nil to look for it.
+    ///   - size: The size of the thumbnail.
+    ///   - helper: The path of the helper; nil to search for it.
     ///   - context: The context of the job.
     /// - Throws: ``BlobError/Code/notFound`` if the asset or its original is missing, ``BlobError/Code/unsupported`` if
-    ///   it is not a picture, ``BlobError/Code/checksumMismatch`` if it is damaged, ``BlobError/Code/unavailable`` if
-    ///   the helper is not found; errors of making the thumbnail.
+    ///   the original is not a picture, ``BlobError/Code/checksumMismatch`` if it is damaged,
+    ///   ``BlobError/Code/unavailable`` if the helper is not found; errors of making the thumbnail.
     public func thumbnail(
         of id: UUID, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {
@@ -54,7 +54,7 @@ extension AssetLibrary {
 }
 
 extension AssetCatalogue {
-    /// Returns a small picture of the file of an asset, as ``AssetLibrary/thumbnail(of:_:helper:context:)`` does.
+    /// Returns a small version of an asset's file, as ``AssetLibrary/thumbnail(of:_:helper:context:)`` does.
     public func thumbnail(
         of id: String, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {
@@ -63,9 +63,9 @@ extension AssetCatalogue {
 }
 
 extension AssetResolver {
-    /// The size limit of the thumbnail cache, in bytes: some ten thousand small ones.
+    /// The maximum size of the thumbnail cache, in bytes, which holds some ten thousand small thumbnails.
     private static let thumbnailCacheByteCount: Int64 = 512 << 20
-    /// A part of the names, so that a change in how thumbnails are made invalidates older ones.
+    /// The version in the file names, so that a change in how thumbnails are made invalidates older thumbnails.
     private static let thumbnailVersion = 2
 
     fileprivate func thumbnail(
@@ -89,7 +89,7 @@ extension AssetResolver {
             throw BlobError(
                 .changed, "The original was modified while it was being decoded.", locator: asset.locator.text)
         }
-        // A cache that cannot be written must not withhold the picture.
+        // A failure to write to the cache must not prevent returning the picture.
         bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
         return Thumbnail(bytes: bytes, origin: .made)
     }
@@ -110,7 +110,7 @@ extension AssetResolver {
                     meanwhile: verify)
                 if let bytes { return Data(bytes) }
             } catch {
-                // libvips may still decode the picture, and is also tried if libturbojpeg is missing.
+                // libvips may still be able to decode the picture, and is also used if libturbojpeg is missing.
                 guard error.code == .unavailable || error.code == .corrupted else { throw error }
             }
         }
@@ -121,7 +121,7 @@ extension AssetResolver {
         return Data(bytes)
     }
 
-    /// Compares the digest of an original with the digest of its asset.
+    /// Compares the digest of an original with the digest stored for its asset.
     private func verify(_ file: OriginalFile, _ asset: Asset, _ context: BlobContext) throws(BlobError) {
         let (sha256, _) = try file.digests(byteCount: file.snapshot.byteCount, context)
         guard sha256 != asset.sha256 else { return }

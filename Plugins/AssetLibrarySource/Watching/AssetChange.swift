@@ -11,12 +11,12 @@ public struct AssetChange: Hashable, Sendable {
         case inserted
         /// The asset's record was changed, for example by an adjustment, which also increments its generation.
         case changed
-        /// The original was moved, was lost, or was found again.
+        /// The original was moved, lost or found again.
         case moved
         /// The asset was removed.
         case removed
-        /// Any asset may have changed in any way: the journal no longer contains the changes, or the catalogue was
-        /// replaced.
+        /// Any asset may have changed in any way, because the journal no longer contains the changes, or the catalogue
+        /// was replaced.
         case everything
     }
 
@@ -38,7 +38,7 @@ extension Catalogue {
     func lastChange() throws(BlobError) -> Int64 { try self.read(Self.lastChange) }
 
     private static func lastChange(_ db: Database) throws -> Int64 {
-        // Not from the journal, whose last rows may have been deleted.
+        // Not read from the journal, whose last rows may have been deleted.
         try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'change_seq'") ?? 0
     }
 
@@ -48,8 +48,9 @@ extension Catalogue {
         return try String.fetchAll(db, sql: sql).compactMap(UUID.init(uuidString:))
     }
 
-    /// Returns the changes after `number` in order, at most `count`, or a change of everything if some of them are
-    /// missing; and the number of the very last change.
+    /// Returns at most `count` changes after `number`, in order, and the number of the last change of all.
+    ///
+    /// If some changes are missing, returns one change of the kind ``AssetChange/Kind/everything`` instead.
     func changes(
         behind number: Int64, atMost count: Int
     ) throws(BlobError) -> (changes: [AssetChange], lastChange: Int64) {
@@ -78,11 +79,13 @@ extension AssetChange {
     }
 }
 
-/// The changes of a library in order, as they happen; an iteration ends only when its task is cancelled.
+/// The changes of a library, in order, as they happen.
 ///
-/// The journal keeps at least the last ``journalLimit`` changes. An iteration that falls behind them, or begins before
-/// them, gets one change of the kind ``AssetChange/Kind/everything`` for all that it missed, and continues after it.
-/// The same happens if the catalogue is replaced. Changes wait in the catalogue, not in memory.
+/// An iteration ends only when its task is cancelled.
+///
+/// The journal keeps at least the last ``journalLimit`` changes. An iteration that falls behind or begins before these
+/// changes receives one change of the kind ``AssetChange/Kind/everything`` for all missed changes, and then continues.
+/// The same happens if the catalogue is replaced. Pending changes are stored in the catalogue, not in memory.
 public struct AssetChanges: AsyncSequence, Sendable {
     /// The minimum number of changes that the journal keeps.
     public static let journalLimit = Catalogue.journalLimit
@@ -93,7 +96,7 @@ public struct AssetChanges: AsyncSequence, Sendable {
     /// Starts an iteration, which keeps the watch alive.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self.watch, after: self.number) }
 
-    /// One pass over the changes.
+    /// An iterator over the changes.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private static let pageCount = 500
 
@@ -138,9 +141,9 @@ public struct AssetChanges: AsyncSequence, Sendable {
 }
 
 extension AssetLibraryWatch {
-    /// Returns the changes after a given change, which may be from an earlier process.
+    /// Returns the changes after a change that may have been reported to an earlier process.
     ///
-    /// - Parameter number: The number of the last known change; nil for the last change so far.
+    /// - Parameter number: The number of the last known change; nil for the most recent change.
     public func changes(since number: Int64? = nil) -> AssetChanges {
         AssetChanges(watch: self, number: number ?? self.state.value.lastChange)
     }

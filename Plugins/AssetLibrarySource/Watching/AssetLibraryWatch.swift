@@ -2,12 +2,12 @@
 public import BlobCore
 import Foundation
 
-/// A watch for changes of a library, made by any process.
+/// A watch that reports changes to a library by any process.
 ///
-/// A change is noticed within 100 ms of its commit where the file system reports events, as local file systems on Linux
-/// do, and within 1.5 s elsewhere. The watch uses the process's thread for timers and descriptors, a descriptor, and a
-/// connection to the catalogue, and releases all of them when it is released. Nothing else depends on it: readers
-/// verify what they read.
+/// A change is detected within 100 ms of its commit if the file system reports events, as local file systems on Linux
+/// do, and otherwise within 1.5 s. The watch uses the process's thread for timers and descriptors, a descriptor, and a
+/// connection to the catalogue, which end with the watch. Readers do not depend on a watch, because they verify the
+/// bytes that they read.
 ///
 /// ```swift
 /// let library = try AssetLibrary(at: url)
@@ -20,7 +20,7 @@ public final class AssetLibraryWatch: Sendable {
     public struct State: Equatable, Sendable {
         /// The number of the last change, from 1; 0 before the first change.
         public internal(set) var lastChange: Int64
-        /// The number of times that the catalogue was replaced, after which anything may have changed.
+        /// The number of times that the catalogue was replaced; each time, any asset may have changed.
         public internal(set) var resetCount = 0
     }
 
@@ -34,9 +34,9 @@ public final class AssetLibraryWatch: Sendable {
 
     private struct Looking {
         var schedule = WatchSchedule()
-        /// The commit that was last seen; nil after a failure.
+        /// The last known commit; nil after a failure.
         var commit: CatalogueCommit?
-        /// True while a thread looks for commits.
+        /// True while a thread checks for commits.
         var isBusy = false
         var timer: BlobRegistration?
         var parking: BlobRegistration?
@@ -44,7 +44,7 @@ public final class AssetLibraryWatch: Sendable {
 
     init(_ library: AssetLibrary, usesEvents: Bool = true) throws(BlobError) {
         self.library = library
-        // Before the first look, so that no commit is missed in between.
+        // Created before the first check, so that no commit in between is missed.
         self.events = usesEvents ? FolderEvents(library.folder.path) : nil
         self.looking = Locked(Looking(commit: try library.lastCommit()))
         self.state = BlobObservable(State(lastChange: try library.catalogue.lastChange()), coalescing: { _, _ in true })
@@ -52,13 +52,13 @@ public final class AssetLibraryWatch: Sendable {
     }
 
     deinit {
-        // Before the descriptor is closed.
+        // Cancelled before the descriptor is closed.
         let (timer, parking) = self.looking.withLock { ($0.timer.take(), $0.parking.take()) }
         timer?.cancel()
         parking?.cancel()
     }
 
-    /// Waits for the next event or the next scheduled look.
+    /// Waits for the next event or the next scheduled check.
     private func wait() {
         let delay = self.looking.withLock { $0.schedule.nextDelay() }
         self.look(after: delay)
@@ -67,8 +67,8 @@ public final class AssetLibraryWatch: Sendable {
             self?.looking.withLock { $0.schedule.record() }
             self?.look(after: WatchSchedule.shortDelay)
         }
-        // On a pool, because the last reference to this object may be released there. If parking fails, only the timer
-        // remains.
+        // Runs on a pool, because the last reference to this object may be released there. If parking fails, only the
+        // timer triggers checks.
         let parking = try? self.context.park(events.descriptor, BlobWaker { BlockingPool.brief.run(record) })
         let old = self.looking.withLock { exchange(&$0.parking, with: parking) }
         withExtendedLifetime(old) {}
@@ -81,7 +81,7 @@ public final class AssetLibraryWatch: Sendable {
         withExtendedLifetime(old) {}  // Released outside the lock.
     }
 
-    /// Looks for commits, and publishes them.
+    /// Checks for commits, and publishes them.
     private func look() {
         guard self.looking.withLock({ !exchange(&$0.isBusy, with: true) }) else { return }
         self.events?.drain()
@@ -89,7 +89,7 @@ public final class AssetLibraryWatch: Sendable {
         let commit = Result { () throws(BlobError) in try self.library.lastCommit() }
         switch commit {
         case .success(let commit) where !commit.isSame(as: old):
-            // After a failure the old commit stays, so that the next look tries again.
+            // After a failure, the old commit is kept, so that the next check tries again.
             guard let lastChange = try? self.library.catalogue.lastChange() else { break }
             self.looking.withLock { $0.commit = commit }
             self.state.update { state in
@@ -125,21 +125,21 @@ extension AssetLibrary {
     }
 }
 
-/// A reference that does not keep the watch alive.
+/// A weak reference to the shared watch.
 struct SharedWatch {
     fileprivate weak var watch: AssetLibraryWatch?
 }
 
-/// The schedule by which a watch looks for commits. A value without a clock.
+/// The schedule on which a watch checks for commits, as a value without a clock.
 ///
-/// An event of the folder announces a commit, which may become visible only later: SQLite synchronises the log in
-/// between. The watch therefore looks often for some time after an event.
+/// An event of the folder announces a commit that may become visible only later, because SQLite synchronises the log in
+/// between. Therefore, the watch checks frequently for some time after an event.
 struct WatchSchedule {
-    /// The delay between looks after an event, which also coalesces the events of one commit.
+    /// The delay between checks after an event, which also coalesces the events of one commit.
     static let shortDelay = Duration.milliseconds(25)
-    /// The delay between looks at other times, for file systems without events.
+    /// The delay between checks at other times, for file systems without events.
     static let longDelay = Duration.seconds(1)
-    /// The time after an event during which looks follow at the short delay.
+    /// The time after an event during which the short delay is used.
     static let attentiveness = Duration.seconds(1)
 
     private var attentiveLookCount = 0
@@ -147,7 +147,7 @@ struct WatchSchedule {
     /// Records an event of the folder.
     mutating func record() { self.attentiveLookCount = Int(Self.attentiveness / Self.shortDelay) }
 
-    /// Returns the delay until the next look.
+    /// Returns the delay until the next check.
     mutating func nextDelay() -> Duration {
         guard self.attentiveLookCount > 0 else { return Self.longDelay }
         self.attentiveLookCount -= 1
