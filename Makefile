@@ -5,12 +5,12 @@
 
 BLOB := .build/release/blob
 
-# The packages that the build needs: git fetches the dependencies, one of which contains C++; Python creates the photo
-# of the demonstration. The libraries of the second line are loaded at run time if present. A Debian release may add t64
-# to a name.
+# The packages that the build needs. git fetches the dependencies, one of which contains C++, and Python creates the
+# photo for the demonstration. The libraries in the second line are loaded at run time if present. A Debian release may
+# append t64 to a name.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libsqlite3-dev python3 \
   libarchive13 libbz2-1.0 libcurl4 libgexiv2-2 libisal2 liblzma5 libturbojpeg0 libvips42 libzstd1
-# The tests read through nghttpx, and compare our declarations of these libraries with the originals.
+# The tests read through nghttpx, and compare our declarations of these libraries with the original headers.
 HEADER_PACKAGES := libarchive-dev libbz2-dev libcurl4-openssl-dev libisal-dev liblzma-dev libzstd-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -38,19 +38,19 @@ setup:
 	fi
 
 # Linked statically as far as possible, so that the programs start in milliseconds and run without Swift installed.
-# Unused sections are dropped, no symbol is exported, and relocations are packed if the C library supports it (glibc
+# Unused sections are dropped, no symbols are exported, and relocations are packed if the C library supports this (glibc
 # 2.36), which saves megabytes of memory.
 ifeq ($(shell uname),Linux)
 GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.*2\.//')
 ARCHIVES := .build/static
-# Functions that are not called are dropped.
+# Each function has its own section, so that unused functions are dropped.
 COMPILED := --static-swift-stdlib -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections
 STATIC := $(COMPILED) -Xlinker --gc-sections -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(ARCHIVES) \
   $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
 endif
 
 archives:
-	@# The linker searches this folder first, and finds only archives there, so that it prefers no shared library.
+	@# The linker searches this folder first, which contains only archives, so that it finds no shared libraries.
 	@if [ -n "$(ARCHIVES)" ]; then \
 	  mkdir -p $(ARCHIVES); \
 	  for name in libstdc++.a libz.a libsqlite3.a; do \
@@ -72,14 +72,14 @@ demo: release
 demo-picture: release
 	Examples/demo_picture.py $(BLOB)
 
-# Builds the programs that the tests use; BUILD=: skips the build if they are up to date.
+# Builds the programs that the tests use. BUILD=: skips the build, if the programs are up to date.
 BUILD := swift build
 
 # Tests that take minutes run in a second pass, so that they do not delay tests that wait for a task. At most two tests
 # per core run at once, because more of them would lengthen each wait.
 LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Examples|GzipSource|HTTPSource|S3Source)Tests\.
 
-# A test that leaves threads behind slows down later tests: at the end, at most a hundred threads may remain.
+# Threads left behind by a test slow down later tests, so at most a hundred threads may remain at the end.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: export BLOBSTREAMS_THREAD_LIMIT = 100
 test: DEBIAN_PACKAGES += $(HEADER_PACKAGES) nghttp2-proxy
@@ -89,8 +89,8 @@ test: setup
 	swift test --skip-build --filter '$(LONG_TESTS)'
 
 # The thread sanitizer checks the modules with threads, one test at a time, because it would make concurrent tests time
-# out. The address sanitizer and the leak checker check everything. Both inflate memory: the tests that measure memory
-# are skipped, and so are the tests of a helper process's restrictions, which a sanitizer weakens.
+# out. The address sanitizer and the leak checker check everything. Both increase memory use, so tests that measure
+# memory are skipped, as are tests of a helper process's restrictions, which a sanitizer weakens.
 THREAD_TESTS := .build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --no-parallel
 
 sanitize: setup
@@ -105,8 +105,8 @@ sanitize: setup
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
 	  --skip 'OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests|TaskSignalTests|RandomCancellationTests|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles|SystemDoesNotConfineItsHelper|aHelperThatIsNotConfined|aHelperThatCrashesIsNamed|aHelperHasItsOwnDescriptors|everyOutcomeOfACatalogueIsTyped|aThumbnailIsAJPEGOrItsLibraryIsMissing|aMappedFileIsUploadedInLessMemory|aSmallReadTakesLittleMemory'
 
-# Feeds mutated inputs to the parsers for FUZZ_SECONDS in total, for FUZZ_TARGETS (all by default), on Linux. Any
-# FUZZ_SEED except 0 reproduces the same inputs. Compiled like the release, so that dependencies are not rebuilt.
+# Feeds mutated inputs to the parsers in FUZZ_TARGETS (all by default) for FUZZ_SECONDS in total, on Linux. A FUZZ_SEED
+# other than 0 produces the same inputs in each run. Compiled like the release, so that dependencies are not rebuilt.
 FUZZ_SECONDS := 120
 FUZZ_SEED := 0
 FUZZ_TARGETS :=
@@ -117,9 +117,9 @@ fuzz: setup
 	  swift build -c release --product fuzz --scratch-path $(FUZZ_SCRATCH) $(COMPILED)
 	Tests/Fuzzing/run.sh $(FUZZ_SCRATCH)/release/fuzz $(FUZZ_SCRATCH)/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
-# Fails the system calls of the command one by one, on Linux, and the memory allocations of its libraries: all of them,
-# or FAULT_RUNS at random; then uploads to a server that fails at each stage of a request. Extracts hostile archives
-# first.
+# Extracts hostile archives. Then makes the system calls of the command fail one by one, on Linux, and the memory
+# allocations of its libraries: all of them, or FAULT_RUNS at random. Finally uploads to a server that fails at each
+# stage of a request.
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
@@ -128,8 +128,8 @@ faults: setup
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
 
-# Moves, rewrites, edits and deletes an asset, and replaces the catalogue, while the command reads: ASSET_RUNS times for
-# each change and offset.
+# Moves, rewrites, edits and deletes an asset, and replaces the catalogue, while the command reads it, ASSET_RUNS times
+# for each change and offset.
 ASSET_RUNS := 100
 ASSET_BYTES := 200000000
 ASSET_SEED :=
@@ -137,7 +137,8 @@ asset-changes: setup
 	$(BUILD) --product blob
 	Tests/asset_changes.py .build/debug/blob --runs $(ASSET_RUNS) --bytes $(ASSET_BYTES) $(if $(ASSET_SEED),--seed $(ASSET_SEED))
 
-# Reads from and stores in OpenStack Swift, which verifies the signatures of S3; installed from PyPI in its own folder.
+# Reads from and writes to OpenStack Swift, which verifies the signatures of S3 requests, and is installed from PyPI in
+# its own folder.
 STORE := .build/store
 $(STORE)/bin/swift-proxy-server:
 	python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore
@@ -146,8 +147,8 @@ s3-check: setup $(STORE)/bin/swift-proxy-server
 	$(BUILD) --build-tests
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter 'OpenStack.*Tests'
 
-# Parses forms of `blob form` with servers' parsers: from PyPI in a separate folder, and from PHP (php-cli), Go
-# (golang-go) and Node.js (node-busboy) if installed.
+# Parses forms made by `blob form` with the parsers of servers: from PyPI in a separate folder, and from PHP (php-cli),
+# Go (golang-go) and Node.js (node-busboy) if installed.
 PARSERS := .build/parsers
 form-check: setup
 	test -x $(PARSERS)/bin/python || { python3 -m venv $(PARSERS) && $(PARSERS)/bin/pip install -q werkzeug django aiohttp \
@@ -161,8 +162,8 @@ test-check: setup
 	$(BUILD) --product blob --product blob-archive-helper
 	Tests/TestCheck/run.py .build/debug/blob $(CORPUS) --known Tests/TestCheck/differences.tsv
 
-# Reads lines cut in 200 ways, and counts the lines of a large gzip, with Spark (PyPI; Java from Debian) and the module
-# of Examples/Spark.
+# Reads text split in 200 ways, and counts the lines of a large gzip, with Spark (PyPI; Java from Debian) and the module
+# in Examples/Spark.
 SPARK := .build/spark
 $(SPARK)/bin/spark-submit:
 	command -v java >/dev/null || $(SUDO) apt-get install -q -y --no-install-recommends openjdk-17-jre-headless
@@ -172,8 +173,8 @@ spark-check: release $(SPARK)/bin/spark-submit
 	$(SPARK)/bin/python Tests/SparkCheck/run.py .build/release/blob
 
 # Stores 10,000 blobs with a Spark cluster of two workers on the loopback interface, whose processes are killed and
-# stopped at random moments, and compares the stored objects: in a test store, and then in OpenStack Swift, large ones
-# in parts.
+# stopped at random moments, and compares the stored objects: first in a test store, and then in OpenStack Swift, where
+# large objects are stored in parts.
 SPARK_SEED :=
 CLUSTER = $(SPARK)/bin/python Tests/SparkCheck/cluster.py .build/debug/blob $(if $(SPARK_SEED),--seed $(SPARK_SEED))
 spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
@@ -182,32 +183,32 @@ spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(CLUSTER) --store s3://bucket/job/ --bytes 600000000
 
 # Selects assets on the page of the AssetPicker example in Chromium (chromium) and uploads them, while its servers are
-# killed. The pictures of the page have to be inspected.
+# killed. The pictures of the page must be inspected manually.
 PICKER := .build/picker
 picker-check: setup
 	test -x $(PICKER)/bin/python || { python3 -m venv $(PICKER) && $(PICKER)/bin/pip install -q websockets pillow; }
 	for product in blob blob-receive blob-media-helper AssetPicker; do $(BUILD) --product $$product || exit 1; done
 	$(PICKER)/bin/python Tests/PickerCheck/run.py .build/debug --pictures $(PICKER)/pictures
 
-# Kills uploads of a file to that store, S3_KILLS times at random places, and compares the stored object.
+# Kills uploads of a file to OpenStack Swift, S3_KILLS times at random offsets, and compares the stored object.
 S3_KILLS := 50
 s3-kills: setup $(STORE)/bin/swift-proxy-server
 	$(BUILD) --product blob
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(STORE)/bin/python Tests/s3_kills.py .build/debug/blob --kills $(S3_KILLS)
 
-# Kills downloads FETCH_KILLS times at random moments, and changes the content for half of them in the meantime.
+# Kills downloads FETCH_KILLS times at random moments, and changes the content in the meantime for half of them.
 FETCH_KILLS := 1000
 fetch-kills: setup
 	$(BUILD) --product blob
 	Tests/fetch_kills.py .build/debug/blob --kills $(FETCH_KILLS)
 
-# Cuts the power during downloads, replaying only synchronised writes, and resumes them.
+# Simulates power cuts during downloads, by replaying only synchronised writes, and resumes the downloads.
 FETCH_POWER_CUTS := 200
 fetch-power-cuts: setup
 	$(BUILD) --product blob
 	Tests/fetch_power_cuts.py .build/debug/blob --cuts $(FETCH_POWER_CUTS)
 
-# Interrupts uploads with the IETF draft to a NIOResumableUpload server, DRAFT_KILLS times each.
+# Interrupts uploads by the IETF draft to a NIOResumableUpload server, DRAFT_KILLS times each.
 DRAFT_KILLS := 50
 DRAFT_PEER := -c release --package-path Tests/DraftPeer --scratch-path .build-draft
 draft-check: setup
@@ -215,8 +216,8 @@ draft-check: setup
 	swift build $(DRAFT_PEER)
 	Tests/draft_kills.py .build/debug/blob .build-draft/release/DraftPeer --kills $(DRAFT_KILLS)
 
-# Reads mixed sources from files and servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
-# growth is a failure.
+# Reads various sources from files and servers, with faults, and uploads, for SOAK_SECONDS. Every byte is checked, and
+# growing use of resources is a failure.
 SOAK_SECONDS := 60
 SOAK_FILES := .build/soak-files
 soak: setup
@@ -224,13 +225,14 @@ soak: setup
 	rm -rf $(SOAK_FILES) && Tests/SystemCallFaults/fixtures.py $(SOAK_FILES)
 	SOAK_SECONDS=$(SOAK_SECONDS) .build/debug/soak $(SOAK_FILES)
 
-# Builds the async-http-client example with its trait on, and runs the tests of BlobStreamsNIO.
+# Builds the async-http-client example with its trait enabled, and runs the tests of BlobStreamsNIO.
 NIO := --package-path Examples/ServerSide --scratch-path .build-nio
 nio: setup
 	swift build $(NIO) --build-tests
 	swift test $(NIO) --skip-build
 
-# Checks a static executable with the core, file, gzip, archive and digest modules: no ICU, and at most 20 MB stripped.
+# Checks that a static executable with the core, file, gzip, archive and digest modules contains no ICU, and has at most
+# 20 MB when stripped.
 link-check: archives
 	swift build -c release --product SmallChecksum $(STATIC)
 	Tests/check-link.sh .build/release/SmallChecksum
@@ -241,8 +243,8 @@ api-check: RELEASE := $(shell git describe --tags --abbrev=0 2>/dev/null)
 api-check:
 	$(if $(RELEASE),swift package diagnose-api-breaking-changes $(RELEASE) --targets $(API_TARGETS),@echo "There is no release to compare the API with.")
 
-# Without debugging symbols, which are two thirds of the programs; manual pages and completions are generated from the
-# command itself.
+# Installs the programs without debugging symbols, which are two thirds of their size. Manual pages and completions are
+# generated by the command itself.
 INSTALLED := $(DESTDIR)$(or $(PREFIX),/usr/local)
 install: release
 	install -d $(INSTALLED)/bin $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions \
@@ -252,10 +254,10 @@ install: release
 	install -m 644 Sources/blob/Shell/_blob $(INSTALLED)/share/zsh/site-functions
 	install -m 644 Sources/blob/Shell/blob.fish $(INSTALLED)/share/fish/vendor_completions.d
 	Sources/blob/Shell/manual_pages.py $(BLOB) $(INSTALLED)/share/man/man1
-	@# The manual page of 'blob receive' lists the options of the program.
+	@# The manual page of 'blob receive' lists the options of blob-receive.
 	Sources/blob/Shell/manual_pages.py $(BLOB)-receive $(INSTALLED)/share/man/man1
 
-# Packages of the installed files, in .build/packages: a tarball, to be unpacked in a folder such as /usr/local, and a
+# Packages the installed files in .build/packages: as a tarball, to be unpacked in a folder such as /usr/local, and as a
 # Debian package for the Debian release on which it is built.
 PACKAGES := .build/packages
 VERSION = $(shell sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -1)
@@ -276,17 +278,17 @@ deb: release
 	$(MAKE) -o release install DESTDIR=$(PACKAGES)/deb PREFIX=/usr
 	.ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
 
-# Installs the package and its dependencies in an empty root, runs it there, and removes it.
+# Installs the package and its dependencies in an empty root, runs the programs there, and removes the package.
 deb-check: deb
 	Tests/check_deb.py $(PACKAGES)/blobstreams_$(VERSION)_$(shell dpkg --print-architecture).deb
 
-# Builds the documentation of all libraries, one archive each, without the network; a warning is a failure.
+# Builds the documentation of all libraries, one archive for each, without network access; a warning is a failure.
 docs: setup
 	swift build
 	.ci/docs .build/debug .build/docs
 
-# Measures in one run with the installed peers, prints tables, and writes them into Benchmarks/README.md, some as
-# pictures. The build folder is outside Benchmarks, so that the style check sees only sources.
+# Measures together with the installed peers in one run, prints tables, and writes them to Benchmarks/README.md, some as
+# pictures. The build folder is outside Benchmarks, so that the style check finds only sources there.
 benchmark: export BENCHMARK_PICTURES = .build/pictures
 benchmark: release
 	rm -rf $(BENCHMARK_PICTURES) && mkdir -p $(BENCHMARK_PICTURES)

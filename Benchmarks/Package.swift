@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// The benchmarks are a separate package, so that the library declares neither their product nor their platforms.
+/// The benchmarks are a separate package, so that the library does not declare their product or their platforms.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],

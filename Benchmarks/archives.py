@@ -64,11 +64,11 @@ def measure(title, commands, goal='', **arguments):
         return compare(title, commands, goal, **arguments)
 
 
-# Reads random members in one process and prints the mean milliseconds per member, including opening the index.
+# Reads random members in one process, and prints the mean time per member in milliseconds, including opening the index.
 RATARMOUNT_READS = '''
 import json, sys, time
 from ratarmountcore.mountsource.factory import open_mount_source
-open_mount_source(sys.argv[1], indexFilePath=sys.argv[2], writeIndex=True)  # Makes a missing index.
+open_mount_source(sys.argv[1], indexFilePath=sys.argv[2], writeIndex=True)  # Creates a missing index.
 names = open(sys.argv[3]).read().split()
 start = time.perf_counter()
 source = open_mount_source(sys.argv[1], indexFilePath=sys.argv[2])

@@ -72,7 +72,8 @@ def main(folder):
             ('blob cat', cat), ('blob cat on one core', taskset and [taskset, '-c', '0', *cat]), *peers(path),
         ], '0.625 of one core, at most 160 MiB')
         if suffix != 'bz2':
-            # Everything before the offset in its block has to be decoded; the middle is the median of all offsets.
+            # Everything before the offset in its block must be decoded; the middle represents the median of all
+            # offsets.
             block = int(0.9 * (options.size >> 3)) << 23
             for part, place in ((0.5, 'the middle'), (0.99, 'the end')):
                 offset = str(block + int(part * (8 << 20)))

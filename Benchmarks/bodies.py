@@ -65,7 +65,7 @@ try:
             ('curl -F', [curl, '-s', '-F', f'a=@{path}', url])], 'wall <= 1.05, 20 MiB', runs=options.runs)
         if igzip:
             packed = os.path.join(folder, 'file.gz')
-            # Text that packs well: decoding is most of the work.
+            # Text that compresses well, so that decoding is most of the work.
             with open(path, 'wb') as file:
                 for number in range(int(options.size * 1024)):
                     file.write((b'%020d,%040x\n' % (number, number)) * (1 << 14))

@@ -37,7 +37,7 @@ top=4
 bottom=60
 right=76
 ' END FROM n"""]}
-# An asset for a look-up, and the change that a writer makes.
+# The asset to look up, and the change that the writer commits.
 ASSETS = {'digikam4.db': (str(options.rows // 2), 'UPDATE Images SET manualOrder = {} WHERE id = 1'),
           'photo.db': (f'thumb{options.rows // 2:016x}', 'UPDATE PhotoTable SET rating = {} WHERE id = 1')}
 WRITER = '''

@@ -41,7 +41,7 @@ class Packets:
         while True:
             data, address = self.socket.recvfrom(128)
             if address[2] == socket.PACKET_OUTGOING:
-                continue  # The loopback shows each packet twice.
+                continue  # The loopback interface reports each packet twice.
             head = (data[0] & 15) * 4
             source, client = struct.unpack_from('!HH', data, head)
             if source != self.port:

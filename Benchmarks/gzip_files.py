@@ -55,7 +55,7 @@ def measure(title, commands, goal='', **arguments):
         return compare(title, commands, goal, **arguments)
 
 
-# Reads at random offsets in one process and prints the median milliseconds per read.
+# Reads at random offsets in one process, and prints the median time per read in milliseconds.
 RAPIDGZIP_READS = '''
 import json, statistics, sys, time, rapidgzip
 file = rapidgzip.open(sys.argv[1], parallelization=1)

@@ -63,7 +63,7 @@ def peak_memory(argv):
     shell.wait()
     try:
         _, _, usage = os.wait4(pid, 0)
-    except ChildProcessError:  # The process was so short that the shell has already reaped it.
+    except ChildProcessError:  # The process ended so early that the shell has already reaped it.
         return None
     return usage.ru_maxrss / 1024
 

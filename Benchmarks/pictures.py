@@ -64,7 +64,8 @@ def draw(path, subject, title, rows, programs):
                    '<rect width="100%" height="100%" fill="white"/>\n' + '\n'.join(lines) + '\n</svg>\n')
 
 
-# The rows that are shown as pictures, including some in which `blob` is slower; the page lists all others in tables.
+# The rows that are shown as pictures, including some in which `blob` is slower; the page lists all other rows in
+# tables.
 SHOWN = ('files-2', 'files-3', 'gzip-files-1', 'gzip-files-13', 'archives-12', 'archives-16', 'archives-22', 'blocks-1',
          'blocks-7', 'extract-3', 'bodies-3', 'http-1')
 

@@ -129,7 +129,7 @@ def measure(blob, folder, source, options, body, kills, kills_client):
                 client = subprocess.Popen(arguments, **silent)
             else:
                 receiver.kill()
-                # Bytes that were sent to the receiver but not stored.
+                # The bytes that were sent to the receiver but not stored.
                 lost += relay.byte_count - start[0] - (stored(store) - start[1])
                 start = relay.byte_count, stored(store)
                 receiver.start()

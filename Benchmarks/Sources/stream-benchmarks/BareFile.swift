@@ -2,7 +2,7 @@ import Foundation
 
 /// Reads the benchmark file with bare system calls.
 enum BareFile {
-    /// The system calls of one read.
+    /// The system calls for one read.
     enum Call {
         case read
         /// `pread(2)`, with an explicit offset.

@@ -31,12 +31,12 @@ enum BlockingSource {
     }
 }
 
-/// Blocks the threads that pass through it until it is opened.
+/// A gate that blocks threads until it is opened.
 final class Gate: Sendable {
     private let condition = NSCondition()
     private nonisolated(unsafe) var state = (isOpen: false, waiterCount: 0)  // Protected by the condition's lock.
 
-    /// The number of threads that are blocked now.
+    /// The number of threads that are currently blocked.
     var waiterCount: Int { self.condition.withLock { self.state.waiterCount } }
 
     func pass() {

@@ -1,4 +1,5 @@
-/// Several ways to do the same task, measured in turn in one run, so that drifts in the machine's speed cancel out.
+/// Several ways to perform the same task, measured in turn in one run, so that drifts in the machine's speed cancel
+/// out.
 struct Comparison {
     /// The name of the task.
     let title: String
@@ -6,9 +7,9 @@ struct Comparison {
     let unit: String
     /// The number of units in a round.
     let count: Int
-    /// The ways to do the task: first from this repository, then others.
+    /// The ways to perform the task: first from this repository, then others.
     let subjects: [Subject]
-    /// The baseline: the times of the others are divided by its time.
+    /// The baseline, by whose time the times of the subjects are divided.
     let peer: Subject
 
     struct Subject {
@@ -22,11 +23,12 @@ struct Comparison {
         let name: String
         /// Units per second, in ascending order.
         let rates: [Double]
-        /// The subject's time divided by the peer's in the same round, ascending; below 1 is faster than the peer.
+        /// The subject's time divided by the peer's time in the same round, in ascending order; below 1 is faster than
+        /// the peer.
         let timeRatios: [Double]
     }
 
-    /// Returns the results of each subject, the peer's last, after a warm-up round that does not count.
+    /// Returns the results of each subject, with the peer last, after a warm-up round that does not count.
     func results(rounds: Int) throws -> [Result] {
         let subjects = self.subjects + [self.peer]
         let clock = ContinuousClock()

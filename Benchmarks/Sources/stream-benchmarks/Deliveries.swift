@@ -3,7 +3,7 @@ import Observation
 import Synchronization
 
 extension Comparison {
-    /// The rate of deliveries to one observer of a member that changes.
+    /// The rate of deliveries to one observer of a changing member.
     static var deliveries: Comparison {
         Comparison(
             title: "One observer of a member of a state, which each update changes", unit: "deliveries", count: 500_000,

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 
 extension Report {
-    /// The delay between new bytes and the event for the delegate.
+    /// The delay between new bytes and the event that the delegate receives.
     static var eventLatency: Report {
         Report(
             title: "From bytes on one thread to the delegate on a sleeping run loop: microseconds, median, 99th in 100"
@@ -58,7 +58,8 @@ final class EventLatency: NSObject, StreamDelegate {
         return delegate.latencies.sorted()
     }
 
-    /// Returns the sorted latencies between two bare threads: the time that the system takes to wake one.
+    /// Returns the sorted latencies between two bare threads, which are the time that the system needs to wake a
+    /// thread.
     static func measureBareThreads(eventCount: Int) -> [Duration] {
         let (next, bytes, clock) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), SharedInstant())
         next.signal()

@@ -6,7 +6,7 @@ enum FileToRead {
     static let byteCount = (ProcessInfo.processInfo.environment["BENCHMARK_MEBIBYTES"].flatMap(Int.init) ?? 1024) << 20
     static let url = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")
 
-    /// Returns the path of the file, and creates the file if it is missing or has another size.
+    /// Returns the path of the file, after creating the file if it does not exist or has another size.
     static func path() throws -> String {
         let size = try? FileManager.default.attributesOfItem(atPath: self.url.path)[.size] as? Int
         guard size != self.byteCount else { return self.url.path }

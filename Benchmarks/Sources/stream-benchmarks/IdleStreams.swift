@@ -34,15 +34,15 @@ private enum IdleStreams {
         defer { for writer in writers { close(writer) } }
         let paths = (0..<count).map { folder.appendingPathComponent("\($0)").path }
         for path in paths { precondition(mkfifo(path, 0o600) == 0) }
-        // Opened for reading, too: a write-only descriptor would need a reader.
+        // Also opened for reading, because a write-only descriptor would need a reader.
         for path in paths.prefix(count / 2) { writers.append(open(path, O_RDWR | O_NONBLOCK)) }
         return self.measure(count, .asynchronous) { FileSource(path: paths[$0]) }
     }
 
-    /// Opens a stream over each of `count` sources, and waits until no more of them open.
+    /// Opens a stream over each of `count` sources, and waits until no further stream opens.
     ///
-    /// - Returns: The number of open streams, the number of threads of the process, its maximum, and the bytes of heap
-    ///   for each stream and for each source.
+    /// - Returns: The number of open streams, the number of threads of the process, the maximum of that number, and the
+    ///   heap bytes per stream and per source.
     private static func measure(
         _ count: Int, _ mode: BlobStreamMode, _ source: (Int) -> any BlobInputStreamDataSource
     ) -> [Int] {

@@ -3,7 +3,7 @@ import FileSource
 import Foundation
 
 extension Report {
-    /// The speed of reading while other sources block every thread that they can get.
+    /// The speed of reading while other sources block every thread available to them.
     static var stalledSources: Report {
         Report(title: "Beside 600 stalled sources: milliseconds alone, beside them, ratio, threads blocked, medians") {
             let memory = MemorySource(Data(repeating: 7, count: FileToRead.byteCount))
@@ -39,7 +39,7 @@ private final class StalledSources: Sendable {
     private let streams: [Moved<BlobInputStream>]
     private let tasks: [Task<Void, any Error>]
 
-    /// Starts the readers, and waits until all of them block or no more get a thread.
+    /// Starts the readers, and waits until all of them block, or until no further reader receives a thread.
     init(_ count: Int) {
         let gate = self.gate
         self.streams = (0..<count / 2).map { _ in
@@ -68,7 +68,8 @@ private final class StalledSources: Sendable {
         while self.gate.waiterCount > 0 { usleep(10_000) }
     }
 
-    /// Returns the milliseconds that reading takes; infinity after five seconds, when `stalled` is released to end it.
+    /// Returns the time of reading in milliseconds, or infinity after five seconds, when `stalled` is released to end
+    /// it.
     static func time(
         _ source: @escaping @Sendable () -> any BlobInputStreamDataSource, releasing stalled: StalledSources? = nil
     ) -> Double {
@@ -84,7 +85,7 @@ private final class StalledSources: Sendable {
         return .infinity
     }
 
-    /// Returns the source of a pipe into which a thread writes as many bytes as the file has.
+    /// Returns a source for a pipe to which a thread writes as many bytes as the file contains.
     static func filledPipe() -> any BlobInputStreamDataSource {
         let pipe = BlobPipe()
         Thread {

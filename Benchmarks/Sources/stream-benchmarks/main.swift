@@ -1,11 +1,12 @@
-// Compares the speed of the parts of BlobStreams with their peers, and prints the resources that they use: all
-// measurements, or those whose title contains the argument. Each line shows the median of the rounds and their range.
-// With `--once TITLE NAME`, does one round of one subject and prints nothing, for Benchmarks/regressions.py.
+// Compares the speed of parts of BlobStreams with their peers, and prints the resources that they use. Runs all
+// measurements, or only measurements whose title contains the argument. Each line shows the median of the rounds and
+// their range. With `--once TITLE NAME`, runs one round of one subject and prints nothing, for
+// Benchmarks/regressions.py.
 
 import Foundation
 
 let roundCount = 9
-/// Run before all others, while the process has no threads except those that these reports measure.
+/// Reports that run before all other measurements, while the process has no threads except the measured ones.
 let firstReports: [Report] = [.idleStreams]
 let comparisons: [Comparison] = [
     .deliveries, .unobservedUpdates, .reading, .smallReading, .runLoopReading, .boundPair,
