@@ -4,8 +4,8 @@
 usage: Benchmarks/adjust.py BLOB [--size WxH] [--runs N] [--folder DIR] [--only WORD]
 
 Generates its data with ImageMagick, the same in every run: a JPEG of 24 megapixels. Prints medians, the medians of the
-ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more run of each: of blob's helper,
-when that is larger than blob. The first table is the base: the same with a picture of 64 x 64 pixels.
+ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more run of each command, or of blob's
+helper if it uses more memory. The first table is the base: the same task with a picture of 64 x 64 pixels.
 """
 import argparse, os, shutil, subprocess, tempfile
 
@@ -26,14 +26,14 @@ def output_of(*argv):
 
 
 def make_picture(path, size):
-    """Writes a JPEG in 4:2:0 with structure of all sizes and some noise."""
+    """Writes a JPEG in 4:2:0 with structures of all sizes and some noise."""
     width, height = map(int, size.split('x'))
     output_of(convert, '-size', f'{max(1, width // 2)}x{max(1, height // 2)}', '-seed', '1', 'plasma:fractal', '-resize',
               f'{size}!', '-attenuate', '0.3', '+noise', 'Gaussian', '-quality', '93', '-sampling-factor', '2x2', path)
 
 
 def adjusted(folder, path, *arguments):
-    """Returns the command that reads a picture with an adjustment, from a library of its own."""
+    """Returns the command that reads a picture with an adjustment from a separate library."""
     library = tempfile.mkdtemp(dir=folder) + '/library'
     output_of(blob, 'library', 'create', library)
     url = output_of(blob, 'library', 'import', '--library', library, path)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares large uploads by `blob` with those by curl, in turn in one run, to a sink on this machine.
+"""Compares large uploads by `blob` and by curl to a sink on this machine, in turn in one run.
 
 usage: Benchmarks/bodies.py BLOB [--size GIB] [--runs N] [--folder DIR]
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Lists catalogues of other programs by `blob`, looks one asset up, and measures how long their writer waits meanwhile.
+"""Measures listing other programs' catalogues with `blob`, looking up an asset, and how long a writer waits meanwhile.
 
 usage: Benchmarks/catalogues.py BLOB [--rows N] [--runs N] [--only WORD]
 
-Takes the databases of digiKam and Shotwell among the fixtures of the tests, and gives them as many rows. The writer is
-another process that commits again and again without waiting for the disk; its longest wait is that of a commit, alone
-and while the catalogue is listed. The goals: 2 s and 50 MiB for 100,000 rows, and 50 ms.
+Uses copies of the databases of digiKam and Shotwell in the test fixtures, filled with this number of rows. The writer
+is another process, which commits repeatedly without waiting for the disk; its longest commit is measured alone and
+while the catalogue is listed. The goals are 2 s and 50 MiB for 100,000 rows, and 50 ms for a commit.
 """
 import argparse, os, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
 
@@ -70,7 +70,7 @@ def report(title, results):
 
 
 def longest_wait(path, statement, seconds=6):
-    """Returns the number of commits and the longest one in milliseconds, alone and while the catalogue is listed."""
+    """Returns the number of commits and the longest commit in milliseconds, alone and while the catalogue is listed."""
     for title, lists in [('alone', False), ('while it is listed', True)]:
         writer = subprocess.Popen([sys.executable, '-c', WRITER, path, statement, str(seconds)], stdout=subprocess.PIPE)
         while lists and writer.poll() is None:

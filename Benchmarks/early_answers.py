@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts how often `blob upload` and curl see a refusal over TLS that a reset follows, in turn in one run.
+"""Counts how often `blob upload` and curl receive an error response over TLS before a reset, in turn in one run.
 
 usage: Benchmarks/early_answers.py BLOB [--runs N]
 
-The server answers 413 after a megabyte and closes the connection, so that its system resets it. As root, the packets
-are looked at as well: an upload counts as reached if its answer was delivered before the reset.
+The server answers 413 after a megabyte and closes the connection, so that its system resets the connection. As root,
+the script also inspects the packets: an upload counts as reached if its answer was delivered before the reset.
 """
 import argparse, os, shutil, socket, ssl, struct, subprocess, sys, tempfile, threading
 
@@ -24,7 +24,7 @@ RECORD = len(ANSWER) + 22  # A TLS 1.3 record adds a 5-byte header, the type, an
 
 
 class Packets:
-    """What the server's port sent on the loopback: the ports of clients, by whether the answer came before a reset."""
+    """The ports of clients that received a packet from the server's port: the answer before a reset, or a reset."""
 
     def __init__(self, port):
         self.port, self.reached, self.reset = port, set(), set()

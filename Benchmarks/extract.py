@@ -3,8 +3,8 @@
 
 usage: Benchmarks/extract.py BLOB [--small N] [--tiny N] [--large-size MIB] [--runs N] [--folder DIR]
 
-Generates its data, the same in every run: a tree of small files, one of many files of about 100 bytes and one of a few
-large ones, as tar, tar.gz and zip. With --folder /dev/shm, the processor time is hardly that of a file system. Prints
+Generates its data, the same in every run: a tree of small files, a tree of many files of about 100 bytes, and a few
+large files, as tar, tar.gz and zip. With --folder /dev/shm, little of the CPU time is spent in the file system. Prints
 medians, and the medians of the ratios of neighbouring runs (below 1: blob is faster).
 """
 import argparse, os, random, shutil, subprocess, sys, tempfile
@@ -23,7 +23,7 @@ blob, bsdtar, tar, unzip, sevenzip = os.path.abspath(options.blob), *map(tool, (
 
 
 def write_small(folder):
-    """Writes files of 100 bytes to 20 KiB, 50 a folder."""
+    """Writes files of 100 bytes to 20 KiB, 50 per folder."""
     rng, pieces = random.Random(5), list(mixed_pieces(4))
     for number in range(options.small):
         parent = os.path.join(folder, f'{number // 1000}', f'{number // 50}')
@@ -34,7 +34,7 @@ def write_small(folder):
 
 
 def write_tiny(folder):
-    """Writes files of 60 to 140 bytes, 256 a folder: a fifth random, which a zip stores, and the others text."""
+    """Writes files of 60 to 140 bytes, 256 per folder: a fifth is random, which a zip stores; the rest is text."""
     rng = random.Random(6)
     words = [''.join(rng.choices('etaoinshrdlu', k=rng.randrange(2, 9))) for _ in range(40)]
     for number in range(options.tiny):

@@ -20,7 +20,7 @@ blob = os.path.abspath(options.blob)
 
 
 def write(path, mebibytes):
-    """Writes noise, no two mebibytes of which are the same."""
+    """Writes noise in which no two mebibytes are equal."""
     piece = os.urandom(1 << 20)
     with open(path, 'wb') as file:
         for number in range(mebibytes):

@@ -3,7 +3,7 @@
 
 usage: Benchmarks/http.py BLOB [--size GIB] [--runs N] [--delay MS] [--folder DIR]
 
-A proxy of this script delays each piece of a request: a round trip takes that long, and no more than curl's does.
+A proxy in this script delays each part of a request, so that a round trip takes MS milliseconds for both programs.
 """
 import argparse, os, random, shutil, socket, subprocess, sys, tempfile, time
 from measuring import banner, compare

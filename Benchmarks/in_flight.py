@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares `blob` on many ranges, many URLs, members of a remote zip and slow connections with obstore, fsspec, curl and aria2c, in one run.
+"""Compares `blob` with obstore, fsspec, curl and aria2c on many requests in flight and on slow connections, in one run.
 
 usage: Benchmarks/in_flight.py BLOB [--runs N] [--delay MS] [--rate BYTES]
 
-The server is in Python: it answers each request after a delay, and sends at most so many bytes a second over each
-connection. Peers that are not there are left out: `pip install obstore fsspec aiohttp`, `apt-get install aria2`.
+The server, in Python, answers each request after a delay, and limits the bytes per second of each connection. Peers
+that are not installed are omitted: `pip install obstore fsspec aiohttp`, `apt-get install aria2`.
 """
 import argparse, os, random, subprocess, sys, tempfile, zipfile
 from measuring import banner, compare, has_module, tool
@@ -91,7 +91,7 @@ def start_server(count, rate, *path):
 
 
 def sent(url):
-    """The requests that the server answered, and the bytes of their answers."""
+    """Returns the number of requests that the server answered, and the bytes of its answers."""
     return map(int, subprocess.check_output([tool('curl'), '-s', f'{url}sent']).split())
 
 

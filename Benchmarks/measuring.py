@@ -5,7 +5,7 @@ import pictures
 
 
 def tool(name):
-    """Returns the path of a program, or None; prefers the one that pip put beside this Python, to avoid a slow shim."""
+    """Returns the path of a program, or None; prefers the program beside this Python, to avoid a slow shim of pip."""
     beside = os.path.join(os.path.dirname(sys.executable), name)
     return beside if os.access(beside, os.X_OK) else shutil.which(name)
 
@@ -119,13 +119,13 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
 
 
 def measure_python(code, *arguments):
-    """Runs Python code in a separate process, and returns its last line, decoded from JSON; None when it fails."""
+    """Runs Python code in a separate process, and returns its last line, decoded from JSON; None if it fails."""
     result = subprocess.run([sys.executable, '-c', code, *map(str, arguments)], stdout=subprocess.PIPE)
     return json.loads(result.stdout.splitlines()[-1]) if result.returncode == 0 else None
 
 
 def banner(what, blob, options):
-    """Prints what is measured where; at the end, draws the tables in the folder BENCHMARK_PICTURES, if it is set."""
+    """Prints the subject and the machine; at the end, draws the tables in the folder BENCHMARK_PICTURES, if set."""
     SUBJECTS.append(what)
     if folder := os.environ.get('BENCHMARK_PICTURES'):
         atexit.unregister(draw)
@@ -135,7 +135,7 @@ def banner(what, blob, options):
 
 
 def draw(folder):
-    """Draws the tables of this script, each as a file of its own."""
+    """Draws the tables of this script, each in a separate file."""
     os.makedirs(folder, exist_ok=True)
     script = os.path.splitext(os.path.basename(sys.argv[0]))[0].replace('_', '-')
     for number, table in enumerate(TABLES, 1):
@@ -144,7 +144,7 @@ def draw(folder):
 
 
 def mixed_pieces(count, byte_count=1 << 20, seed=1):
-    """Yields pieces of data of different kinds, the same for the same seed; `gzip -6` makes about a 3.6th of them."""
+    """Yields pieces of various data, the same for the same seed, which `gzip -6` compresses to about 1/3.6."""
     rng = random.Random(seed)
     words = [''.join(rng.choices('etaoinshrdlucmfwypvbgkjqxz', weights=range(26, 0, -1), k=rng.randint(2, 10)))
              for _ in range(4000)]

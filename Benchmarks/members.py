@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compares `blob` on several members, later readings and members in members with the installed tools, in one run.
+"""Compares `blob` on several members, repeated reads and nested members with the installed tools, in one run.
 
 usage: Benchmarks/members.py BLOB [--members N] [--large-size MIB] [--runs N] [--folder DIR] [--only WORD]
 
-Generates its data, the same in every run: members of 180 KiB as tar.gz and tar.xz, a large one in a tar.gz, a zip of
-20 GiB with a hole in a tar, 7z of many folders, and a gzip whose index has only damaged windows. Prints medians, the
-medians of the ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more run of each.
+Generates its data, the same in every run: members of 180 KiB as tar.gz and tar.xz, a large member in a tar.gz, a zip of
+20 GiB with a hole in a tar, 7z archives with many folders, and a gzip whose index has only damaged windows. Prints
+medians, the medians of the ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more run
+of each command.
 """
 import argparse, os, random, struct, subprocess, tarfile, tempfile, zlib
 
@@ -35,7 +36,7 @@ def quiet(*argv, **arguments):
 
 
 def write_members(folder, count, byte_count, seed=3):
-    """Writes files of slices of mixed data; returns their names."""
+    """Writes files with slices of mixed data; returns their names."""
     os.mkdir(folder)
     rng, pieces = random.Random(seed), list(mixed_pieces(14))
     for number in range(count):
@@ -70,7 +71,7 @@ def measure_many(folder):
 
 
 def measure_again(path, name, cache):
-    """Measures with the index that a first reading has left in the folder for indexes."""
+    """Measures with the index that a first read has stored in the folder for indexes."""
     os.mkdir(cache)
     before = os.environ.get('XDG_CACHE_HOME')
     os.environ['XDG_CACHE_HOME'] = cache
@@ -95,7 +96,7 @@ def measure_offset(folder):
 
 
 def write_nested(path, hole):
-    """Writes a tar with a zip: a small member, a stored one that is a hole, and another small one (APPNOTE.TXT 4.3)."""
+    """Writes a tar with a zip: a small member, a stored member that is a hole, a small member (APPNOTE.TXT 4.3)."""
     directory, sum_of_zeros, zeros = b'', 0, bytes(1 << 24)
     for _ in range(hole >> 24):
         sum_of_zeros = zlib.crc32(zeros, sum_of_zeros)
@@ -155,7 +156,7 @@ def measure_folders(folder):
 
 
 def damage_windows(index):
-    """Changes a byte in each 64 of the second half of an index file, where the windows are."""
+    """Changes every 64th byte of an index file after its first eighth, where the windows are."""
     with open(index, 'r+b') as file:
         size = os.path.getsize(index)
         for place in range(size // 8, size - 4096, 64):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws a table of a benchmark as an SVG: a bar for each command, and the machine, the versions and the date.
+"""Draws a benchmark's table as an SVG: a bar for each command, with the machine, the versions and the date.
 
-usage: Benchmarks/pictures.py FOLDER PAGE writes the pictures of FOLDER into PAGE, Benchmarks/README.md: a dozen as
-pictures, in the folder Pictures beside it, and all others as a table.
+usage: Benchmarks/pictures.py FOLDER PAGE, which writes the tables in FOLDER to PAGE, Benchmarks/README.md: a dozen as
+pictures, in the folder Pictures beside it, and all others as tables.
 """
 import glob, html, os, platform, re, shutil, subprocess, sys, time
 
@@ -14,7 +14,7 @@ HEADINGS = {
 
 
 def version(program):
-    """Returns what a program prints of its version, up to the number; an empty text without one."""
+    """Returns the version that a program prints, up to the number; an empty text if it prints none."""
     for argument in ('--version', 'version', '-v'):
         try:
             result = subprocess.run([program, argument], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -75,7 +75,7 @@ def order(path):
 
 
 def read(path):
-    """Returns the table of a picture: its title, its rows of a name, wall seconds and other figures, and its notes."""
+    """Returns the table of a picture: title, rows with a name, wall seconds and other figures, and notes."""
     title, *texts = [html.unescape(found) for found in re.findall('<text[^>]*>([^<]*)</text>', open(path).read())]
     rows = []
     while len(texts) > 1 and (found := re.match(r'([\d.]+) s, (.*)', texts[1])):
@@ -89,7 +89,7 @@ def seconds(value):
 
 
 def line(path):
-    """Returns a line of the table in Markdown: the quotient is that of the fastest peer, and bold where it is below 1."""
+    """Returns a table row in Markdown, with the ratio to the fastest peer, which is bold if it is below 1."""
     title, rows, notes = read(path)
     peers = [row for row in rows[1:] if not row[0].startswith(('blob', 'true'))]
     quotient = f'{min(wall for _, wall, _ in peers) / rows[0][1]:.2f}' if peers else ''
@@ -101,7 +101,7 @@ def line(path):
 
 
 def write_page(drawn, page):
-    """Replaces what stands between the marks of a page: the pictures that are shown, and the table of the others."""
+    """Replaces the text between the marks in a page with the pictures and the tables of all other rows."""
     paths = sorted(glob.glob(f'{drawn}/benchmark-*.svg'), key=order)
     folder = f'{os.path.dirname(page)}/Pictures'
     text, rest, heading = '', '', None

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The latency of small uploads beside one hostile sender each, and the time of 10,000 parts of one name.
+"""Measures the latency of small uploads beside a hostile sender, and the time for 10,000 parts with one name.
 
 usage: Benchmarks/receiver.py BLOB [FOLDER] [--only WORD]
 
-BLOB is the command, beside blob-receive; FOLDER is where to store, a temporary folder by default. The status is 1 if one
-of 50 uploads took longer than 100 ms, or the parts longer than 2 s.
+BLOB is the command, beside blob-receive; FOLDER is the folder for stored files, a temporary folder by default. The exit
+status is 1 if one of 50 uploads took longer than 100 ms, or the parts longer than 2 s.
 """
 import argparse, contextlib, multiprocessing, os, socket, statistics, subprocess, sys, tempfile, time
 
@@ -33,7 +33,7 @@ def read_all(connection):
 
 
 def endless(first, rest):
-    """Sends bytes without end as fast as they are taken, and again on a new connection when that one ends."""
+    """Sends bytes without end, as fast as possible, and continues on a new connection when a connection ends."""
     def send(port):
         while True:
             with contextlib.suppress(OSError), connect(port) as connection:
@@ -46,7 +46,7 @@ def endless(first, rest):
 
 
 def whole(request):
-    """Sends a whole request, waits for its answer, and again."""
+    """Repeatedly sends a whole request and waits for its answer."""
     def send(port):
         while True:
             with contextlib.suppress(OSError), connect(port) as connection:
@@ -57,7 +57,7 @@ def whole(request):
 
 
 def drip(first, piece, count, pause):
-    """Sends a piece on each of many connections, and waits, and again; makes a new connection for one that ended."""
+    """Repeatedly sends a piece on each of many connections and waits; replaces connections that end."""
     def send(port):
         def start():
             connection = connect(port)
@@ -77,7 +77,7 @@ def drip(first, piece, count, pause):
 
 
 def knock(port):
-    """Opens and closes connections as fast as it goes."""
+    """Opens and closes connections as fast as possible."""
     while True:
         with contextlib.suppress(OSError), connect(port):
             pass
@@ -116,7 +116,7 @@ SENDERS = {
 
 @contextlib.contextmanager
 def receiver(program, parent):
-    """Yields the port of a receiver that stores in a new folder, and whose lines somebody reads."""
+    """Yields the port of a receiver that stores in a new folder, and whose output is written to a file."""
     with tempfile.TemporaryDirectory(dir=parent) as folder, open(os.path.join(folder, 'lines'), 'wb+') as lines:
         process = subprocess.Popen([program, '--directory', os.path.join(folder, 'd')], stdout=lines)
         try:
@@ -129,7 +129,7 @@ def receiver(program, parent):
 
 
 def put(port):
-    """Returns the time of a small upload on a connection of its own, and its status."""
+    """Returns the time of a small upload on a separate connection, and its status."""
     start = time.monotonic()
     with connect(port) as connection:
         connection.sendall(HEAD + b'Connection: close\r\nContent-Length: 1024\r\n\r\n' + b'a' * 1024)
@@ -138,7 +138,7 @@ def put(port):
 
 
 def measure(port, sender):
-    """Returns the times of the uploads beside a sender in a process of its own, and those statuses that are not 201."""
+    """Returns the times of the uploads beside a sender in a separate process, and all statuses other than 201."""
     process = multiprocessing.Process(target=sender, args=(port,), daemon=True) if sender else None
     if process:
         process.start()

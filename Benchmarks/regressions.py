@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares this checkout with another commit, task by task in one run, and fails when a task became slower.
+"""Compares this checkout with another commit, task by task in one run, and fails if a task has become slower.
 
 usage: Benchmarks/regressions.py COMMIT [--only WORD] [--pairs N] [--folder DIR]
 
-Builds COMMIT beside this checkout, in .build-base. A task that one thread does is measured by the number of its
-instructions (valgrind --tool=callgrind), which is the same in every run: it may grow to 1.03 times. Any other task is
-measured by its CPU seconds in pairs of runs that take turns: the median of the ratios may be 1.05, and is beyond noise
-only if at least four in five of the pairs are above 1.
+Builds COMMIT beside this checkout, in .build-base. A task in a single thread is measured by its number of instructions
+(valgrind --tool=callgrind), which is the same in every run, and may increase by a factor of 1.03. Any other task is
+measured by its CPU seconds in pairs of alternating runs: the median of the ratios may be 1.05, and a higher median is
+significant only if at least four in five of the pairs are above 1.
 """
 import argparse, os, random, re, shutil, statistics, struct, subprocess, sys, tempfile, time, zlib
 from measuring import Failure, mixed_pieces, run, tool, write_mixed
@@ -70,7 +70,7 @@ while True:
 
 
 class Build:
-    """The programs of one commit, as they are installed: valgrind reads no debug information of Swift."""
+    """The programs of one commit, stripped, because valgrind cannot read Swift's debug information."""
 
     def __init__(self, folder):
         programs = os.path.join(folder, '.build-benchmarks/programs')
@@ -83,7 +83,7 @@ class Build:
 
 
 def build(folder):
-    """Builds the programs in a checkout, in the folders for builds that other commands use."""
+    """Builds the programs in a checkout, in the build folders that other commands also use."""
     log = open(os.path.join(folder, '.build-benchmarks.log'), 'w')
     for command in (['make', 'release'], ['swift', 'build', '-c', 'release', '--package-path', 'Benchmarks',
                                           '--scratch-path', '.build-benchmarks']):
@@ -93,7 +93,7 @@ def build(folder):
 
 
 def checkout(commit):
-    """Unpacks the commit beside this checkout, with the stream benchmarks of this one; returns its folder."""
+    """Unpacks the commit beside this checkout, with this checkout's stream benchmarks; returns its folder."""
     name = subprocess.run(['git', '-C', root, 'rev-parse', '--verify', f'{commit}^{{commit}}'], stdout=subprocess.PIPE,
                           text=True, check=True).stdout.strip()
     folder = os.path.join(root, '.build-base', name)
@@ -156,7 +156,7 @@ def time_pairs(name, command):
 
 
 def write_files(folder, number, byte_count):
-    """Writes files of text, each from another place of the same pieces."""
+    """Writes text files, each from a different offset of the same pieces."""
     os.makedirs(folder)
     pieces = list(mixed_pieces(4))
     order = random.Random(5)
@@ -184,7 +184,7 @@ def quiet(*argv, **arguments):
 
 
 def prepare(folder):
-    """Makes the data of the tasks."""
+    """Creates the data for the tasks."""
     path = lambda name: os.path.join(folder, name)
     write_mixed(path('data'), 64)
     quiet('gzip', '-6', '-k', path('data'))

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Resumable uploads whose client, or whose receiver, is killed many times: what is sent again, and the time.
+"""Measures resumable uploads whose client or receiver is killed many times: the bytes sent again, and the time.
 
-Usage: resumable.py BLOB [MEBIBYTES] [KILLS] [FOLDER]: the command, beside blob-receive; 1024 MiB and 50 kills by
-default; the folder for everything, a temporary one by default. The status is 1 if an upload did not arrive whole, or
-if 1 MiB or more was sent again for each kill, beside the bytes that a killed receiver had not stored.
+usage: Benchmarks/resumable.py BLOB [MEBIBYTES] [KILLS] [FOLDER]
+
+BLOB is the command, beside blob-receive; the defaults are 1024 MiB, 50 kills and a temporary folder for all files. The
+exit status is 1 if an upload did not arrive completely, or if 1 MiB or more was sent again per kill, apart from bytes
+that a killed receiver had not stored.
 """
 
 import glob
@@ -23,7 +25,7 @@ BOUNDARY = "boundary-of-the-form"
 
 
 class Relay:
-    """Passes connections on to the receiver, and counts the bytes that are written to it."""
+    """Forwards connections to the receiver, and counts the bytes written to it."""
 
     def __init__(self):
         self.target = None
@@ -82,7 +84,7 @@ class Receiver:
 
 
 def stored(folder):
-    """The number of bytes of all uploads that are not complete."""
+    """Returns the number of bytes of all incomplete uploads."""
     count = 0
     for path in glob.glob(f"{folder}/.*.upload"):
         try:
@@ -93,7 +95,7 @@ def stored(folder):
 
 
 def digest(argv):
-    """The SHA-256 of what a command prints."""
+    """Returns the SHA-256 of a command's output."""
     hasher = hashlib.sha256()
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         while piece := process.stdout.read(1 << 20):
@@ -104,8 +106,8 @@ def digest(argv):
 def measure(blob, folder, source, options, body, kills, kills_client):
     """Uploads once.
 
-    Returns whether it arrived whole, the number of kills, the bytes sent again beside those that were lost, the bytes
-    lost, and the seconds.
+    Returns whether the upload arrived completely, the number of kills, the bytes sent again apart from the lost bytes,
+    the bytes lost, and the seconds.
     """
     with tempfile.TemporaryDirectory(dir=folder) as store:
         relay = Relay()

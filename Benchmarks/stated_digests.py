@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the CPU time of `blob cat` on a URL whose server states a digest, beside one that states none.
+"""Measures the CPU time of `blob cat` on a URL whose server states a digest, compared with a server that does not.
 
 usage: Benchmarks/stated_digests.py BLOB [--size MIB] [--runs N] [--only WORD]
 
-Prints, for each algorithm, the median of the ratios of neighbouring runs, and the seconds that the digest adds beside
-those that `openssl dgst` takes for a file with the same bytes. The server is in Python.
+For each algorithm, prints the median of the ratios of neighbouring runs, and the seconds that the digest adds, next to
+the seconds of `openssl dgst` for a file with the same bytes. The server is in Python.
 """
 import argparse, base64, os, re, statistics, subprocess, sys, tempfile
 from measuring import banner, run, tool
@@ -54,7 +54,7 @@ FIELDS = [
 
 
 def stated(url, field, count):
-    """The URL of a server that states the right digest, which is the one that `blob` finds."""
+    """Returns the URL of a server that states the correct digest, as computed by `blob`."""
     wrong = url + (field + base64.b64encode(bytes(count)).decode()).encode().hex()
     errors = subprocess.run([blob, 'cat', wrong], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE).stderr.decode()
     found = bytes.fromhex(re.search(r' is ([0-9a-f]+), ', errors)[1])

@@ -3,7 +3,7 @@
 
 usage: Benchmarks/upload.py BLOB [--files N] [--runs N] [--folder DIR]
 
-nginx needs its module dav, as Debian's has it.
+nginx needs its dav module, which Debian's package includes.
 """
 import argparse, itertools, os, shutil, socket, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -47,7 +47,7 @@ def start_nginx(folder):
 
 
 def peak_threads(command):
-    """Returns the largest number of threads that was seen; None where the system does not tell."""
+    """Returns the largest number of threads observed; None if the system does not report it."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     count = None
     while process.poll() is None:

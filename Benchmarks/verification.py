@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares `blob test` with the programs of the formats, which use one thread, in turn in one run.
+"""Compares `blob test` with each format's own program, which uses one thread, in turn in one run.
 
 usage: Benchmarks/verification.py BLOB [--size MIB] [--runs N] [--folder DIR] [--only WORD]
 
-Generates its data, the same in every run, as one file of each format. Prints medians, the medians of the ratios of
-neighbouring runs (below 1: blob is faster), of which those of the CPU seconds have a goal, and the peak memory of one
+Generates its data, the same in every run, as one file in each format. Prints medians, the medians of the ratios of
+neighbouring runs (below 1: blob is faster), with a goal for the ratios of the CPU seconds, and the peak memory of one
 more run of each command.
 """
 import argparse, os, subprocess, tempfile
