@@ -24,7 +24,7 @@ RECORD = len(ANSWER) + 22  # A TLS 1.3 record adds a 5-byte header, the type, an
 
 
 class Packets:
-    """The ports of clients that received a packet from the server's port: the answer before a reset, or a reset."""
+    """Records, from packets on the loopback interface, which clients received the answer before a reset."""
 
     def __init__(self, port):
         self.port, self.reached, self.reset = port, set(), set()
