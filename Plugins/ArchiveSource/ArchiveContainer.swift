@@ -14,7 +14,7 @@ package import BlobIndex
 /// member is verified before its end is reported: its length, the checksum in a zip or 7z, which in a zip must also
 /// agree with the directory, and the sum in a cpio of format `070702`. Tar, ar and the other cpio formats have no
 /// checksum for the bytes of members; only a filter around the archive protects them. Therefore, an archive without
-/// random access (see ``BlobInfo/isRandomAccess``) is read to its own end before the member ends.
+/// random access (see ``BlobInfo/isRandomAccess``) is read to its own end before the end of the member is reported.
 ///
 /// Data after the end of an archive throws ``BlobError/Code/trailingData`` after the last member: in a listing, and
 /// when reading a member reaches the end of the archive. Zeros, as left by tapes and disks, are accepted, and so is the
@@ -60,7 +60,7 @@ package import BlobIndex
 /// ``BlobIndexing/buildIndex(_:)`` of the member. With restart points, decoding also uses several threads.
 ///
 /// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES,
-/// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` if the
+/// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the
 /// member is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 the check of AES.
 /// Such a password yields wrong bytes, and is detected by the end of the member. An index contains nothing about
 /// decrypted bytes, and a copy of a decrypted archive is available only to readers with the same password closure.
@@ -155,7 +155,7 @@ public struct ArchiveContainer: BlobContainer {
 
     /// Calls `body` with each member and its source, in as few passes as possible, and performs the final checks.
     ///
-    /// - Parameter isWanted: Returns true for the members that will be read; nil if most members will be.
+    /// - Parameter isWanted: Returns true for the members that will be read; nil if most members will be read.
     func forEachSource(
         where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
         _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void

@@ -29,7 +29,7 @@ public struct BlobArchive: Sendable {
         self.container = try registry.container(for: locator, context: context)
     }
 
-    /// Creates the archive with the members of a container.
+    /// Creates an archive from a container.
     package init(_ container: any BlobContainer) { self.container = container }
 
     /// Creates an archive over its source, without reading anything.

@@ -59,7 +59,7 @@ extension BlobContext {
 }
 
 extension CRC32 {
-    /// Compares the CRC-32 of a member with the expected checksum; nil to skip the comparison.
+    /// Compares the CRC-32 of a member with the expected checksum, unless that is nil.
     ///
     /// - Parameter witness: The place of the expected checksum, such as "its header".
     /// - Throws: ``BlobError/Code/checksumMismatch``.

@@ -37,8 +37,8 @@ protocol MemberWalker: AnyObject {
     /// checksum.
     var check: String? { get }
 
-    /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
-    /// zeros.
+    /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks
+    /// represent zeros.
     ///
     /// At the end, returns an empty block and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)

@@ -149,7 +149,7 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(found) - base
     }
 
-    // Little-endian numbers; 0, which matches no signature, when they are not within the buffer.
+    // Little-endian numbers; 0, which matches no signature, if a number is not within the buffer.
 
     @inline(__always)  // Half the time of a pass over a directory.
     func number16(at offset: Int) -> UInt16 {

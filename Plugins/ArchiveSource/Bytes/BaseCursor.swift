@@ -41,7 +41,7 @@ final class BaseCursor {
     /// Closes the base permanently.
     func close() { self.reader.close() }
 
-    /// Closes the base until more bytes are needed. Needs random access.
+    /// Closes the base until more bytes are needed. Requires random access.
     func release() {
         self.reader.close()
         self.isReleased = true

@@ -4,7 +4,7 @@ internal import BlobIndex
 
 /// The archive in a source that begins with a program to unpack it, or the whole source without such a program.
 ///
-/// Not needed for a zip, which is located by its end.
+/// A zip does not need this source, because it is located by its end.
 final class EmbeddedSource: BlobLayer {
     /// The maximum offset of an archive, in bytes: 8 MiB. Programs that unpack archives are smaller than 1 MiB.
     static let maximumOffset = 8 << 20
@@ -53,7 +53,7 @@ final class EmbeddedSource: BlobLayer {
         Self.programs.contains { beginning.starts(with: $0) }
     }
 
-    /// Returns the offset of an archive after a program; nil without one.
+    /// Returns the offset of an archive after a program; nil if not found.
     static func byteOffset(
         of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> Int64? {

@@ -66,7 +66,7 @@ public struct DecompressedSource: BlobLayer {
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
 
-    /// Passes the hint on for the blocks that the data or an index lists.
+    /// Forwards the hint for the blocks that the data or an index lists.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard self.base.traits.contains(.preparable), let points = try? self.restartPoints(context) else { return }
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
@@ -246,7 +246,7 @@ struct IndexedLength: BlobInspector {
 final class DecompressingStream: BlobByteStream {
     private enum Decoder {
         case library(ArchiveHandle)
-        /// For Zstandard with a window that libarchive refuses.
+        /// The decoder for Zstandard with a window that libarchive rejects.
         case zstd(ZstdStream)
     }
 
@@ -258,7 +258,7 @@ final class DecompressingStream: BlobByteStream {
     private let format: CompressionFormat
     private let context: BlobContext
     private let checks: StreamChecks?
-    /// Nil before the first read.
+    /// The decoder; nil before the first read.
     private var decoder: Decoder?
     /// The bytes in libarchive's buffer that were not delivered yet, or the input bytes that were not decoded yet.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -297,7 +297,7 @@ final class DecompressingStream: BlobByteStream {
         return try self.handle().map { .library($0) }
     }
 
-    /// Returns a decoder for Zstandard with a window that libarchive refuses; nil for other data.
+    /// Returns a decoder for Zstandard with a window that libarchive rejects; nil for other data.
     private func zstdStream() throws(BlobError) -> ZstdStream? {
         guard self.format == .zstd,
             let window = self.format.windowByteCount(try self.input.beginning(CompressionFormat.headerByteCount)),

@@ -116,7 +116,7 @@ extension ArchiveScanner {
     }
 }
 
-/// The bytes of a scanner.
+/// A stream of the bytes that a scanner reads.
 private final class ScannedStream: BlobByteStream {
     let info: BlobInfo?
     private let scanner: ArchiveScanner

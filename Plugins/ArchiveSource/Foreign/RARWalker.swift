@@ -4,7 +4,7 @@ import BlobDeflate
 /// A walker over a RAR, which recognises encrypted members of version 5 and compares the checksums of members.
 /// libarchive treats encrypted members as damaged or, if stored, as intact, and omits the checksums of stored members.
 ///
-/// Reads the headers itself, which needs a base that can be opened again.
+/// The walker reads the headers itself, so the base must be repeatable.
 final class RARWalker: WalkerLayer {
     let base: any MemberWalker
     private let source: any BlobInputStreamDataSource

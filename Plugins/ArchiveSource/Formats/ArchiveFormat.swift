@@ -10,7 +10,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case sevenzip
     /// The binary, portable and new formats of cpio, including consecutive archives, as in an initramfs.
     case cpio
-    /// The archives of `ar`, GNU and BSD.
+    /// The GNU and BSD formats of `ar`.
     case ar
 
     /// ISO 9660, with Rock Ridge and Joliet.
@@ -53,7 +53,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// True if archives of the format may follow a program that must be skipped.
     var isEmbedded: Bool { self == .sevenzip || self == .rar }
 
-    /// True if the format has checksums of the bytes of members.
+    /// True if the format has checksums for members.
     var hasChecksums: Bool { self == .zip || self.memberChecksum != nil }
 
     /// The name of the member checksum that libarchive verifies; nil for formats without a checksum, and for formats

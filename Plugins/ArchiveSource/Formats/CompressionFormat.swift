@@ -4,17 +4,17 @@ import CArchive
 
 /// The formats of compressed streams that libarchive decodes.
 public enum CompressionFormat: String, CaseIterable, Sendable {
-    /// bzip2; checked by its CRCs.
+    /// bzip2; verified by its CRCs.
     case bzip2
-    /// xz; checked by the kind of check that its header names, usually a CRC-64.
+    /// xz; verified by the check that its header declares, usually a CRC-64.
     case xz
     /// The older LZMA format, `.lzma`; has no checksum.
     case lzma
     /// Zstandard (RFC 8878); has a checksum only if the writer added one.
     case zstd
-    /// The LZ4 frame format; checked by the checksums that its header names.
+    /// The LZ4 frame format; verified by the checksums that its header declares.
     case lz4
-    /// lzip; checked by its CRC and sizes.
+    /// lzip; verified by its CRC and sizes.
     case lzip
     /// The format of `compress`, `.Z`; has neither a checksum nor a length, so that a truncated stream looks complete.
     case compress

@@ -40,7 +40,7 @@ public struct ArchiveIsolation: Hashable, Sendable {
     /// Returns the helper at a path; archives throw ``BlobError/Code/unsupported`` if the program does not exist.
     public static func helper(at path: String) -> Self { Self(place: .helper(path: path, arguments: [])) }
 
-    /// A helper as in ``helper``, or this process if no helper is found.
+    /// The same helper as ``helper``, or this process if no helper is found.
     public static let helperIfFound = Self(place: .helperIfFound)
 
     /// This process, which a damaged archive may crash or leave with a thread that never ends.

@@ -63,7 +63,7 @@ final class ArchiveInput {
 
     func close() { self.cursor.close() }
 
-    /// Closes the base until more bytes are needed. Needs random access.
+    /// Closes the base until more bytes are needed. Requires random access.
     func release() { self.cursor.release() }
 
     /// The offset after the last byte passed to libarchive; without random access, the number of bytes passed.

@@ -151,7 +151,7 @@ package final class ArchivePass: Sendable {
         return WalkerLease(walker, isKept ? self : nil, own, context)
     }
 
-    /// - Throws: The error that ended the kept reader, when the archive can be read only once.
+    /// - Throws: The error that ended the kept reader, if the archive can be read only once.
     private func makeWalker(_ context: BlobContext) throws(BlobError) -> RecordingWalker {
         if !self.archive.base.traits.contains(.repeatable), let failure = self.state.withLock({ $0.failure }) {
             throw failure
@@ -304,7 +304,7 @@ final class RecordingWalker: WalkerLayer {
     /// Starts counting the members with a name, from `count`.
     func requireUnique(_ name: [UInt8], count: Int) { self.counts[name] = count }
 
-    /// Throws when several members share a name that must be unique.
+    /// Throws if several members share a name that must be unique.
     func checkUniqueNames() throws(BlobError) {
         for (name, count) in self.counts where count > 1 {
             throw BlobError(

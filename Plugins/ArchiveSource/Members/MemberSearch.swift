@@ -94,7 +94,7 @@ struct MemberSearch {
         try RecordingWalker(self.makeWalker(), self.archive.tables, self.context)
     }
 
-    /// Throws an error with this message when the archive can be read only once.
+    /// Throws an error with this message if the archive can be read only once.
     private func checkRepeatable(_ message: String) throws(BlobError) {
         guard self.archive.base.traits.contains(.repeatable) else { throw BlobError(.unsupported, message) }
     }

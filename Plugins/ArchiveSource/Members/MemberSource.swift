@@ -41,7 +41,7 @@ struct MemberSource: BlobLayer {
         return stored.isIn(try self.archive.base.info(context.blocking)) ? stored : nil
     }
 
-    /// Passes the hint on for a member that was found before and whose bytes are stored unchanged in the archive.
+    /// Forwards the hint for a member that was found before and whose bytes are stored unchanged in the archive.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard let stored = self.stored.withLock({ $0 }) else { return }
         self.archive.base.slice(stored.range).prepare(ranges, context)

@@ -6,7 +6,7 @@ final class MemberStream: BlobByteStream {
     let info: BlobInfo?
     private let format: ArchiveFormat
     private let context: BlobContext
-    /// The walker at the member; nil after it is no longer needed, so that the pass can reuse it.
+    /// The walker at the member; nil when it is no longer needed, so that the pass can reuse it.
     private var found: MemberSearch.Found?
     /// The bytes in the walker's buffer that were not delivered yet; empty at the end.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -55,7 +55,7 @@ final class MemberStream: BlobByteStream {
             self.blockOffset += Int64(count)
             return true
         }
-        // Without an intermediate copy.
+        // Reads without an intermediate copy.
         guard !self.isAtEnd, found.checksum == nil else { return false }
         let count = try found.walker.readDirectly(into: &output)
         self.blockOffset += Int64(count)

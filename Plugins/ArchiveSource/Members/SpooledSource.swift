@@ -24,7 +24,7 @@ final class SpooledSource: BlobLayer {
         try self.infoOfRandomAccess(context) ?? self.spool(context).info
     }
 
-    /// Passes the hint on, unless a copy exists.
+    /// Forwards the hint, unless a copy exists.
     func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         if self.copy.withLock({ $0 == nil }) { self.underlying.prepare(ranges, context) }
     }

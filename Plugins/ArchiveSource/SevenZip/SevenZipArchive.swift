@@ -62,7 +62,7 @@ final class SevenZipArchive: Sendable {
         one.validator != nil && one.validator == other.validator && one.statusChangeTime == other.statusChangeTime
     }
 
-    /// Returns a decoder positioned at or before a byte of a member in a folder: the kept decoder, if possible.
+    /// Returns a decoder positioned at or before an offset in a member: the kept decoder, if possible.
     ///
     /// - Throws: ``BlobError/Code/encrypted`` if the bytes would be decrypted with a password that no check has
     ///   confirmed.

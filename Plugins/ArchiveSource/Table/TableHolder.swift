@@ -54,7 +54,7 @@ final class TableHolder: Sendable {
         layerChain(of: self.base).reduce(self.base) { $1 }
     }
 
-    /// Returns the identity of the archive's current content; nil if unknown, or when a table would not help.
+    /// Returns the identity of the archive's current content; nil if unknown, or if a table would not help.
     private func validator(_ context: BlobContext) throws(BlobError) -> BlobValidator? {
         let origin = self.origin
         // A source that can be read only once is copied, and the copy never changes.
@@ -146,7 +146,7 @@ final class TableHolder: Sendable {
         }
     }
 
-    /// Returns a recording of the members during a listing; nil if no table is requested or useful.
+    /// Returns a recording of the members during a listing; nil if a table is not requested or not useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try self.content(in: file, context),
             let place = NewIndexPlace(
@@ -168,7 +168,7 @@ final class TableHolder: Sendable {
         TableRecording { [self] bytes, extents throws(BlobError) in _ = try self.keep(bytes, extents, context) }
     }
 
-    /// Returns a recording of the members that a search or a reader passes over; nil if no table is requested or
+    /// Returns a recording of the members that a search or a reader passes over; nil if a table is not requested or not
     /// useful.
     ///
     /// - Parameter isSequential: True if the pass reads the whole archive, which costs far more than building a

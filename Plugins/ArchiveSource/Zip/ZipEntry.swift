@@ -237,8 +237,8 @@ enum ZipEncryption: Equatable {
     static let aesMethod: UInt16 = 99
     private static let aesField: UInt16 = 0x9901
 
-    /// The numbers of bytes before and after the encrypted bytes: random bytes, or a salt and a password check, before
-    /// them, and an authentication code after them.
+    /// The numbers of bytes before the encrypted bytes (random bytes, or a salt and a password check) and after them
+    /// (an authentication code).
     var overhead: (before: Int64, behind: Int64) {
         switch self {
         case .traditional: (12, 0)

@@ -313,8 +313,8 @@ private struct DecryptedMember: BlobInspector {
     func reported(_ error: BlobError) -> BlobError { error.ofDecryption(self.start) }
 }
 
-/// The lengths and offsets of 4 GiB or more that a writer without zip64, such as the archiver of macOS, stores modulo
-/// 2^32.
+/// The detection of lengths of 4 GiB or more, which a writer without zip64, such as the archiver of macOS, stores
+/// modulo 2^32.
 enum WrappedLength {
     static let modulus: Int64 = 1 << 32
     /// The maximum ratio of deflate.

@@ -13,7 +13,7 @@ final class ZipStream: BlobByteStream {
     private let method: Method
     private let context: BlobContext
     private let dataStart: Int64
-    /// The scanner and the lease of a pass; nil after they are no longer needed, so that the pass can reuse them.
+    /// The scanner and the lease of a pass; nil when they are no longer needed, so that the pass can reuse them.
     private var scanner: ArchiveScanner?
     private var lease: ZipPass.Lease?
     private var inflater: Inflater?
