@@ -119,7 +119,7 @@ public struct ArchiveContainer: BlobContainer {
     /// Reads the table of the members if it exists and the archive is not a zip. Otherwise reads the archive, and
     /// stores a table if the policy requests an index and the archive has enough members.
     ///
-    /// - Throws: Any error of reading, after the members before it; any error of `body`.
+    /// - Throws: Any error while reading, after the members before it; any error thrown by `body`.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
         // For a listing, the archive's own directory serves as well as a table.
         if !self.archive.format.hasDirectory, let table = try self.archive.tables.table(context) {
@@ -262,7 +262,7 @@ extension ArchiveContainer: BlobIndexing {
     /// Uses the index policy of the container.
     ///
     /// - Returns: True if the members or the archive's source now have an index.
-    /// - Throws: Any error of reading the archive or writing the index.
+    /// - Throws: Any error reading the archive or writing the index.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         let base = self.archive.base as? any BlobIndexing
         var hasIndex = try self.archive.tables.table(context) != nil

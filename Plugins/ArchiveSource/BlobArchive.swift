@@ -22,7 +22,7 @@ public struct BlobArchive: Sendable {
     ///   - locator: The locator of the archive, with or without a prefix such as `archive+`, and without a selector.
     ///   - registry: The registry of formats.
     ///   - context: The context in which the format is detected; its index policy applies to the archive.
-    /// - Throws: ``BlobError/Code/unsupported`` if the blob is not an archive; any error of reading its beginning.
+    /// - Throws: ``BlobError/Code/unsupported`` if the blob is not an archive; any error reading its beginning.
     public init(
         _ locator: BlobLocator, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws(BlobError) {
@@ -42,7 +42,7 @@ public struct BlobArchive: Sendable {
 
     /// Calls `body` with each member, in the archive's order, until it returns false.
     ///
-    /// - Throws: Any error of reading the archive, after the members before it; any error of `body`.
+    /// - Throws: Any error reading the archive, after the members before it; any error thrown by `body`.
     public func forEachMember(
         _ context: BlobContext = BlobContext(), _ body: (BlobMember) throws -> Bool
     ) throws {
@@ -51,7 +51,8 @@ public struct BlobArchive: Sendable {
 
     /// Returns all members, in the archive's order.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` if the archive has more than `limit` members; any error of reading.
+    /// - Throws: ``BlobError/Code/limitExceeded`` if the archive has more than `limit` members; any error while
+    ///   reading.
     public func members(
         atMost limit: Int = defaultMaximumCount, _ context: BlobContext = BlobContext()
     ) throws -> [BlobMember] {
@@ -68,7 +69,7 @@ public struct BlobArchive: Sendable {
 
     /// Returns the description of one member, of any kind.
     ///
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember``; any error of reading.
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember``; any error while reading.
     public func member(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> BlobMember {
@@ -79,8 +80,8 @@ public struct BlobArchive: Sendable {
 
     /// Returns a source of the bytes of one member.
     ///
-    /// - Throws: Any error of ``BlobContainer/member(_:context:)``; a missing member may throw only when the source is
-    ///   opened.
+    /// - Throws: Any error thrown by ``BlobContainer/member(_:context:)``; a missing member may throw only when the
+    ///   source is opened.
     public func source(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> any BlobInputStreamDataSource {
@@ -108,8 +109,8 @@ public struct BlobArchive: Sendable {
     ///   - selectors: The members, in any order.
     ///   - context: The context of the job, in which the sources are opened.
     ///   - body: A closure that receives a position in `selectors` and the source, which is opened within the closure.
-    /// - Throws: Any error of `body`; any error of reading the archive to its end, which casts doubt on all bytes read;
-    ///   ``BlobError/Code/ambiguousMember`` if several members share one of the names.
+    /// - Throws: Any error thrown by `body`; any error reading the archive to its end, which casts doubt on all bytes
+    ///   read; ``BlobError/Code/ambiguousMember`` if several members share one of the names.
     public func forEachSource(
         of selectors: [BlobLocator.Selector], _ context: BlobContext = BlobContext(),
         _ body: (_ position: Int, _ source: any BlobInputStreamDataSource) throws -> Void
@@ -131,7 +132,7 @@ public struct BlobArchive: Sendable {
     ///
     /// - Parameter isWanted: Returns true for the members that will be read, whose bytes are then requested in advance;
     ///   nil if most members will be read, so that the archive is read from beginning to end if possible.
-    /// - Throws: Any error of `body`; any error of reading the archive, after the members before it.
+    /// - Throws: Any error thrown by `body`; any error reading the archive, after the members before it.
     package func forEachSource(
         where isWanted: ((BlobMember) -> Bool)? = nil, _ context: BlobContext,
         _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void

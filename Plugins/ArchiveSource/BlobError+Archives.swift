@@ -49,7 +49,7 @@ extension BlobContext {
     /// Returns the password of the archive at a locator.
     ///
     /// - Parameter what: The encrypted item, for the error message.
-    /// - Throws: ``BlobError/Code/encrypted`` without a password; any error of ``BlobContext/password``.
+    /// - Throws: ``BlobError/Code/encrypted`` without a password; any error thrown by ``BlobContext/password``.
     func password(of archive: BlobLocator?, for what: String) throws(BlobError) -> String {
         let password: String?
         do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }

@@ -21,7 +21,7 @@ public protocol AssetCatalogue: Sendable {
 
     /// Returns the asset with an identifier; nil if not found.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     /// - Complexity: One index look-up, and a few name look-ups in the folder of the file.
     func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset?
 
@@ -34,21 +34,21 @@ public protocol AssetCatalogue: Sendable {
     /// - Parameters:
     ///   - collection: The identifier of a collection; nil for all assets.
     ///   - body: Called with each asset.
-    /// - Throws: ``BlobError/Code/notFound`` if the collection does not exist; errors of the catalogue and of `body`,
-    ///   which end the calls.
+    /// - Throws: ``BlobError/Code/notFound`` if the collection does not exist; errors from the catalogue, and errors
+    ///   thrown by `body`, which end the calls.
     func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws
 
     /// Returns all collections; by default, an empty array.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     func collections() throws(BlobError) -> [AssetCollection]
 
-    /// Returns a number that differs after each change of the catalogue, by any program; nil, the default, if the
+    /// Returns a number that changes with each change to the catalogue by any program; nil, the default, if the
     /// catalogue has no such number.
     ///
     /// A reader looks up its asset again when the number has changed, or before each block if the number is nil.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     func revision() throws(BlobError) -> Int64?
 }
 
@@ -56,7 +56,7 @@ extension AssetCatalogue {
     /// Returns no collections.
     public func collections() throws(BlobError) -> [AssetCollection] { [] }
 
-    /// Returns nil.
+    /// Returns nil, because the catalogue has no such number.
     public func revision() throws(BlobError) -> Int64? { nil }
 }
 
@@ -80,7 +80,7 @@ public struct AssetCollection: Hashable, Sendable, Identifiable {
     public let id: String
     /// The name, which need not be unique; slashes separate the levels of a hierarchy.
     public let name: String
-    /// The kind.
+    /// The kind of the collection.
     public let kind: Kind
     /// The number of assets, from 0; nil if the catalogue would have to count them one by one.
     public let itemCount: Int?

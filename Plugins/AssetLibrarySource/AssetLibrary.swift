@@ -93,8 +93,8 @@ public final class AssetLibrary: Sendable {
 
     /// Creates a library, and its folder if it does not exist.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the folder already contains a library or other files; errors of
-    ///   the file system.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the folder already contains a library or other files; errors
+    ///   from the file system.
     public static func create(at folder: URL) throws(BlobError) -> AssetLibrary {
         let files = LibraryFolder(folder)
         try files.make()
@@ -109,7 +109,7 @@ public final class AssetLibrary: Sendable {
 
     /// Returns the asset with an identifier; nil if not found.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     public func asset(_ id: UUID) throws(BlobError) -> Asset? { try self.catalogue.asset(id) }
 
     /// Calls `body` with every asset, in order of import.
@@ -117,7 +117,7 @@ public final class AssetLibrary: Sendable {
     /// Fetches a few hundred assets at a time, so that memory use does not grow with the library. Assets that are
     /// imported or removed during the calls may or may not be included.
     ///
-    /// - Throws: Errors of the catalogue and of `body`, which end the calls.
+    /// - Throws: Errors from the catalogue, and errors thrown by `body`, which end the calls.
     public func forEachAsset(_ body: (Asset) throws -> Void) throws {
         var row: Int64 = 0
         while true {
@@ -190,9 +190,9 @@ public final class AssetLibrary: Sendable {
     ///   - name: The name of the asset; nil to use the name of the source.
     ///   - duplicates: The treatment of bytes that the library already contains.
     ///   - context: The cancellation and the deadline; a cancelled import leaves nothing behind.
-    /// - Throws: Errors of reading the source; ``BlobError/Code/permissionDenied`` if the library was opened for
-    ///   reading or is not writable; ``BlobError/Code/io``, ``BlobError/Code/unavailable``;
-    ///   ``BlobError/Code/unsupported`` if one of the library's folders is a link.
+    /// - Throws: Errors reading the source; ``BlobError/Code/permissionDenied`` if the library was opened for reading
+    ///   or is not writable; ``BlobError/Code/io``, ``BlobError/Code/unavailable``; ``BlobError/Code/unsupported`` if
+    ///   one of the library's folders is a link.
     /// - Complexity: O(bytes), in constant memory.
     public func importAsset(
         from source: any BlobInputStreamDataSource, name: String? = nil,
@@ -220,7 +220,7 @@ public final class AssetLibrary: Sendable {
     ///     added before a cancellation.
     ///   - onCommit: Called for each source, in the order in which the sources were added, once its asset will survive
     ///     a power failure.
-    /// - Throws: The errors of ``importAsset(from:name:duplicates:context:)``.
+    /// - Throws: The errors thrown by ``importAsset(from:name:duplicates:context:)``.
     public func makeImport(
         duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext(),
         onCommit: @escaping (ImportResult) throws -> Void
@@ -251,7 +251,7 @@ public final class AssetLibrary: Sendable {
     /// Open readers keep the file until they are closed; see ``AssetSource/RemovalPolicy``. When this method returns,
     /// the removal survives a power failure.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; otherwise the errors of
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; otherwise the errors thrown by
     ///   ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
         try BlobError.naming("write") {
@@ -289,8 +289,8 @@ public final class AssetLibrary: Sendable {
     /// - Parameter helper: The path of the helper; nil to search for it.
     /// - Returns: The number of originals whose facts were read.
     /// - Throws: ``BlobError/Code/unavailable`` if the helper or its library is not found, in which case only facts
-    ///   from headers are stored; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of
-    ///   the catalogue and of the context.
+    ///   from headers are stored; ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors
+    ///   from the catalogue and the context.
     /// - Complexity: O(originals without facts), in one helper process.
     @discardableResult
     package func readFacts(

@@ -99,7 +99,7 @@ final class ArchiveScanner {
         throw BlobError(trailingDataAfter: format, at: place)
     }
 
-    /// True after an error of the base.
+    /// True after an error from the base.
     var hasFailed: Bool { self.cursor.hasFailed }
 
     /// The offset up to which the base was read; the end of the base after a request beyond it.

@@ -17,7 +17,7 @@ final class BaseCursor {
     private var reader: BlobReader
     /// True to fill a whole buffer at once. On a network, this could request bytes that are never used.
     private let fillsBuffers: Bool
-    /// True after an error of the base, which the reader throws again on each read.
+    /// True after an error from the base, which the reader throws again on each read.
     private(set) var hasFailed = false
     /// True if the reader is closed until more of the base is needed.
     private var isReleased = false

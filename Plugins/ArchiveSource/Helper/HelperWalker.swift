@@ -23,7 +23,8 @@ final class HelperWalker: EntryWalker {
 
     /// - Parameter needsConfinement: True to use the helper only if the system confines it.
     /// - Throws: ``BlobError/Code/unavailable`` if the program at `path` is not a helper of this version;
-    ///   ``BlobError/Code/unsupported`` if the helper must be confined and is not; the errors of ``HelperProcess``.
+    ///   ``BlobError/Code/unsupported`` if the helper must be confined and is not; the errors thrown by
+    ///   ``HelperProcess``.
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext, _ path: String,
         _ arguments: [String] = [], needsConfinement: Bool

@@ -63,8 +63,8 @@ final class AbandonableThread: Sendable {
 
     /// Runs `job` on the thread, and waits for it until the context is cancelled or its deadline passes.
     ///
-    /// - Throws: Any error of `job`; ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut``, after which `job`
-    ///   may still be running and every later call throws ``BlobError/Code/closed``.
+    /// - Throws: Any error thrown by `job`; ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut``, after which
+    ///   `job` may still be running and every later call throws ``BlobError/Code/closed``.
     func run<Value: Sendable>(
         _ context: BlobContext, _ job: @escaping @Sendable () throws(BlobError) -> Value
     ) throws(BlobError) -> Value {

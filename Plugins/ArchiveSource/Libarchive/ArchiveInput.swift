@@ -77,7 +77,7 @@ final class ArchiveInput {
 
     /// Checks the ratio of the bytes that libarchive decoded to the bytes passed to it.
     ///
-    /// - Throws: The errors of ``BlobContext/checkRatio(ofDecoded:to:)``.
+    /// - Throws: The errors thrown by ``BlobContext/checkRatio(ofDecoded:to:)``.
     func checkRatio(ofDecoded byteCount: Int64) throws(BlobError) {
         try self.context.checkRatio(ofDecoded: byteCount, to: self.readByteCount)
     }

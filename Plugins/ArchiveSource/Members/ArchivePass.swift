@@ -66,7 +66,7 @@ package final class ArchivePass: Sendable {
     ///
     /// The final checks then become necessary, even if no member is read.
     ///
-    /// - Throws: Any error of reading the archive, including errors of the previous member.
+    /// - Throws: Any error reading the archive, including errors of the previous member.
     func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {
         let lease = try self.lend(for: index, context)
         guard lease.pass != nil else {
@@ -84,8 +84,8 @@ package final class ArchivePass: Sendable {
 
     /// Reads the archive to its end, and performs the final checks for all members that were read.
     ///
-    /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` if a later member has the same
-    ///   name as a member that was read; ``BlobError/Code/changed`` if the archive has changed in the meantime.
+    /// - Throws: Any error reading the archive; ``BlobError/Code/ambiguousMember`` if a later member has the same name
+    ///   as a member that was read; ``BlobError/Code/changed`` if the archive has changed in the meantime.
     package func finish(_ context: BlobContext) throws(BlobError) {
         let old = self.state.exchange(State())
         guard old.isUnchecked else { return }

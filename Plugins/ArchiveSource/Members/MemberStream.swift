@@ -1,7 +1,7 @@
 import BlobCore
 import BlobDeflate
 
-/// The bytes of one member, with all checks before their end.
+/// A stream of the bytes of one member, which performs all checks before the end.
 final class MemberStream: BlobByteStream {
     let info: BlobInfo?
     private let format: ArchiveFormat

@@ -20,7 +20,7 @@ final class SevenZipArchive: Sendable {
 
     /// Returns the layout of the archive and the info of the base; nil if only libarchive can read the header.
     ///
-    /// - Throws: The errors of ``SevenZipHeader/check(_:_:_:isolation:)``.
+    /// - Throws: The errors thrown by ``SevenZipHeader/check(_:_:_:isolation:)``.
     func layout(_ context: BlobContext) throws(BlobError) -> (layout: SevenZipLayout, info: BlobInfo)? {
         let info = try self.base.info(context)
         let known = self.state.withLock { state in

@@ -20,7 +20,7 @@ final class SevenZipCursor {
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var hasFailed = false
 
-    /// - Throws: ``BlobError/Code/corrupted`` if the folder is not within the archive; the errors of
+    /// - Throws: ``BlobError/Code/corrupted`` if the folder is not within the archive; the errors thrown by
     ///   ``SevenZipKeys/key(_:of:_:)``.
     init(
         folder: Int, _ layout: SevenZipLayout, in base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation,

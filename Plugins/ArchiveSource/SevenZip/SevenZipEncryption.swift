@@ -64,7 +64,8 @@ extension SevenZipEncryption.Secret {
 
     /// Derives the key.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` for more than 2^24 rounds; the errors of ``BlobContext/check()``.
+    /// - Throws: ``BlobError/Code/limitExceeded`` for more than 2^24 rounds; the errors thrown by
+    ///   ``BlobContext/check()``.
     /// - Complexity: O(2^cycles); 2^19 rounds take about 0.1 seconds.
     func makeKey(_ context: BlobContext) throws(BlobError) -> SevenZipKey {
         #if Crypto
@@ -140,7 +141,7 @@ final class SevenZipKeys: Sendable {
 
     /// Returns the key for an encryption, and the secret from which it was derived.
     ///
-    /// - Throws: ``BlobError/Code/encrypted`` without a password; errors of requesting the password; the errors of
+    /// - Throws: ``BlobError/Code/encrypted`` without a password; errors requesting the password; the errors thrown by
     ///   ``SevenZipEncryption/Secret/makeKey(_:)``.
     func key(
         _ encryption: SevenZipEncryption, of locator: BlobLocator?, _ context: BlobContext

@@ -55,8 +55,8 @@ struct SevenZipHeader {
     /// - Returns: The division of the archive into folders; nil if the header is malformed, or has parts that prevent
     ///   decoding a folder separately. The members are omitted if only libarchive can read them.
     /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` if the header has parts that no
-    ///   writer creates; ``BlobError/Code/corrupted`` if the signature is missing; ``BlobError/Code/encrypted`` if
-    ///   the header is encrypted and the password is missing or wrong; any error of reading the base.
+    ///   writer creates; ``BlobError/Code/corrupted`` if the signature is missing; ``BlobError/Code/encrypted`` if the
+    ///   header is encrypted and the password is missing or wrong; any error reading the base.
     static func check(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys(),
         isolation: ArchiveIsolation = .helper

@@ -98,7 +98,7 @@ struct SevenZipLayout {
     ///   - byteCount: The length of the base.
     ///   - isolation: The place where an archive with rare coders is decoded.
     ///   - key: Returns the key of an encryption.
-    /// - Throws: The errors of ``checkReadable(folder:_:)``, and errors of opening.
+    /// - Throws: The errors thrown by ``checkReadable(folder:_:)``, and errors while opening.
     func walker(
         ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
         _ isolation: ArchiveIsolation?, _ context: BlobContext,

@@ -89,7 +89,7 @@ final class TarBlocks {
 
     /// Returns at least one byte of ``data``, and moves past the returned bytes.
     ///
-    /// - Throws: ``BlobError/Code/truncated`` if the base ends; errors of the base.
+    /// - Throws: ``BlobError/Code/truncated`` if the base ends; errors from the base.
     func read(atMost count: Int64 = .max) throws(BlobError) -> UnsafeRawBufferPointer {
         let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
         guard !bytes.isEmpty else { throw self.isTruncated }

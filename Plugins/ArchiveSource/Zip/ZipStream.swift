@@ -1,7 +1,7 @@
 import BlobCore
 import BlobDeflate
 
-/// The bytes of a stored or deflated member of a zip, with checks of length and checksum before their end.
+/// A stream of the bytes of a stored or deflated member of a zip, which verifies length and checksum before the end.
 final class ZipStream: BlobByteStream {
     /// The compression methods that this stream decodes (APPNOTE.TXT 4.4.5).
     enum Method: UInt16 {

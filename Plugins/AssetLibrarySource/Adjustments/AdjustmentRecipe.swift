@@ -154,7 +154,7 @@ package enum Adjustment: Hashable, Sendable {
 }
 
 extension RenderPlan {
-    /// - Throws: The errors of ``AdjustmentRecipe/check()`` and ``init(_:for:)``.
+    /// - Throws: The errors thrown by ``AdjustmentRecipe/check()`` and ``init(_:for:)``.
     init(_ recipe: AdjustmentRecipe, for size: PictureSize) throws(BlobError) {
         try recipe.check()
         try self.init(recipe.operations, for: size)

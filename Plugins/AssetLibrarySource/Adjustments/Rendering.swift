@@ -31,7 +31,7 @@ struct Rendering {
     /// The error for a rendering whose bytes differ from the first rendering.
     static let isAnother = BlobError(.changed, "The picture was rendered again, with a different result.")
 
-    /// The size of the decoded original, and the steps of the rendering.
+    /// Returns the size of the decoded original, and the steps of the rendering.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` if the original is not a picture of known size.
     func plan() throws(BlobError) -> (size: PictureSize, plan: RenderPlan) {
@@ -43,7 +43,7 @@ struct Rendering {
 
     /// Returns the rendered picture, or only its info and digest if it is too long to keep.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors of the original and of decoding it.
+    /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors reading or decoding the original.
     func rendition(_ context: BlobContext) throws(BlobError) -> Rendition {
         // The process is started to determine its version, and then used for rendering.
         var process: MediaProcess?

@@ -38,7 +38,7 @@ final class RenditionCache: Sendable {
 
     /// Returns the picture with a key, rendering it unless it is cached or another job is rendering it.
     ///
-    /// - Throws: Errors of `render`; errors of the context while waiting for another job.
+    /// - Throws: Errors thrown by `render`; errors from the context while waiting for another job.
     func rendition(
         _ key: Rendering.Key, _ context: BlobContext, _ render: () throws(BlobError) -> Rendition
     ) throws(BlobError) -> Rendition {

@@ -83,7 +83,7 @@ struct Catalogue: Sendable {
     /// Checks that the database is a catalogue that this version can read.
     ///
     /// - Parameter isMade: True if its tables must already exist, in any version.
-    /// - Throws: ``BlobError/Code/unsupported`` if the check fails, errors of reading the catalogue.
+    /// - Throws: ``BlobError/Code/unsupported`` if the check fails; errors reading the catalogue.
     func check(isMade: Bool) throws(BlobError) {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
@@ -121,7 +121,7 @@ struct Catalogue: Sendable {
     /// Performs one transaction, which survives a power failure once this method has returned.
     ///
     /// - Throws: ``BlobError/Code/changed`` if the catalogue was replaced by another file, so that the changes are
-    ///   lost; errors of `body` and of the transaction, which is rolled back in that case.
+    ///   lost; errors thrown by `body`; errors from the transaction, which is then rolled back.
     func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         let value = try Self.checked { try self.pool.write(body) }
         guard FileStatus(at: self.path)?.identity == self.file else {
@@ -192,7 +192,7 @@ struct Catalogue: Sendable {
 }
 
 extension BlobError {
-    /// Creates the error for an error of SQLite.
+    /// Creates an error from an error of SQLite.
     init(catalogue error: any Error) {
         guard let error = error as? DatabaseError else {
             self = BlobError(wrapping: error)
@@ -234,7 +234,7 @@ struct CurrentCatalogue {
     /// Returns the last commit to the database at the catalogue's path.
     ///
     /// - Parameter mayReopen: True to reopen the catalogue if its file was replaced.
-    /// - Throws: ``BlobError/Code/changed`` if its file was replaced and may not be reopened; errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` if its file was replaced and may not be reopened; errors while reading.
     /// - Complexity: About 5 µs.
     mutating func lastCommit(mayReopen: Bool) throws(BlobError) -> CatalogueCommit {
         let path = self.catalogue.path
@@ -269,7 +269,7 @@ struct CurrentCatalogue {
 /// A commit to the catalogue.
 struct CatalogueCommit: Sendable {
     fileprivate let openingCount: Int
-    /// Nil if unknown, as on some read-only media.
+    /// The number of the commit; nil if unknown, as on some read-only media.
     let number: Int64?
 
     /// - Parameter openingCount: The number of times that the file of the catalogue was opened.

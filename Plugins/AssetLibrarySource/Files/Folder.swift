@@ -83,7 +83,7 @@ final class Folder {
         return false
     }
 
-    /// Returns all names, without names that are not UTF-8, which this library never creates.
+    /// Returns all names except names that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
         try folderEntries(".", in: self.descriptor.number, doing: "Could not read the folder \(self.path)")
             .compactMap { String(validating: $0.name, as: UTF8.self) }

@@ -9,7 +9,7 @@ import Foundation
 ///     lock                      held by importers (shared) and by recovery (exclusive)
 ///     originals/AA/UUID.EXT     AA is the beginning of the UUID
 ///     originals/.incoming       files and markers of running imports and removals
-///     originals/.quarantine     files that no row names, and damaged originals
+///     originals/.quarantine     files without a row, and damaged originals
 ///
 /// Other files in these folders do not belong to the library, and are not touched.
 struct LibraryFolder: Sendable {

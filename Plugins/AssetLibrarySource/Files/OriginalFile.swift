@@ -86,7 +86,7 @@ final class OriginalFile {
 
     /// Reads the whole file, and returns its digests.
     ///
-    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read; errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read; errors while reading.
     func digests(
         byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests) {

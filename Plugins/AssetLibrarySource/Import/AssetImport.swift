@@ -30,7 +30,7 @@ public final class AssetImport {
     struct Member {
         let id: UUID
         let file: ImportedFile
-        /// True for an existing asset of which only sidecars and documents changed.
+        /// True for an existing asset for which only sidecars and documents changed.
         var isKnown = false
         /// The copied file; nil if the library already contains the bytes, or refers to the file.
         var incoming: IncomingFile?
@@ -66,8 +66,8 @@ public final class AssetImport {
     /// - Parameters:
     ///   - source: The source to import.
     ///   - name: The name of the asset; nil to use the name of the source.
-    /// - Throws: Errors of reading the source, which do not affect other sources; errors of committing a group, none of
-    ///   whose sources are then added, unless the catalogue rejects only individual sources.
+    /// - Throws: Errors reading the source, which do not affect other sources; errors committing a group, none of whose
+    ///   sources are then added, unless the catalogue rejects only individual sources.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
         try self.add(source, name: name, from: nil)
     }
@@ -86,7 +86,7 @@ public final class AssetImport {
     /// has changed, the file is not read, and `onCommit` is called immediately.
     ///
     /// - Returns: False if the file must be imported.
-    /// - Throws: The errors of ``add(_:name:)``.
+    /// - Throws: The errors thrown by ``add(_:name:)``.
     /// - Complexity: O(log files).
     package func addImported(_ origin: ImportOrigin) throws(BlobError) -> Bool {
         try BlobError.naming("write") {
@@ -123,7 +123,7 @@ public final class AssetImport {
 
     /// Commits the sources that were added since the last commit, and allows recovery to run again.
     ///
-    /// - Throws: Errors of committing a group, as for ``add(_:name:)``.
+    /// - Throws: Errors committing a group, as for ``add(_:name:)``.
     public func finish() throws(BlobError) {
         defer { self.lock = nil }
         try BlobError.naming("write") { try self.commit() }
@@ -421,7 +421,8 @@ extension BlobInputStreamDataSource {
 enum CloudPlaceholder {
     /// The maximum length of a placeholder of iCloud Drive, which is a property list of a few hundred bytes.
     private static let byteLimit: Int64 = 64 * 1024
-    /// The minimum length of a file with blocks; file systems may store shorter files without separate blocks.
+    /// The minimum length of a file that must have blocks; file systems may store shorter files without blocks of their
+    /// own.
     private static let blockByteCount: Int64 = 4096
 
     /// Throws ``BlobError/Code/unavailable`` for a property list with the name `.NAME.icloud`, with which iCloud Drive

@@ -13,7 +13,7 @@ enum Sidecar {
     /// Reads the sidecars of the file at a path.
     ///
     /// - Parameter time: The time after which a sidecar must have changed to be included, in nanoseconds since 1970.
-    /// - Throws: Errors of reading an existing sidecar.
+    /// - Throws: Errors reading an existing sidecar.
     static func beside(
         _ path: [UInt8], changedAfter time: Int64 = .min
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {

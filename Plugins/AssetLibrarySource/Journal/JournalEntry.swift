@@ -32,7 +32,7 @@ struct JournalAdjustment: Codable, Equatable {
     var recipe: String?
     /// The sidecars by their kind.
     var sidecars: [String: Data]
-    /// The asset that another program rendered; nil without a render, and in lines of older versions.
+    /// The render made by another program; nil without a render, and in lines from older versions.
     var render: JournalRender?
 }
 

@@ -9,7 +9,7 @@ extension AssetLibrary {
     ///
     /// If an older version imported the original, its headers are read.
     ///
-    /// - Throws: Errors of the catalogue; errors of reading the original.
+    /// - Throws: Errors from the catalogue; errors reading the original.
     package func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
         try self.descriptions(of: asset).adjustment(of: DecodedPicture(asset.media))
     }
@@ -39,7 +39,7 @@ extension AssetLibrary {
     ///
     /// The render is used as long as the adjustment is unchanged and both assets exist.
     ///
-    /// - Throws: The errors of ``setAdjustment(_:of:)``.
+    /// - Throws: The errors thrown by ``setAdjustment(_:of:)``.
     package func setRender(_ render: UUID, of id: UUID) throws(BlobError) {
         try self.checkCanWrite()
         let asset = try self.found(self.asset(id), id)
@@ -68,7 +68,7 @@ extension AssetLibrary {
     /// - Returns: The asset, whose generation is incremented if the recipe changed.
     /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` if the recipe cannot be applied to the
     ///   picture; ``BlobError/Code/unsupported`` if the asset is not a picture of known size;
-    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the catalogue.
+    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors from the catalogue.
     @discardableResult
     package func setAdjustment(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset {
         try self.checkCanWrite()
@@ -84,8 +84,8 @@ extension AssetLibrary {
 
     /// Stores a sidecar of a picture, AAE or XMP, as a description of the asset's adjustment.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the file name is not the name of a sidecar; errors of reading
-    ///   the file; otherwise the errors of ``setAdjustment(_:of:)``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the file name is not the name of a sidecar; errors reading the
+    ///   file; otherwise the errors thrown by ``setAdjustment(_:of:)``.
     package func setAdjustment(of id: UUID, sidecar path: String) throws(BlobError) {
         try self.checkCanWrite()
         guard let kind = Sidecar.kind(path) else {

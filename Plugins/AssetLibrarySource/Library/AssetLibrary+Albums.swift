@@ -6,13 +6,13 @@ import GRDB
 extension AssetLibrary {
     /// Returns all albums, in order of creation.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     public func albums() throws(BlobError) -> [Album] { try self.catalogue.albums() }
 
     /// Creates an empty album.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name or the name of an existing album;
-    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors of the catalogue.
+    ///   ``BlobError/Code/permissionDenied`` if the library was opened for reading; errors from the catalogue.
     public func makeAlbum(named name: String, isShared: Bool = false) throws(BlobError) {
         try self.checkCanWrite()
         guard !name.isEmpty, !name.utf8.contains(0) else {
@@ -30,7 +30,7 @@ extension AssetLibrary {
 
     /// Returns the assets of an album, or the items of a shared stream, in the order in which they were added.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; errors of the catalogue.
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; errors from the catalogue.
     public func assets(inAlbum name: String) throws(BlobError) -> [Asset] {
         try self.catalogue.read { db in try Catalogue.assets(in: Catalogue.album(name, db), db) }
     }
@@ -44,7 +44,7 @@ extension AssetLibrary {
     /// An album contains an asset at most once.
     ///
     /// - Returns: The asset, or the new item, whose bytes are read by the item's own identifier.
-    /// - Throws: ``BlobError/Code/notFound`` if the album or the asset does not exist; otherwise the errors of
+    /// - Throws: ``BlobError/Code/notFound`` if the album or the asset does not exist; otherwise the errors thrown by
     ///   ``makeAlbum(named:isShared:)``.
     @discardableResult
     public func addAsset(_ id: UUID, toAlbum name: String) throws(BlobError) -> Asset {
@@ -68,8 +68,8 @@ extension AssetLibrary {
     ///
     /// An asset stays in the library. The original of an item is also removed if no other asset or item uses it.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the album does not contain the asset or item; otherwise the errors of
-    ///   ``removeAsset(_:context:)``.
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not contain the asset or item; otherwise the errors
+    ///   thrown by ``removeAsset(_:context:)``.
     public func removeAsset(
         _ id: UUID, fromAlbum name: String, context: BlobContext = BlobContext()
     ) throws(BlobError) {
@@ -86,7 +86,7 @@ extension AssetLibrary {
 
     /// Removes an album, including the items of a shared stream, but no assets.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; otherwise the errors of
+    /// - Throws: ``BlobError/Code/notFound`` if the album does not exist; otherwise the errors thrown by
     ///   ``removeAsset(_:context:)``.
     public func removeAlbum(named name: String, context: BlobContext = BlobContext()) throws(BlobError) {
         try self.checkCanWrite()

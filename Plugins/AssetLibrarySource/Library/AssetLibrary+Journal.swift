@@ -10,7 +10,8 @@ extension AssetLibrary {
     ///
     /// - Parameter body: Returns a result and the journal entries for the changes.
     /// - Throws: ``BlobError/Code/changed`` if the catalogue in the folder does not contain the commit, because it was
-    ///   replaced or overwritten; errors of `body`, of the journal and of the transaction, which is then rolled back.
+    ///   replaced or overwritten; errors thrown by `body`; errors from the journal and the transaction, which is then
+    ///   rolled back.
     func commit<Value>(
         _ body: (Database) throws -> (value: Value, entries: [JournalEntry])
     ) throws(BlobError) -> Value {

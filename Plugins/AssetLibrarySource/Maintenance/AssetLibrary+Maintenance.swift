@@ -20,7 +20,7 @@ extension AssetLibrary {
     /// kept, and links are not followed. Opening a library for writing recovers it if a crash has left traces.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` during an import or a removal, ``BlobError/Code/permissionDenied`` if
-    ///   the library was opened for reading; otherwise the errors of ``init(at:for:)``.
+    ///   the library was opened for reading; otherwise the errors thrown by ``init(at:for:)``.
     /// - Complexity: O(assets).
     @discardableResult
     public func recover() throws(BlobError) -> RecoveryReport {
@@ -79,8 +79,8 @@ extension AssetLibrary {
     ///
     /// A copy that replaces a lost catalogue catches up with the journal when the library is opened for writing.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` if the name already exists; errors of the catalogue, of writing and
-    ///   of the context.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the name already exists; errors from the catalogue and the
+    ///   context; errors while writing.
     package func backUp(to path: String, context: BlobContext = BlobContext()) throws(BlobError) {
         let temporaryPath = "\(path).\(UUID().uuidString)"
         defer { unlink(temporaryPath) }

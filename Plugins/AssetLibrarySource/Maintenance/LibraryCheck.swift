@@ -31,7 +31,8 @@ package struct LibraryCheck {
     ///
     /// - Returns: False if files without rows were not checked, because an import or a removal is running.
     /// - Throws: ``BlobError/Code/notFound`` if the library does not exist; with repairs,
-    ///   ``BlobError/Code/unavailable`` during an import or a removal; errors of reading; errors of `onFinding`.
+    ///   ``BlobError/Code/unavailable`` during an import or a removal; errors while reading; errors thrown by
+    ///   `onFinding`.
     package func run() throws -> Bool {
         guard try self.folder.exists() || LibraryJournal(self.folder).byteCount > 0 else {
             _ = try AssetLibrary(at: self.url)

@@ -58,7 +58,7 @@ extension AssetLibrary {
     /// to its former path, unless another file has that path, so that its intact blocks can be read.
     ///
     /// - Throws: ``BlobError/Code/notFound`` if the file does not exist, ``BlobError/Code/unsupported`` for a
-    ///   catalogue; otherwise the errors of ``importAsset(from:name:duplicates:context:)``.
+    ///   catalogue; otherwise the errors thrown by ``importAsset(from:name:duplicates:context:)``.
     package func restoreQuarantined(_ name: String, context: BlobContext = BlobContext()) throws -> Asset {
         try self.checkCanWrite()
         guard QuarantinedFile.isName(name), OriginalsFolder.hasQuarantined(name, self.folder) else {

@@ -9,7 +9,7 @@ extension AssetLibrary: AssetCatalogue {
     ///   which is used as it is; `digikam4.db` of digiKam, `photo.db` of Shotwell, or a folder that contains one of
     ///   them directly or in its folder `data`.
     /// - Throws: ``BlobError/Code/notFound`` if the path does not exist, ``BlobError/Code/unsupported`` for a file of
-    ///   another kind; otherwise the errors of ``init(at:for:)``.
+    ///   another kind; otherwise the errors thrown by ``init(at:for:)``.
     public static func catalogue(at url: URL) throws(BlobError) -> any AssetCatalogue {
         let path = url.standardizedFileURL.path
         let isLibrary = [LibraryFolder.catalogue, LibraryFolder.journal].contains {
@@ -43,7 +43,7 @@ extension AssetLibrary: AssetCatalogue {
 
     /// Returns the asset with an identifier, which is a UUID as text; nil if not found.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     public func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset? {
         guard let uuid = UUID(uuidString: id), let asset = try self.asset(uuid) else { return nil }
         var found = try self.catalogued(asset)

@@ -178,7 +178,7 @@ struct AlbumRoot {
 
     /// - Parameters:
     ///   - identifier: The volume: `volumeid:?path=…`, `volumeid:?uuid=…` or `networkshareid:?mountpath=…`. Any other
-    ///     identifier, such as the label of a disc, counts as not mounted.
+    ///     identifier, such as the label of a disc, is treated as not mounted.
     ///   - specificPath: The path of the folder on the volume.
     init(identifier: String, specificPath: String) {
         let query = identifier.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""

@@ -177,7 +177,7 @@ enum FileDigests {
 
     /// Returns the digests of an open file, reading the whole file once if they are not cached.
     ///
-    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read; errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` if the file was modified during the read; errors while reading.
     static func digests(of file: OriginalFile, _ context: BlobContext) throws(BlobError) -> Digests {
         let status = file.snapshot
         let now = Date().nanoseconds

@@ -65,8 +65,8 @@ struct FolderCatalogue: AssetCatalogue {
 
     /// Calls `body` with each folder and its assets, in byte order of the names.
     ///
-    /// - Throws: The first error of a folder that cannot be read, after all other folders were visited; errors of
-    ///   `body`.
+    /// - Throws: The first error of a folder that cannot be read, after all other folders were visited; errors thrown
+    ///   by `body`.
     private func visit(_ body: ([String], [CataloguedAsset]) throws -> Void) throws {
         var waiting: [[String]] = [[]]
         var failure: BlobError?

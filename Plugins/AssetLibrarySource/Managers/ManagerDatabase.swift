@@ -122,7 +122,7 @@ struct ManagerDatabase: Sendable {
     ///
     /// - Throws: ``BlobError/Code/unavailable`` if the other program left a change incomplete, or holds a lock for
     ///   seconds; ``BlobError/Code/corrupted``, ``BlobError/Code/unsupported``, ``BlobError/Code/inconsistent`` for
-    ///   unexpected tables; errors of `body`.
+    ///   unexpected tables; errors thrown by `body`.
     func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         do {
             return try Self.turn.withLock { _ in try self.readAlone(body) }

@@ -77,7 +77,8 @@ public struct AssetSource: BlobInputStreamDataSource {
         self.store = store
     }
 
-    /// The traits of an asset: it can be opened repeatedly, and read on several threads at once; reading blocks.
+    /// The traits of an asset: it can be opened repeatedly and read on several threads at once, and its reads may
+    /// block.
     public var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
     /// The asset's URL.
@@ -91,8 +92,8 @@ public struct AssetSource: BlobInputStreamDataSource {
     ///
     /// An adjusted picture is rendered to determine its length.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; errors of opening the library; for an
-    ///   adjusted picture, the errors of ``makeBody(_:)``.
+    /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist; errors opening the library; for an adjusted
+    ///   picture, the errors thrown by ``makeBody(_:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         switch try self.content(context) {
         case .file(let asset, _, _): asset.info
@@ -181,7 +182,7 @@ extension AssetSource: BlobDescribing {
     ///
     /// For an adjusted picture, adds the length and the digest of its original.
     ///
-    /// - Throws: The errors of ``describe(_:)``, except errors of rendering, because nothing is rendered.
+    /// - Throws: The errors thrown by ``describe(_:)``, except errors from rendering, because nothing is rendered.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         var media: MediaDescription
         let original: Asset?

@@ -93,7 +93,7 @@ extension AssetLibrary: AssetStore {
     /// opened for writing.
     ///
     /// - Throws: ``BlobError/Code/changed`` if the library was opened for writing and its catalogue was replaced;
-    ///   errors of reading.
+    ///   errors while reading.
     func lastCommit() throws(BlobError) -> CatalogueCommit {
         try self.catalogues.withLock { catalogues throws(BlobError) in
             try catalogues.lastCommit(mayReopen: self.access == .reading)
@@ -141,7 +141,7 @@ package enum CurrentVersion: Hashable, Sendable {
 extension AssetCatalogue {
     /// Returns the kind of content of an asset's current version.
     ///
-    /// - Throws: Errors of the catalogue; errors of reading sidecars and headers. A missing file is treated as a file
+    /// - Throws: Errors from the catalogue; errors reading sidecars and headers. A missing file is treated as a file
     ///   without an adjustment.
     /// - Complexity: A few queries; for other programs' catalogues, also reads of the headers and the sidecars of one
     ///   file.
@@ -168,8 +168,8 @@ extension AssetLibrary {
     /// The digests are read from the catalogue, or computed once and then stored, or kept in memory if storing fails.
     ///
     /// - Parameter computing: A closure that computes the digests by reading the original.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` if the original does not have the imported bytes; errors of
-    ///   `computing` and of reading the catalogue.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the original does not have the imported bytes; errors thrown by
+    ///   `computing`; errors reading the catalogue.
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
     ) throws(BlobError) -> BlockDigests {

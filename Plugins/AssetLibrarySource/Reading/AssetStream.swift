@@ -3,7 +3,7 @@ import BlobCore
 import CryptoDigest
 import Foundation
 
-/// The bytes of an original, which verifies the digest of each block and detects changes of the file.
+/// A stream of the bytes of an original, which verifies the digest of each block and detects changes of the file.
 ///
 /// The status of the file is checked after each block. If the file was touched after it was opened, the bytes are
 /// discarded and the file is looked up again. After commits to the catalogue, the catalogue is queried before the next

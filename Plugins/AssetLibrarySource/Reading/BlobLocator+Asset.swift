@@ -60,7 +60,7 @@ extension BlobLocator {
 
     /// Returns the identifier in any catalogue: the value of the query item `id`, or the UUID of a PhotoKit URL.
     ///
-    /// - Throws: The errors of ``assetID()``.
+    /// - Throws: The errors thrown by ``assetID()``.
     package func catalogueID() throws(BlobError) -> String {
         guard self.scheme == Self.assetScheme else { return try self.assetID().uuidString }
         guard self.schemeSpecificPart.hasPrefix("//asset/asset"), let id = self.assetItem("id"), !id.isEmpty else {

@@ -87,7 +87,7 @@ struct Representation: Equatable, Sendable {
         }
     }
 
-    /// Returns the event of the transition from `old`; nil for transitions without an event.
+    /// Returns the event for the transition from `old`; nil for transitions without an event.
     func event(since old: Self) -> BlobEvent? {
         switch (old.state, self.state) {
         case (.ready, .invalidated): BlobEvent(.invalidated, self.byteOffset)
@@ -112,7 +112,7 @@ struct Representation: Equatable, Sendable {
 struct AssetRecord: Equatable, Sendable {
     private let sha256: [UInt8]
     private let storedPath: String
-    /// Nil for a reader of the original, which adjustments do not affect.
+    /// The generation of the asset; nil for a reader of the original, which adjustments do not affect.
     private let generation: Int64?
 
     init(_ asset: Asset, _ version: AssetSource.Version) {

@@ -45,7 +45,7 @@ extension AssetLibrary {
     ///   - context: The context of the job.
     /// - Throws: ``BlobError/Code/notFound`` if the asset or its original is missing, ``BlobError/Code/unsupported`` if
     ///   the original is not a picture, ``BlobError/Code/checksumMismatch`` if it is damaged,
-    ///   ``BlobError/Code/unavailable`` if the helper is not found; errors of making the thumbnail.
+    ///   ``BlobError/Code/unavailable`` if the helper is not found; errors making the thumbnail.
     public func thumbnail(
         of id: UUID, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {

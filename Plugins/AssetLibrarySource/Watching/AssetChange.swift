@@ -115,7 +115,7 @@ public struct AssetChanges: AsyncSequence, Sendable {
 
         /// Returns the next change; nil after the task was cancelled.
         ///
-        /// - Throws: Errors of the catalogue; the next call tries again.
+        /// - Throws: Errors from the catalogue; the next call tries again.
         public mutating func next() async throws(BlobError) -> AssetChange? {
             while true {
                 if let change = self.page.popFirst() {

@@ -6,8 +6,8 @@ import Foundation
 ///
 /// A change is detected within 100 ms of its commit if the file system reports events, as local file systems on Linux
 /// do, and otherwise within 1.5 s. The watch uses the process's thread for timers and descriptors, a descriptor, and a
-/// connection to the catalogue, which end with the watch. Readers do not depend on a watch, because they verify the
-/// bytes that they read.
+/// connection to the catalogue, and releases them when it is released. Readers do not depend on a watch, because they
+/// verify the bytes that they read.
 ///
 /// ```swift
 /// let library = try AssetLibrary(at: url)
@@ -114,7 +114,7 @@ private func exchange<Value>(_ value: inout Value, with new: Value) -> Value {
 extension AssetLibrary {
     /// Returns the shared watch of this library, starting it if needed.
     ///
-    /// - Throws: Errors of the catalogue.
+    /// - Throws: Errors from the catalogue.
     public func watch() throws(BlobError) -> AssetLibraryWatch {
         try self.sharedWatch.withLock { (shared) throws(BlobError) -> AssetLibraryWatch in
             if let watch = shared.watch { return watch }
