@@ -1,16 +1,16 @@
 #if Receiver && Photos
 import Foundation
 
-/// The list of a catalogue, in pages, and its thumbnails.
+/// Lists a catalogue in pages, and provides its thumbnails.
 actor PickerAssets {
-    /// A part of the list, from an index.
+    /// A part of the list that begins at an index.
     struct Page: Codable, Sendable {
-        /// The number of all assets.
+        /// The total number of assets.
         let total: Int
         let assets: [PickerAsset]
     }
 
-    /// The maximum number of assets on a page: some 100 KB of JSON.
+    /// The maximum number of assets on a page, which has about 100 KB of JSON.
     static let pageCount = 500
 
     private let catalogue: any PickerCatalogue
@@ -19,20 +19,20 @@ actor PickerAssets {
     private var assets: [PickerAsset] = []
     private var indices: [String: Int] = [:]
 
-    /// - Parameter types: Media types, separated by commas; a part may be `*`.
+    /// - Parameter types: Media types, separated by commas. The type or the subtype may be `*`.
     init(_ catalogue: any PickerCatalogue, types: String) {
         self.catalogue = catalogue
         self.types = types.lowercased().split(separator: ",")
     }
 
-    /// Returns the page that begins at an index; the first page lists the catalogue again.
+    /// Returns the page that begins at an index. Requesting the first page lists the catalogue again.
     func page(from index: Int) async throws -> Page {
         if index == 0 || self.assets.isEmpty { try await self.list() }
         let assets = self.assets.dropFirst(max(0, index)).prefix(Self.pageCount)
         return Page(total: self.assets.count, assets: Array(assets))
     }
 
-    /// Returns the assets with these identifiers; nil if one is not in the list.
+    /// Returns the assets with these identifiers; nil if any of them is not in the list.
     func assets(_ ids: [String]) async throws -> [PickerAsset]? {
         if self.assets.isEmpty { try await self.list() }
         let indices = ids.compactMap { self.indices[$0] }
@@ -59,7 +59,7 @@ actor PickerAssets {
     }
 }
 
-/// Runs blocking work, on a thread for each processor: the threads of tasks must not wait.
+/// Runs blocking work on one thread per processor, because the threads of tasks must not wait.
 struct BlockingWork: Sendable {
     private let queue = OperationQueue()
 

@@ -3,33 +3,34 @@ import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
 
-/// The assets that a person can choose from. Only this file knows where they come from.
+/// The assets that a user can choose from. Only this file depends on where they come from.
 protocol PickerCatalogue: Sendable {
-    /// Returns all assets, in display order; blocks.
+    /// Returns all assets in display order. Blocks.
     func assets() throws -> [PickerAsset]
 
-    /// Returns a small picture of an asset, JPEG or PNG; blocks.
+    /// Returns a small picture of an asset, as JPEG or PNG. Blocks.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` if the asset has no picture.
     func thumbnail(of id: String) throws -> Data
 
-    /// Returns a source of the bytes of an asset, which must be repeatable and readable from any offset.
+    /// Returns a source of the bytes of an asset. The source must be repeatable and readable from any offset.
     func source(of id: String) throws -> any BlobInputStreamDataSource
 }
 
-/// An asset, as the page shows it.
+/// An asset as the page shows it.
 struct PickerAsset: Codable, Equatable, Sendable {
     /// The identifier, unique in the catalogue.
     let id: String
     let name: String
     let mediaType: String?
-    /// The date of capture, or of the last change, or empty: ISO 8601, without a time zone if unknown.
+    /// The date of capture or of the last change in ISO 8601, without a time zone if it is unknown; empty if there is
+    /// no date.
     let date: String
-    /// The length in bytes, before adjustments.
+    /// The length in bytes before adjustments.
     let byteCount: Int64
 }
 
-/// The assets of a library, a folder, or the catalogue of digiKam or Shotwell.
+/// The assets of a library, a folder, or a digiKam or Shotwell catalogue.
 struct LibraryCatalogue: PickerCatalogue {
     private let catalogue: any AssetCatalogue
 
@@ -46,7 +47,7 @@ struct LibraryCatalogue: PickerCatalogue {
                         date: asset.pickerDate, byteCount: asset.byteCount))
             }
         } catch {
-            // An unreadable folder hides no other folder; any other error may hide all assets after it.
+            // An unreadable folder hides no other folder, but any other error may hide all assets after it.
             let code = BlobError(wrapping: error).code
             guard !assets.isEmpty, code == .permissionDenied || code == .notFound else { throw error }
             FileHandle.standardError.write(Data("\(error)\n".utf8))

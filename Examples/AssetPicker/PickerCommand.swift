@@ -4,7 +4,7 @@ import AssetLibrarySource
 import BlobStreamsStandard
 import Foundation
 
-/// Serves a page on which a person chooses assets of a library and uploads them; prints the URL of the page.
+/// Serves a page on which a user chooses assets of a library and uploads them, and prints the URL of the page.
 @main
 struct PickerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -46,7 +46,8 @@ struct PickerCommand: AsyncParsableCommand {
         }
     }
 
-    /// Binds the state folder to the library: in another library, the queue's identifiers would name other assets.
+    /// Binds the state folder to the library, because the queue's identifiers would name other assets in another
+    /// library.
     private func claim(_ folder: URL) throws {
         let file = folder.appendingPathComponent("library")
         let path = URL(fileURLWithPath: self.library).resolvingSymlinksInPath().path
@@ -69,7 +70,7 @@ struct PickerCommand: AsyncParsableCommand {
     }
 
     private func serve() async throws {
-        // Before anything is created on disk: a missing library leaves no state folder behind.
+        // Opened before anything is created on disk, so that a missing library leaves no state folder behind.
         let catalogue = LibraryCatalogue(try AssetLibrary.catalogue(at: URL(fileURLWithPath: self.library)))
         let folder = URL(fileURLWithPath: self.state)
         try FileManager.default.createDirectory(

@@ -3,21 +3,21 @@ import BlobStreamsStandard
 import Foundation
 import NIOHTTP1
 
-/// A complete answer.
+/// A complete response.
 struct PickerResponse: Sendable {
     var status = HTTPResponseStatus.ok
     var type = "text/plain; charset=utf-8"
     var body = Data()
-    /// The number of seconds for which the browser may cache it.
+    /// The number of seconds for which the browser may cache the response.
     var age = 0
 }
 
-/// Answers the requests of the page.
+/// Responds to the requests of the page.
 struct PickerRoutes: Sendable {
-    /// The time after which a page that waits for a change asks again: less than ``RequestDeadline/limit``.
+    /// The time after which a page that waits for a change asks again, less than ``RequestDeadline/limit``.
     private static let waiting = Duration.seconds(20)
 
-    /// The time for which the browser caches a thumbnail, in seconds.
+    /// The time in seconds for which the browser caches a thumbnail.
     private static let thumbnailAge = 3600
 
     private let session: PickerSession
@@ -29,7 +29,7 @@ struct PickerRoutes: Sendable {
         (self.session, self.assets, self.uploads, self.limit) = (session, assets, uploads, limit)
     }
 
-    /// Answers a request; an error becomes a status and a text.
+    /// Responds to a request. An error becomes a status and a text.
     func response(to head: HTTPRequestHead, _ body: Data) async -> PickerResponse {
         guard self.session.admits(head) else {
             return self.refusal(.forbidden, "Only requests from the picker's page are accepted.")

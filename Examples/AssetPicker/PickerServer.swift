@@ -9,17 +9,17 @@ import NIOPosix
 struct PickerServer: Sendable {
     private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
 
-    /// The maximum number of connections served at once; further ones wait.
+    /// The maximum number of connections to serve at once. Further connections wait.
     private static let maximumConnectionCount = 64
 
-    /// The maximum length of a request body, in bytes.
+    /// The maximum length of a request body in bytes.
     static let maximumBodyByteCount = 256 * 1024
 
     let session: PickerSession
     private let routes: PickerRoutes
     private let channel: NIOAsyncChannel<Connection, Never>
 
-    /// Listens on the session's port stored in `folder`, or on a port that the system chooses, and stores the session.
+    /// Listens on the session's port stored in `folder`, or on a port chosen by the system, and stores the session.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` if the port is taken, most likely by another picker with this folder.
     init(keepingStateIn folder: URL, _ routes: (PickerSession) -> PickerRoutes) async throws {
@@ -60,7 +60,7 @@ struct PickerServer: Sendable {
         }
     }
 
-    /// Answers the requests of a connection in turn.
+    /// Responds to the requests of a connection in turn.
     private func serve(_ connection: Connection) async throws {
         try await connection.executeThenClose { requests, answers in
             var (head, body) = (HTTPRequestHead(version: .http1_1, method: .GET, uri: ""), Data())
@@ -94,7 +94,7 @@ struct PickerServer: Sendable {
             contentsOf: [.head(head), .body(.byteBuffer(ByteBuffer(bytes: response.body))), .end(nil)])
     }
 
-    /// The header fields of all answers: the page runs only its own script, cannot be framed, and never reveals its
+    /// The header fields of all responses. The page runs only its own script, cannot be framed, and never reveals its
     /// URL.
     private static let fields: HTTPHeaders = [
         "Content-Security-Policy":

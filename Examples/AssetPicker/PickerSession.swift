@@ -2,9 +2,9 @@
 import Foundation
 import NIOHTTP1
 
-/// The address of the page, and the secret in it.
+/// The address of the page, and the secret that it contains.
 struct PickerSession: Codable, Equatable, Sendable {
-    /// 64 hexadecimal digits.
+    /// The secret, 64 hexadecimal digits.
     let token: String
     /// The port on 127.0.0.1; 0 until the system has chosen one.
     var port: Int
@@ -19,9 +19,9 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     var url: String { "\(self.origin)/\(self.token)/" }
 
-    /// Returns the path of a request below the token; nil for another token.
+    /// Returns the path that follows the token in a URI; nil for another token.
     ///
-    /// - Complexity: The same time for every token of the same length.
+    /// - Complexity: The time is the same for every token of the same length.
     func path(in uri: String) -> Substring? {
         let parts = uri.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].isEmpty, parts[1].utf8.count == self.token.utf8.count else { return nil }
@@ -29,9 +29,10 @@ struct PickerSession: Codable, Equatable, Sendable {
         return difference == 0 ? parts[2] : nil
     }
 
-    /// Returns true for a request of the page itself, or of a person who entered its address.
+    /// Returns true for a request from the page itself, or from a user who entered its address.
     ///
-    /// A page from elsewhere has another origin. If its host name was made to resolve to this machine, `Host` differs.
+    /// A page from another site has another origin. If its host name was made to resolve to this machine, `Host`
+    /// differs.
     func admits(_ head: HTTPRequestHead) -> Bool {
         let (origins, sites) = (head.headers["origin"], head.headers["sec-fetch-site"])
         return head.headers["host"] == ["127.0.0.1:\(self.port)"]
@@ -41,7 +42,7 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     // MARK: The file
 
-    /// Returns the session of an earlier run, so that open pages keep working; otherwise a new session.
+    /// Returns the session of an earlier run, so that open pages keep working, or otherwise a new session.
     static func stored(in folder: URL) -> PickerSession {
         let session = try? JSONDecoder().decode(PickerSession.self, from: Data(contentsOf: self.file(in: folder)))
         return session ?? PickerSession()
@@ -49,7 +50,7 @@ struct PickerSession: Codable, Equatable, Sendable {
 
     func store(in folder: URL) throws {
         let file = Self.file(in: folder)
-        // Readable only by its owner, before the secret is in it.
+        // Made readable only by its owner before the secret is written.
         _ = FileManager.default.createFile(atPath: file.path, contents: nil, attributes: [.posixPermissions: 0o600])
         try JSONEncoder().encode(self).write(to: file)
     }

@@ -4,23 +4,23 @@ import BlobTransfer
 import Foundation
 import MultipartFormData
 
-/// The form in which a server accepts an asset.
+/// The format in which a server accepts an asset.
 enum UploadForm: String, CaseIterable, Sendable {
-    /// Resumable uploads (tus 1.0.0): if this process is killed, another one continues the upload.
+    /// Resumable uploads (tus 1.0.0). If this process is killed, another one continues the upload.
     case tus
-    /// A POST of the bytes as they are, with the name in `Content-Disposition`. Waits for an unreachable server; a
-    /// connection that breaks later is a failure, because a part may have arrived.
+    /// A POST of the unchanged bytes, with the name in `Content-Disposition`. Waits for an unreachable server, but
+    /// fails if the connection breaks later, because the server may have received a part.
     case raw
-    /// A POST of a form with the bytes as its part `file`, otherwise as ``raw``.
+    /// A POST of a form whose part `file` contains the bytes, otherwise the same as ``raw``.
     case form
 }
 
-/// Uploads the assets of a queue, which outlives the process: if it is killed, the next process continues.
+/// Uploads the assets of a queue, which outlives the process: if the process is killed, the next one continues.
 actor PickerUploads {
-    /// The time without activity after which a connection is given up and replaced by a new one.
+    /// The time without activity after which a connection is replaced by a new one.
     private static let idleLimit = Duration.seconds(60)
 
-    /// The queue, which pages follow.
+    /// The queue, which pages observe.
     nonisolated let queue: BlobObservable<UploadQueue>
 
     private let catalogue: any PickerCatalogue
@@ -28,16 +28,16 @@ actor PickerUploads {
     private let jobCount: Int
     private let request: BlobUploadRequest
     private let form: UploadForm
-    /// The contexts of the uploads in progress, by the identifiers of their assets.
+    /// The contexts of the uploads in progress, keyed by the identifiers of their assets.
     private var contexts: [String: BlobContext] = [:]
 
     /// - Parameters:
     ///   - catalogue: The assets.
-    ///   - url: The URL of the server; with ``UploadForm/tus``, the URL at which it creates uploads.
-    ///   - form: The form that the server accepts.
-    ///   - folder: The folder for the queue, and for a state file of each upload.
-    ///   - jobCount: The number of simultaneous uploads, from 1.
-    ///   - rateLimit: The maximum rate of each upload, in bytes per second; nil for no limit.
+    ///   - url: The URL of the server. With ``UploadForm/tus``, this is the URL at which the server creates uploads.
+    ///   - form: The format that the server accepts.
+    ///   - folder: The folder for the queue and for a state file for each upload.
+    ///   - jobCount: The number of concurrent uploads, from 1.
+    ///   - rateLimit: The maximum rate of each upload in bytes per second; nil for no limit.
     /// - Throws: The error of reading a queue.
     init(
         of catalogue: any PickerCatalogue, to url: String, as form: UploadForm = .tus, keepingStateIn folder: URL,
@@ -52,21 +52,21 @@ actor PickerUploads {
             FileManager.default.fileExists(atPath: file.path)
             ? try JSONDecoder().decode([UploadItem].self, from: Data(contentsOf: file)) : []
         let queue = UploadQueue(items, version: Int(Date().timeIntervalSince1970 * 1000))
-        // Pages show the present state: of several pending changes, only the last is needed.
+        // Pages show the current state, so only the last of several pending changes is needed.
         self.queue = BlobObservable(queue, coalescing: { _, _ in true })
     }
 
     /// Adds assets to the queue, and returns once they are stored.
     func add(_ assets: [PickerAsset]) throws { try self.change { $0.add(assets) } }
 
-    /// Cancels an upload, and forgets it.
+    /// Cancels and removes an upload.
     func remove(_ id: String) throws {
-        // First, because a full disk must not keep a removed upload running.
+        // Cancelled first, because a full disk must not keep a removed upload running.
         self.contexts[id]?.cancellation.cancel()
         try self.change { $0.remove(id) }
     }
 
-    /// Forgets the uploads that have ended.
+    /// Removes the uploads that have ended.
     func clear() throws { try self.change { $0.clear() } }
 
     /// Runs the uploads until the process ends.
@@ -81,7 +81,7 @@ actor PickerUploads {
         }
     }
 
-    /// Returns the queue once it is newer than a version, or after a time.
+    /// Returns the queue once it is newer than a version, or once the time has elapsed.
     nonisolated func queue(after version: Int, within time: Duration) async -> UploadQueue {
         await withTaskGroup { group in
             group.addTask { await self.queue.states.first { $0.version > version } }
@@ -95,7 +95,7 @@ actor PickerUploads {
     }
 
     private func upload(_ id: String) async {
-        // It may have been cancelled since it was started.
+        // The upload may have been cancelled since it was started.
         guard self.queue.value.items.contains(where: { $0.id == id }) else { return }
         let context = BlobContext()
         self.contexts[id] = context
@@ -107,7 +107,7 @@ actor PickerUploads {
         }
         self.contexts[id] = nil
         guard !context.cancellation.isCancelled else { return self.queue.update { $0.endCancelled() } }
-        // If the disk is full, the queue in memory is right; the next run uploads again.
+        // If the disk is full, the queue in memory is correct, and the next run uploads the asset again.
         try? self.change { $0.end(id, message) }
     }
 
@@ -136,13 +136,13 @@ actor PickerUploads {
         }
     }
 
-    /// Changes the queue, and stores it.
+    /// Changes and stores the queue.
     private func change(_ body: (inout UploadQueue) -> Void) throws {
         self.queue.update(body)
         try JSONEncoder().encode(self.queue.value.items).write(to: Self.file(in: self.folder), options: .atomic)
     }
 
-    /// Named by a digest, because an identifier may be a path.
+    /// Returns the state file of an upload. Its name is a digest, because an identifier may be a path.
     private func stateFile(of id: String) -> URL {
         var hasher = CryptoDigest.sha256.makeHasher()
         Array(id.utf8).withUnsafeBytes { hasher.update($0) }

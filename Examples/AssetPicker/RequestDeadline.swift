@@ -2,13 +2,12 @@
 import NIOCore
 import NIOHTTP1
 
-/// Closes a connection on which a request or its answer takes too long, so that slow clients do not occupy a
-/// connection.
+/// Closes a connection on which a request or its response takes too long, so that slow clients do not occupy it.
 final class RequestDeadline: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
 
-    /// The time for a whole request, and again for its whole answer.
+    /// The time limit for a whole request, and for its whole response.
     static let limit = TimeAmount.seconds(60)
 
     private var timer: Scheduled<Void>?

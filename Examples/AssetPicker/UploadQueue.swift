@@ -1,7 +1,7 @@
 #if Receiver && Photos
 import Foundation
 
-/// One asset on its way to the server.
+/// An asset that is uploaded or waiting to be uploaded.
 struct UploadItem: Codable, Equatable, Sendable {
     enum Phase: String, Codable, Sendable {
         case waiting, uploading, done, failed
@@ -9,31 +9,31 @@ struct UploadItem: Codable, Equatable, Sendable {
 
     let id: String
     let name: String
-    /// The length in bytes: an estimate until the upload begins.
+    /// The length in bytes, which is an estimate until the upload begins.
     var byteCount: Int64
-    /// The number of bytes that were sent, from 0.
+    /// The number of bytes sent, from 0.
     var sent: Int64 = 0
     var phase = Phase.waiting
-    /// The last error since bytes were sent; nil without an error.
+    /// The last error since bytes were last sent; nil if there was none.
     var message: String?
 }
 
-/// The uploads in the order in which they were chosen: takes events, and returns the uploads to start.
+/// The uploads in the order in which they were chosen. The queue receives events, and returns the uploads to start.
 struct UploadQueue: Equatable, Sendable {
     private(set) var items: [UploadItem]
 
-    /// Grows with each change, and from one run of the server to the next.
+    /// Increases with each change, and from one run of the server to the next.
     private(set) var version: Int
 
     /// - Parameters:
-    ///   - items: The items of an earlier run; its unfinished uploads wait again.
-    ///   - version: A number above all versions of earlier runs.
+    ///   - items: The items of an earlier run, whose unfinished uploads wait again.
+    ///   - version: A number greater than all versions of earlier runs.
     init(_ items: [UploadItem] = [], version: Int) {
         (self.items, self.version) = (items, version)
         for index in items.indices where items[index].phase == .uploading { self.items[index].phase = .waiting }
     }
 
-    /// Adds assets. An asset in the queue is retried if it failed, and is ignored otherwise.
+    /// Adds assets. An asset already in the queue is retried if it failed, and ignored otherwise.
     mutating func add(_ assets: [PickerAsset]) {
         for asset in assets {
             if let index = self.items.firstIndex(where: { $0.id == asset.id }) {
@@ -46,9 +46,9 @@ struct UploadQueue: Equatable, Sendable {
         self.version += 1
     }
 
-    /// Returns the items to upload now, so that `count` are in progress.
+    /// Returns the items to upload now, so that at most `count` uploads are in progress.
     ///
-    /// - Parameter ending: The identifiers of uploads that were cancelled, and have not ended yet.
+    /// - Parameter ending: The identifiers of uploads that were cancelled but have not yet ended.
     mutating func start(atMost count: Int, except ending: Set<String> = []) -> [UploadItem] {
         let room = count - self.items.count { $0.phase == .uploading }
         let indices = self.items.indices.filter {
@@ -70,7 +70,7 @@ struct UploadQueue: Equatable, Sendable {
         self.change(id) { $0.message = message }
     }
 
-    /// Records the end of an upload: a success without a message.
+    /// Records the end of an upload. Without a message, the upload succeeded.
     mutating func end(_ id: String, _ message: String?) {
         self.change(id) { item in
             (item.phase, item.message) = (message == nil ? .done : .failed, message)
@@ -78,7 +78,7 @@ struct UploadQueue: Equatable, Sendable {
         }
     }
 
-    /// Records the end of a cancelled upload: another one of the same asset may begin now.
+    /// Records the end of a cancelled upload, after which another upload of the same asset may begin.
     mutating func endCancelled() { self.version += 1 }
 
     /// Removes an upload that the caller has cancelled.

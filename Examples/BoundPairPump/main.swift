@@ -2,13 +2,13 @@ import BlobStreamsStandard
 import ExampleProgram
 import Foundation
 
-/// A stream delegate that writes a source to the output of a pair, in pieces, whenever the output has space.
+/// A stream delegate that writes a source to the output of a pair in pieces, whenever the output has space.
 final class Pump: NSObject, StreamDelegate {
     private let source: any BlobInputStreamDataSource
     private let pair: BoundStreamPair
     private var reader: BlobReader?
     private var buffer = [UInt8](repeating: 0, count: 32 * 1024)
-    private var piece = 0..<0  // The part of the buffer that is not written yet.
+    private var piece = 0..<0  // The part of the buffer that is not yet written.
     private(set) var isDone = false
 
     init(_ source: any BlobInputStreamDataSource, into pair: BoundStreamPair) {
@@ -24,7 +24,7 @@ final class Pump: NSObject, StreamDelegate {
             switch event {
             case .openCompleted: self.reader = try self.source.open()
             case .hasSpaceAvailable: try self.writeNextPiece()
-            case .errorOccurred: self.finish()  // The input was closed; `pair.output.streamError` has the reason.
+            case .errorOccurred: self.finish()  // The input was closed; `pair.output.streamError` states the reason.
             default: break
             }
         } catch {
@@ -41,7 +41,7 @@ final class Pump: NSObject, StreamDelegate {
         self.piece = self.piece.dropFirst(max(count, 0))
     }
 
-    /// Ends the input stream: with the given error, otherwise normally.
+    /// Ends the input stream with the given error, or normally if there is none.
     private func finish(throwing error: (any Error)? = nil) {
         if let error { self.pair.finish(throwing: error) } else { self.pair.output.close() }
         self.reader?.close()
@@ -49,7 +49,7 @@ final class Pump: NSObject, StreamDelegate {
     }
 }
 
-// Posts a locator by URLSession: the body is the input of a bound pair, which the run loop of this thread fills.
+// Posts a locator with URLSession. The body is the input of a bound pair, which the run loop of this thread fills.
 ExampleProgram.run("BoundPairPump LOCATOR URL", taking: 2...2) { arguments, registry in
     let source = try registry.source(for: arguments[0])
     let pair = BoundStreamPair()

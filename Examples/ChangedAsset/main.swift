@@ -14,7 +14,7 @@ ExampleProgram.run("ChangedAsset LOCATOR COMMAND", taking: 2...2) { arguments, r
     ]
     defer { for observation in observations { observation.cancel() } }
     var hasher = CryptoDigest.sha256.makeHasher()
-    // A piece much smaller than an asset's verified block: the change is noticed before the next block.
+    // Much smaller than an asset's verified block, so that the change is noticed before the next block.
     var (buffer, isChanged) = ([UInt8](repeating: 0, count: 16 * 1024), false)
     stream.open()
     defer { stream.close() }

@@ -10,7 +10,7 @@ await ExampleProgram.run("ComposeForm LOCATOR", taking: 1...1) { arguments, regi
     var form = MultipartForm()
     try form.appendPart(value: "Five kinds of source", name: "title")
 
-    // A file, or any other locator, which provides its own name and media type.
+    // A file or any other locator, which provides its own name and media type.
     try form.appendPart(source: file, name: "file")
 
     // Data in memory.
@@ -27,12 +27,12 @@ await ExampleProgram.run("ComposeForm LOCATOR", taking: 1...1) { arguments, regi
     }
     try form.appendPart(source: squares, name: "closure", fileName: "squares.bin")
 
-    // Any InputStream, created anew each time the body is read.
+    // Any InputStream, created again each time the body is read.
     try form.appendPart(
         makingStreams: { InputStream(data: Data("from a stream".utf8)) }, byteCount: 13, name: "stream",
         fileName: "stream.txt")
 
-    // With a fixed boundary, the same parts have the same bytes in each run.
+    // With a fixed boundary, the same parts produce the same bytes in each run.
     let body = try form.body(boundary: MultipartBoundary("five-kinds"))
 
     /// Returns the digest of the body from an offset to its end.

@@ -4,7 +4,7 @@ import BlobURLSession
 import ExampleProgram
 import Foundation
 
-/// A custom source: bytes written in Base64 (RFC 4648) in their locator.
+/// A custom source whose locator contains the bytes in Base64 (RFC 4648).
 struct Base64Source: BlobInputStreamDataSource {
     let locator: BlobLocator?
     let bytes: Data
@@ -47,7 +47,7 @@ await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { argument
     }
     let bytes = try await source.data(upTo: 1 << 20)
     print(String(decoding: bytes, as: UTF8.self))
-    // As in the tests of a plugin: the kit checks the contracts of a source, and reports a wrong length.
+    // As in the tests of a plugin, the kit checks the contract of a source, and reports a wrong length.
     guard arguments[0].hasPrefix("base64:") else { return }
     print("contract violations:", await violations(of: source, expecting: bytes))
     print(

@@ -3,7 +3,8 @@ import Foundation
 
 #if Photos
 extension BlobRegistry {
-    /// Returns the standard registry, with the asset library of the environment variable `BLOB_LIBRARY`, if it is set.
+    /// Returns the standard registry, with the asset library that the environment variable `BLOB_LIBRARY` specifies, if
+    /// any.
     package static func standardWithLibrary() throws -> BlobRegistry {
         var registry = BlobRegistry.standard
         if let folder = ProcessInfo.processInfo.environment["BLOB_LIBRARY"] {
@@ -14,7 +15,7 @@ extension BlobRegistry {
 }
 #else
 extension BlobRegistry {
-    /// Returns the standard registry: this build excludes asset libraries.
+    /// Returns the standard registry, because this build excludes asset libraries.
     package static func standardWithLibrary() throws -> BlobRegistry { .standard }
 }
 #endif

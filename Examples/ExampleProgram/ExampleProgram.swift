@@ -1,12 +1,12 @@
 package import BlobStreamsStandard
 package import Foundation
 
-/// The common frame of the examples: their arguments, their registry, and one line with an exit status for an error.
+/// The common frame of the examples: their arguments, their registry, and one line and an exit status for an error.
 package enum ExampleProgram {
     /// Runs an example with its arguments and the registry of ``BlobRegistry/standardWithLibrary()``.
     ///
-    /// Ends the process with a usage and status 64 if the number of arguments is wrong, and after an error with its
-    /// line and the status of its code.
+    /// If the number of arguments is wrong, ends the process with a usage message and status 64. After an error, ends
+    /// it with one line about the error and the status for its code.
     ///
     /// - Parameters:
     ///   - usage: The name of the program and its arguments.

@@ -1,6 +1,6 @@
 import Foundation
 
-// Imports URLSession where it is not part of Foundation, for all files of this module.
+// Imports URLSession for all files of this module, on platforms where it is not part of Foundation.
 #if canImport(FoundationNetworking)
 @_exported import FoundationNetworking
 #endif

@@ -1,14 +1,14 @@
 package import BlobStreamsStandard
 package import Foundation
 
-/// The upload of a request whose body is a `BlobInputStream`, by a `URLSession`.
+/// The upload of a request whose body is a `BlobInputStream` with a `URLSession`.
 ///
-/// `URLSession` alone would lose the body: on Linux it follows a redirection with an empty body, waits endlessly for
-/// the answer to a challenge, and reports neither the error of a stream nor an answer that came before its end.
-/// Therefore redirections are not followed, challenges are not answered, and the state of the stream decides.
-/// `URLSessionUploader` does more.
+/// `URLSession` alone would lose the body. On Linux, it follows a redirection with an empty body, waits endlessly for
+/// the response to a challenge, and reports neither the error of a stream nor a response that arrives before the
+/// stream's end. This class therefore follows no redirection and answers no challenge, and decides by the state of the
+/// stream. `URLSessionUploader` does more.
 package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Safe: the session uses the stream until it signals `isComplete`; after `init`, only the session changes other
+    // Safe: the session uses the stream until it signals `isComplete`. After `init`, only the session changes other
     // members, before that signal.
     private let body: BlobInputStream
     private let isComplete = DispatchSemaphore(value: 0)
@@ -30,11 +30,11 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
         session.finishTasksAndInvalidate()
     }
 
-    /// Waits for the answer, and returns its status and its text.
+    /// Waits for the response, and returns its status and text.
     ///
-    /// - Throws: The error of the stream; ``BlobError/Code/unavailable`` for an error of the session,
-    ///   ``BlobError/Code/refused`` for a status outside 200 to 299, and ``BlobError/Code/truncated`` for a success
-    ///   that came before the end of the body.
+    /// - Throws: The error of the stream; ``BlobError/Code/unavailable`` for an error of the session;
+    ///   ``BlobError/Code/refused`` for a status outside 200 to 299; ``BlobError/Code/truncated`` for a success that
+    ///   arrived before the end of the body.
     package func answer() throws -> String {
         self.isComplete.wait()
         if let error = self.end.error { throw error }
@@ -77,7 +77,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         self.outcome = error.map { .failure($0) } ?? .success(task.response)
         self.end = self.body.state.value
-        // The session does not close the stream on Linux: a writer at the other end of a pair would wait.
+        // On Linux, the session does not close the stream, so a writer at the other end of a pair would wait.
         self.body.close()
         self.isComplete.signal()
     }

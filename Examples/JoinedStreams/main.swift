@@ -23,9 +23,9 @@ final class Copier: NSObject, StreamDelegate {
 }
 
 // Joins streams and locators into one InputStream, as NTVStreamMux does, with a heading before each part. Counts the
-// bytes, as HSCountingInputStream does, without a subclass. A delegate on a run loop reads the stream.
+// bytes as HSCountingInputStream does, but without a subclass. A delegate on a run loop reads the stream.
 ExampleProgram.run("JoinedStreams LOCATOR…", taking: 1...) { locators, registry in
-    // The parts need not know their lengths. Any InputStream can be a part, created anew for each pass.
+    // The lengths of the parts need not be known. Any InputStream can be a part, created again for each pass.
     let parts = try locators.flatMap { locator -> [any BlobInputStreamDataSource] in
         let heading = Data("==> \(locator) <==\n".utf8)
         return [InputStreamSource { InputStream(data: heading) }, try registry.source(for: locator)]

@@ -7,10 +7,10 @@ package import BlobCore
 ///     name=<LOCATOR        a field with these bytes
 ///
 /// Each may be followed by `;type=MEDIA/TYPE`, with parameters as `;parameter=…`, and by `;filename=NAME`. In quotes,
-/// `\"` and `\\` stand for the character after the backslash.
+/// `\"` and `\\` represent the character after the backslash.
 ///
 /// Options that curl ignores with a warning are errors here, as are its nested parts, `headers=` and `encoder=`.
-/// Several files become several parts of one name, not one nested part (RFC 7578, section 4.3).
+/// Several files become several parts with the same name rather than one nested part (RFC 7578, section 4.3).
 package struct FormArgument: Equatable, Sendable {
     /// The bytes of a part: the value itself, or a locator.
     package enum Content: Equatable, Sendable {
@@ -19,7 +19,7 @@ package struct FormArgument: Equatable, Sendable {
         case contents(locator: String)
     }
 
-    /// One part, or one file of several.
+    /// One part, or one of several files.
     package struct Item: Equatable, Sendable {
         package var content: Content
         package var mediaType: String?
@@ -33,7 +33,7 @@ package struct FormArgument: Equatable, Sendable {
     package init(_ text: String) throws(BlobError) {
         var parser = Parser(text)
         guard let name = parser.takeName() else {
-            // Without the text itself, which may be a secret.
+            // Omits the text itself, which may contain a secret.
             throw BlobError(.invalidArgument, "The value of -F must be NAME=VALUE, NAME=@LOCATOR or NAME=<LOCATOR.")
         }
         self.name = name
@@ -45,7 +45,7 @@ package struct FormArgument: Equatable, Sendable {
     }
 }
 
-/// Works on bytes: in a string, a `;` followed by a combining character does not equal `;`.
+/// Works on bytes, because in a string, a `;` followed by a combining character does not equal `;`.
 private struct Parser {
     private let bytes: [UInt8]
     private var position = 0
@@ -110,7 +110,7 @@ private struct Parser {
         return item
     }
 
-    /// Takes a quoted word, or a word that ends at a `;` or `end`, with surrounding spaces removed.
+    /// Consumes a quoted word, or a word that ends at a `;` or `end`, without surrounding spaces.
     private mutating func takeWord(endingAt end: UInt8?) throws(BlobError) -> String {
         self.skipSpaces()
         guard self.next == UInt8(ascii: "\""), let word = self.takeQuoted() else {
@@ -123,8 +123,8 @@ private struct Parser {
         return word
     }
 
-    /// Takes a quoted word; nil, with nothing taken, if the quotes are not closed: as in curl, the opening quote is
-    /// then an ordinary character.
+    /// Consumes a quoted word. Returns nil and consumes nothing if the quotes are not closed, because the opening quote
+    /// is then an ordinary character, as in curl.
     private mutating func takeQuoted() -> String? {
         var word: [UInt8] = []
         var index = self.position + 1
@@ -166,7 +166,7 @@ private struct Parser {
         while self.next?.isSpace == true { self.position += 1 }
     }
 
-    /// Takes `word`, ignoring its case; false if other text follows.
+    /// Consumes `word`, ignoring case; returns false if other text follows.
     private mutating func take(_ word: String) -> Bool {
         let found = self.bytes[self.position...].prefix(word.utf8.count)
         guard text(found).lowercased() == word else { return false }
@@ -178,6 +178,6 @@ private struct Parser {
 private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
 extension UInt8 {
-    /// True for white space, as defined by `isspace(3)`.
+    /// True for whitespace, as defined by `isspace(3)`.
     fileprivate var isSpace: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
 }

@@ -1,12 +1,12 @@
 import BlobCore
 import BlobPlatform
 
-/// A part as it was appended; its header may depend on the info of its source.
+/// A part as it was appended. Its header may depend on the info of its source.
 struct FormPart: Sendable {
     enum Heading: Sendable {
-        /// A field, with `Content-Type` only if it is given.
+        /// A field, with `Content-Type` only if a media type is specified.
         case field(mediaType: String?)
-        /// A file; the source provides values that are nil.
+        /// A file. The source provides the values that are nil.
         case file(fileName: String?, mediaType: String?)
         case headers([(name: String, value: String)])
     }
@@ -18,14 +18,14 @@ struct FormPart: Sendable {
     /// The name of the field; nil only for a part with custom headers.
     let name: String?
     let heading: Heading
-    /// The length of the source in bytes, as given when the part was appended.
+    /// The length of the source in bytes, as specified when the part was appended.
     var byteCount: Int64?
     /// The bytes of the source, if they are a short value.
     var value: [UInt8]?
 
-    /// Returns the header, including the empty line that ends it.
+    /// Returns the header, including its terminating empty line.
     ///
-    /// - Parameter signedType: The media type found in the beginning of the source, if it is not known otherwise.
+    /// - Parameter signedType: The media type found at the beginning of the source, if it is not known otherwise.
     func header(
         _ info: BlobInfo, _ naming: MultipartNaming, signedType: String? = nil
     ) throws(BlobError) -> [UInt8] {
@@ -37,8 +37,10 @@ struct FormPart: Sendable {
         return header
     }
 
-    /// Returns the media type found in the beginning of a file, if it is not known otherwise; nil if not found, or if
-    /// the file cannot be read twice or has unknown length. Reading the body reports any error.
+    /// Returns the media type found at the beginning of a file, if it is not known otherwise.
+    ///
+    /// Returns nil if no type was found, or if the file cannot be read twice or has unknown length. Reading the body
+    /// reports any error.
     func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
         guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
             MediaType.named(fileName ?? info.name ?? "") == nil, info.byteCount != nil
@@ -82,7 +84,7 @@ struct FormPart: Sendable {
         return bytes + "\r\n\r\n".utf8
     }
 
-    /// Rejects names and values that could end a header and begin another.
+    /// Rejects names and values that could end a header and begin another one.
     private static func check(_ name: String, _ value: String) throws(BlobError) {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
             throw BlobError(.invalidArgument, "'\(name)' is not a valid header name.")
@@ -90,7 +92,7 @@ struct FormPart: Sendable {
         guard !value.isEmpty, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
             throw BlobError(.invalidArgument, "'\(value)' is not a valid value for the header \(name).")
         }
-        // Deprecated by RFC 7578, section 4.7; some receivers decode the part accordingly, most do not.
+        // Deprecated by RFC 7578, section 4.7. Some receivers decode the part accordingly; most do not.
         guard name.lowercased() != "content-transfer-encoding" else {
             throw BlobError(.invalidArgument, "A form cannot have the header Content-Transfer-Encoding.")
         }

@@ -1,7 +1,7 @@
 package import BlobCore
 import BlobPlatform
 
-/// The media types of the file name extensions that are most common in forms.
+/// The media types for the file name extensions that are most common in forms.
 ///
 /// For any other type, pass a media type when you append the part.
 package enum MediaType {
@@ -19,7 +19,7 @@ package enum MediaType {
         "zip": "application/zip",
     ]
 
-    /// Returns the media type for the extension after the last dot of a name; nil if it is not in the table.
+    /// Returns the media type for the extension after the last dot of a name; nil if the extension is not in the table.
     package static func named(_ fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
         return self.byExtension[fileName[fileName.index(after: dot)...].lowercased()]
@@ -49,8 +49,8 @@ package enum MediaType {
         self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
     }
 
-    /// Returns the media type found in the beginning of a source; nil if not found, or if the source cannot be read
-    /// twice. Reading the body reports any error.
+    /// Returns the media type found at the beginning of a source; nil if no type was found, or if the source cannot be
+    /// read twice. Reading the body reports any error.
     package static func identified(
         byBeginningOf source: any BlobInputStreamDataSource, _ context: BlobContext
     ) -> String? {

@@ -1,13 +1,13 @@
 public import BlobCore
 import Dispatch
 
-/// The body of a form with its `Content-Type`, as a data source.
+/// The body of a form and its `Content-Type`, as a data source.
 ///
-/// Streams, seeks and replays as its parts do: any offset can be opened if they have random access, repeatedly if they
-/// are repeatable. Reading reaches the end only if every part is unchanged since the body was made. A part that has
-/// changed throws ``BlobError/Code/changed``, a part that ends early ``BlobError/Code/truncated``, and a part with more
-/// bytes ``BlobError/Code/sizeMismatch``; the message names the part. The body never has another length.
-/// bytes ``BlobError/Code/sizeMismatch``; the message names the part. The body never has another length.
+/// The body streams, seeks and replays as its parts do: any offset can be opened if they have random access, repeatedly
+/// if they are repeatable. Reading reaches the end only if every part is unchanged since the body was created. A part
+/// that has changed throws ``BlobError/Code/changed``, a part that ends early throws ``BlobError/Code/truncated``, and
+/// a part with additional bytes throws ``BlobError/Code/sizeMismatch``. The message names the part. The body never has
+/// another length.
 public struct MultipartBody: BlobInputStreamDataSource {
     /// The boundary between the parts.
     public let boundary: MultipartBoundary
@@ -16,7 +16,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// The traits that all parts share.
     public let traits: BlobTraits
     private let parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
-    /// Has one signal, taken by the only opening of a body that is not repeatable.
+    /// Contains one signal, which the only opening of a body that is not repeatable consumes.
     private let firstOpening = DispatchSemaphore(value: 0)
     private let validator: BlobValidator?
     private let isRandomAccess: Bool
@@ -32,24 +32,26 @@ public struct MultipartBody: BlobInputStreamDataSource {
         self.traits = whole.traits
         self.validator = validator
         self.throttle = throttle
-        // Does not block: the parts return the info with which they were created.
+        // Does not block, because the parts return the info with which they were created.
         self.parts = parts.map { ($0, try? $0.info()) }
         let info = try? whole.info()
         (self.byteCount, self.isRandomAccess) = (info?.byteCount, info?.isRandomAccess == true)
     }
 
-    /// The value of the header `Content-Type` for this body, with its boundary.
+    /// The value of the `Content-Type` header for this body, including its boundary.
     public var contentType: String { "multipart/form-data; boundary=\(self.boundary.text)" }
 
-    /// Returns the length, ``contentType`` as the media type, and a validator made from the boundary, headers, values
-    /// and the validators of all other parts, so that the same form has the same validator in another process.
+    /// Returns the length, ``contentType`` as the media type, and a validator.
+    ///
+    /// The validator is derived from the boundary, headers, values and the validators of all other parts, so that the
+    /// same form has the same validator in another process.
     public func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(
             byteCount: self.byteCount, mediaType: self.contentType, validator: self.validator,
             isRandomAccess: self.isRandomAccess)
     }
 
-    /// Joins the parts; only the part that contains the offset is opened.
+    /// Joins the parts, and opens only the part that contains the offset.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         if let throttle {
             var unlimited = self
@@ -60,7 +62,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
         }
         let info = self.describe(opening.context)
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
-        // Refused now, not when reading reaches a part that can be read only once.
+        // Rejected now rather than when reading reaches a part that can be read only once.
         guard self.traits.contains(.repeatable) || self.firstOpening.wait(timeout: .now()) == .success else {
             throw BlobError(
                 .unsupported, "A part of this body can be read only once, and the body has already been opened.")

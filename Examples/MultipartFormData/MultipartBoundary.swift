@@ -1,20 +1,20 @@
 public import BlobCore
 
-/// The separator of the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
+/// The separator between the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
 ///
-/// Only letters, digits and hyphens are allowed: the other characters of RFC 2046 must be quoted, and some receivers
+/// Only letters, digits and hyphens are allowed. The other characters of RFC 2046 must be quoted, and some receivers
 /// cannot parse them.
 public struct MultipartBoundary: Hashable, Sendable {
-    /// The maximum length of a boundary in bytes (RFC 2046, section 5.1.1); some receivers refuse longer ones.
+    /// The maximum length of a boundary in bytes (RFC 2046, section 5.1.1). Some receivers reject longer boundaries.
     public static let maximumByteCount = 70
 
-    /// The boundary as written after `--` in the body, and without quotes in `Content-Type`.
+    /// The boundary as written after `--` in the body and without quotes in `Content-Type`.
     public let text: String
 
-    /// True if the caller chose the text, so that a part may contain it; bodies then search their parts for it.
+    /// True if the caller chose the text, so that a part may contain it. Bodies then search their parts for it.
     let isChosen: Bool
 
-    /// Creates a boundary from a text, for bodies that must have the same bytes when they are composed again.
+    /// Creates a boundary from a text, for bodies that must have the same bytes each time they are composed.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for other characters or another length.
     public init(_ text: String) throws(BlobError) {

@@ -3,7 +3,8 @@ public import BlobPlatform
 import CryptoDigest
 import FileSource
 
-/// Composes `multipart/form-data` (RFC 7578): append the parts, then make their body with ``body(boundary:context:)``.
+/// Composes a `multipart/form-data` body (RFC 7578). Append the parts, then create the body with
+/// ``body(boundary:context:)``.
 ///
 /// ```swift
 /// var form = MultipartForm()
@@ -12,12 +13,12 @@ import FileSource
 /// let body = try form.body()
 /// ```
 ///
-/// Parts are read only when the body is, and are never held as a whole in memory or in a temporary file. Several files
-/// of one field are several parts with the same name.
+/// Parts are read only when the body is read, and are never stored as a whole in memory or in a temporary file. Several
+/// files of one field are several parts with the same name.
 public struct MultipartForm: Sendable {
     /// The rules for writing names.
     public let naming: MultipartNaming
-    /// The limit of the rate at which bodies are read; nil for no limit.
+    /// The limit on the rate at which bodies are read; nil for no limit.
     public var throttle: MultipartThrottle?
     private var parts: [FormPart] = []
 
@@ -29,14 +30,14 @@ public struct MultipartForm: Sendable {
 
     /// Returns the body of the parts appended so far, and fixes the length, the name and the identity of each part.
     ///
-    /// Queries the info of each source, which may block. Reads no source, except the first bytes of files whose media
-    /// type is known neither from the source nor from the extension of their name.
+    /// Queries the info of each source, which may block. Reads only the first bytes of files whose media type is known
+    /// neither from the source nor from the extension of their name.
     ///
     /// - Parameters:
-    ///   - boundary: The boundary. With a boundary of your own, bodies of the same parts have the same bytes; they
-    ///     search their parts for the boundary, and reading fails if a part contains it.
-    ///   - context: The context of the queries.
-    /// - Throws: Errors of the queries; ``BlobError/Code/invalidArgument`` and ``BlobError/Code/limitExceeded`` for
+    ///   - boundary: The boundary. With a boundary of your own, bodies of the same parts have the same bytes. Such
+    ///     bodies search their parts for the boundary, and reading fails if a part contains it.
+    ///   - context: The context for the queries.
+    /// - Throws: The errors of the queries; ``BlobError/Code/invalidArgument`` or ``BlobError/Code/limitExceeded`` for
     ///   names that sources provide. The message names the part.
     public func body(
         boundary: MultipartBoundary = .random(), context: BlobContext = BlobContext()
@@ -56,9 +57,9 @@ public struct MultipartForm: Sendable {
         return assembly.finish(self.throttle)
     }
 
-    /// Appends a part if its names are valid as far as they are known.
+    /// Appends a part if its names, as far as they are known, are valid.
     mutating func append(_ part: FormPart) throws(BlobError) {
-        // The source is not queried yet, so its info is left empty.
+        // The source has not been queried yet, so its info is left empty.
         _ = try part.header(BlobInfo(), self.naming)
         self.parts.append(part)
     }
@@ -81,7 +82,7 @@ private struct Assembly {
             part.source, label: label, byteCount: part.byteCount ?? info.byteCount, info: info,
             boundary: self.boundary.isChosen ? self.boundary : nil)
         self.segments.append(source)
-        // The bytes of a value are the same in each run of a program; the validator of its memory is not.
+        // The bytes of a value are the same in each run of a program, but the validator of its memory is not.
         if let value = part.value { self.hash(value) } else { self.validators.append(info.validator) }
     }
 
@@ -101,7 +102,7 @@ private struct Assembly {
     }
 
     private mutating func hash(_ bytes: [UInt8]) {
-        // With their length, so that they cannot be confused with the bytes that follow.
+        // Hashed with their length, so that they cannot be confused with the bytes that follow.
         withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { self.hasher?.update($0) }
         bytes.withUnsafeBytes { self.hasher?.update($0) }
     }
@@ -109,9 +110,9 @@ private struct Assembly {
 
 /// Methods that append a part.
 ///
-/// All of them throw ``BlobError/Code/invalidArgument`` for a name or header that cannot be sent, and
-/// ``BlobError/Code/limitExceeded`` if it is too long, and then append nothing. An empty name is sent as is;
-/// some receivers drop such a part.
+/// All of them throw ``BlobError/Code/invalidArgument`` for a name or header that cannot be sent, or
+/// ``BlobError/Code/limitExceeded`` if it is too long, and then append nothing. An empty name is sent as is; some
+/// receivers drop such a part.
 extension MultipartForm {
     /// Appends a text field in UTF-8, with every line break as CR LF, as browsers send it.
     public mutating func appendPart(value: String, name: String) throws(BlobError) {
@@ -123,18 +124,20 @@ extension MultipartForm {
     /// - Parameters:
     ///   - value: The bytes. Each body hashes them, so append a large value as a source instead.
     ///   - name: The name of the field.
-    ///   - mediaType: The media type; nil sends none, which means text.
+    ///   - mediaType: The media type; nil to send none, which means text.
     public mutating func appendPart(value: Data, name: String, mediaType: String? = nil) throws(BlobError) {
         try self.append(
             FormPart(
                 source: MemorySource(value), name: name, heading: .field(mediaType: mediaType), value: Array(value)))
     }
 
-    /// Appends a field for each value in nested parameters, named and ordered as by AFNetworking: `a[b]` for the value
-    /// `b` of a dictionary `a`, `a[]` for each value of a list `a`, and `a` for each value of a set `a`. Dictionaries
-    /// are sorted by their keys. Empty collections are not sent.
+    /// Appends a field for each value in nested parameters.
+    ///
+    /// Fields are named and ordered as by AFNetworking: `a[b]` for the value `b` of a dictionary `a`, `a[]` for each
+    /// value of a list `a`, and `a` for each value of a set `a`. Dictionaries are sorted by their keys. Empty
+    /// collections are not sent.
     public mutating func appendParts(_ parameters: [String: MultipartValue]) throws(BlobError) {
-        var form = self  // Nothing is appended if a name is refused.
+        var form = self  // No part is appended if a name is rejected.
         for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
             try value.forEachField(name) { (name, value) throws(BlobError) in
                 switch value {
@@ -160,7 +163,7 @@ extension MultipartForm {
     ///   - data: The bytes of the file, which are not copied.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file.
-    ///   - mediaType: The media type; nil derives it from the extension of the file name.
+    ///   - mediaType: The media type; nil to derive it from the extension of the file name.
     public mutating func appendPart(
         data: Data, name: String, fileName: String, mediaType: String? = nil
     ) throws(BlobError) {
@@ -170,10 +173,10 @@ extension MultipartForm {
     /// Appends a file.
     ///
     /// - Parameters:
-    ///   - fileURL: A file URL; the file need not exist before the body is made.
+    ///   - fileURL: A file URL. The file need not exist before the body is created.
     ///   - name: The name of the field.
-    ///   - fileName: The file name that is sent; nil uses the name of the file.
-    ///   - mediaType: The media type; nil derives it from the extension of the file name.
+    ///   - fileName: The file name to send; nil to use the name of the file.
+    ///   - mediaType: The media type; nil to derive it from the extension of the file name.
     public mutating func appendPart(
         fileURL: URL, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
@@ -189,8 +192,9 @@ extension MultipartForm {
     /// - Parameters:
     ///   - source: The source of the bytes, such as a member of an archive, an asset or a source of a registry.
     ///   - name: The name of the field.
-    ///   - fileName: The name of the file; nil uses the name of the source, or `blob` if it has none.
-    ///   - mediaType: The media type; nil uses the source's, or derives it from the extension of the file name.
+    ///   - fileName: The name of the file; nil to use the name of the source, or `blob` if the source has no name.
+    ///   - mediaType: The media type; nil to use the source's media type, or to derive one from the extension of the
+    ///     file name.
     public mutating func appendPart(
         source: any BlobInputStreamDataSource, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
@@ -201,7 +205,7 @@ extension MultipartForm {
     /// Appends a part with custom headers, which receivers of forms expect to begin with `Content-Disposition`.
     ///
     /// - Parameters:
-    ///   - headers: The headers, sent unchanged in this order; `Content-Transfer-Encoding` is refused.
+    ///   - headers: The headers, sent unchanged in this order. `Content-Transfer-Encoding` is rejected.
     ///   - body: The source of the bytes.
     public mutating func appendPart(
         headers: [(name: String, value: String)], body: any BlobInputStreamDataSource

@@ -1,27 +1,28 @@
 import BlobCore
 
-/// The rules for writing the names of fields and files, and for refusing them.
+/// The rules for writing and rejecting the names of fields and files.
 ///
-/// The defaults match browsers, for which most receivers are made. `filename*` is not supported: forms must not use it
-/// (RFC 7578, section 4.2), and some receivers refuse a form that does.
+/// The defaults match browsers, for which most receivers are designed. `filename*` is not supported, because forms must
+/// not use it (RFC 7578, section 4.2), and some receivers reject a form that does.
 public struct MultipartNaming: Hashable, Sendable {
     /// The encoding of characters that cannot appear unchanged in quotes.
     public enum Style: Hashable, Sendable {
         /// The encoding of browsers (`multipart/form-data` in the HTML standard): `"` becomes `%22`, CR and LF become
         /// `%0D` and `%0A`, every line break in the name of a field becomes CR LF first, and nothing else changes.
         ///
-        /// With one deviation: backslashes at the very end become `%5C`, because many receivers lose a part with a
+        /// There is one deviation: backslashes at the very end become `%5C`, because many receivers lose a part with a
         /// backslash before the closing quote.
         case browser
-        /// The encoding of RFC 2046 and mail: a backslash before `"` and backslash. Only for receivers known to expect
-        /// it: many receivers made for browsers keep the backslash. Line breaks count as control characters.
+        /// The encoding of RFC 2046 and mail, which puts a backslash before `"` and backslash. Use it only for
+        /// receivers known to expect it, because many receivers designed for browsers keep the backslash. Line breaks
+        /// count as control characters.
         case quotedPair
-        /// As ``browser``, but in file names the characters `" \ / ; = %` and line breaks, which some receivers are
-        /// known to mishandle, become `_`. For untrusted names.
+        /// The same encoding as ``browser``, except that in file names, the characters `" \ / ; = %` and line breaks,
+        /// which some receivers are known to mishandle, become `_`. Use it for untrusted names.
         case sanitized
     }
 
-    /// The treatment of control characters (0 to 31 and 127), which make receivers refuse or truncate names.
+    /// The treatment of control characters (0 to 31 and 127), which cause receivers to reject or truncate names.
     public enum ControlCharacters: Hashable, Sendable {
         /// A control character throws ``BlobError/Code/invalidArgument``.
         case refused
@@ -29,10 +30,10 @@ public struct MultipartNaming: Hashable, Sendable {
         case replaced
     }
 
-    /// The default limit of a file name: 255 bytes, the limit of file systems (`NAME_MAX`).
+    /// The default limit for a file name: 255 bytes, the limit of file systems (`NAME_MAX`).
     public static let defaultFileNameLimit = 255
 
-    /// The default limit of the header of a part: 1024 bytes including its empty line, above which Django refuses
+    /// The default limit for the header of a part: 1024 bytes including its empty line, above which Django rejects
     /// forms.
     public static let defaultHeaderLimit = 1024
 

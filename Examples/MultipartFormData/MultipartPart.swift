@@ -1,7 +1,7 @@
 import BlobCore
 import BlobPlatform
 
-/// The bytes of one part, checked against its length and validator at the time the body was made.
+/// The bytes of one part, checked against its length and validator as of the time the body was created.
 struct MultipartPart: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let label: String
@@ -45,7 +45,7 @@ private struct PartCheck: BlobInspector {
 
     func info(of base: BlobInfo) -> BlobInfo { self.info }
 
-    /// One byte more than declared, to detect a surplus.
+    /// Reads one byte more than declared, to detect a surplus.
     func room() -> BlobRoom { .bytes(max(self.info.byteCount.map { $0 - self.byteOffset } ?? .max, 1)) }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
@@ -78,20 +78,20 @@ private struct PartCheck: BlobInspector {
 
 /// Searches the bytes of a part, which arrive in pieces, for two hyphens and a boundary.
 ///
-/// Finds them anywhere. They end a part only at the beginning of a line (RFC 2046, section 5.1.1), but some receivers
-/// let a line begin after a CR or an LF alone, some do not require a line at all, and many ignore the text that
-/// follows.
+/// Finds them anywhere in the part. They end a part only at the beginning of a line (RFC 2046, section 5.1.1), but some
+/// receivers let a line begin after a CR or an LF alone, some do not require a line at all, and many ignore the text
+/// that follows.
 struct BoundaryScanner {
     private let pattern: [UInt8]
     private var tail: [UInt8] = []  // The last bytes of earlier pieces, one fewer than the pattern has.
 
     init(_ boundary: MultipartBoundary) { self.pattern = Array("--\(boundary.text)".utf8) }
 
-    /// The number of bytes before an offset in which a boundary that ends after it may begin.
+    /// The number of bytes before an offset in which a boundary that ends after the offset may begin.
     var leadByteCount: Int { self.pattern.count - 1 }
 
-    /// Returns the offset in `bytes` of the first boundary that they complete, below 0 if it begins in an earlier
-    /// piece; nil if they complete no boundary.
+    /// Returns the offset in `bytes` of the first boundary that they complete, which is negative if the boundary begins
+    /// in an earlier piece; nil if they complete no boundary.
     mutating func firstMatch(in bytes: UnsafeRawBufferPointer) -> Int? {
         let joint = self.tail + bytes.prefix(self.leadByteCount)
         if let match = joint.withUnsafeBytes(self.firstIndex) { return match - self.tail.count }

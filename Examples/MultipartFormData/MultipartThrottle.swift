@@ -1,16 +1,17 @@
 import BlobCore
 
-/// A limit of the rate at which a body is read, for networks that lose uploads at full speed.
+/// A limit on the rate at which a body is read, for networks that lose uploads at full speed.
 ///
-/// After each packet, reading waits for the delay: a body is read at most at `packetByteCount / delay`. The wait does
-/// not occupy a thread.
+/// After each packet, reading waits for the delay, so a body is read at no more than `packetByteCount / delay`. The
+/// wait does not occupy a thread.
 public struct MultipartThrottle: Hashable, Sendable {
     /// The number of bytes between two delays, from 1.
     public let packetByteCount: Int
     /// The delay after each packet, from 0.
     public let delay: Duration
 
-    /// The values that AFNetworking suggests for slow networks, such as 3G: 16 KiB, then 0.2 s; 80 KiB a second.
+    /// The values that AFNetworking suggests for slow networks such as 3G: 16 KiB, then 0.2 s, which is 80 KiB a
+    /// second.
     public static let slowNetwork = MultipartThrottle(packetByteCount: 16 * 1024, delay: .milliseconds(200))
 
     /// Creates a limit.

@@ -1,6 +1,6 @@
 public import BlobPlatform
 
-/// A parameter of a form, which may contain others.
+/// A parameter of a form, which may contain other parameters.
 ///
 /// ```swift
 /// try form.appendParts(["title": "Holidays", "tags": ["sea", "sun"], "place": ["lat": "54.1", "lon": "12.1"]])
@@ -8,19 +8,21 @@ public import BlobPlatform
 public indirect enum MultipartValue: Hashable, Sendable {
     /// Text in UTF-8, sent with every line break as CR LF.
     case text(String)
-    /// Bytes that are sent unchanged.
+    /// Bytes, sent unchanged.
     case data(Data)
     /// A field without bytes.
     case null
     /// Values in order.
     case list([MultipartValue])
-    /// Values without an order; they are sent sorted by their text.
+    /// Values without an order, sent sorted by their text.
     case set(Set<MultipartValue>)
-    /// Values by name; they are sent sorted by their names.
+    /// Values keyed by name, sent sorted by name.
     case dictionary([String: MultipartValue])
 
-    /// Calls `body` with the name and the value of each field, as AFNetworking names and orders them: `a[b]` for the
-    /// value `b` of a dictionary `a`, `a[]` for each value of a list `a`, and `a` for each value of a set `a`.
+    /// Calls `body` with the name and the value of each field.
+    ///
+    /// Fields are named and ordered as by AFNetworking: `a[b]` for the value `b` of a dictionary `a`, `a[]` for each
+    /// value of a list `a`, and `a` for each value of a set `a`.
     func forEachField<Failure: Error>(
         _ name: String, _ body: (String, MultipartValue) throws(Failure) -> Void
     ) throws(Failure) {
@@ -60,7 +62,7 @@ extension MultipartValue: ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
     /// Creates a field without bytes.
     public init(nilLiteral: ()) { self = .null }
 
-    /// Creates a dictionary; if a name repeats, its last value is kept.
+    /// Creates a dictionary. If a name repeats, its last value is kept.
     public init(dictionaryLiteral values: (String, MultipartValue)...) {
         self = .dictionary(Dictionary(values) { _, last in last })
     }

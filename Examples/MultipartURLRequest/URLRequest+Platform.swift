@@ -4,13 +4,13 @@ import Foundation
 @_exported import FoundationNetworking
 
 extension URLRequest {
-    /// False: a manually set length would be sent beside `Transfer-Encoding: chunked`, which no request may have (RFC
-    /// 9112, section 6.2).
+    /// False, because a length set manually would be sent along with `Transfer-Encoding: chunked`, which no request may
+    /// contain (RFC 9112, section 6.2).
     static let sendsLengthOfStreams = false
 }
 #else
 extension URLRequest {
-    /// True: a manually set length is used instead of chunks.
+    /// True, because a length set manually is used instead of chunks.
     static let sendsLengthOfStreams = true
 }
 #endif

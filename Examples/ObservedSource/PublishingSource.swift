@@ -1,9 +1,10 @@
 import BlobStreamsStandard
 import Foundation
 
-/// A data source that publishes its state, as `POSBlobInputStreamDataSource` does by key-value observing.
+/// A data source that publishes its state, as `POSBlobInputStreamDataSource` does with key-value observing.
 ///
-/// A thread reads the base into a buffer; the state shows whether the buffer has bytes. Opened once.
+/// A thread reads the base into a buffer, and the state shows whether the buffer contains bytes. The source can be
+/// opened once.
 final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
     // Safe: the lock of `state` guards all other mutable members.
     let state = BlobObservable(BlobReaderState())
@@ -42,7 +43,7 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
             }
             var buffer = [UInt8](repeating: 0, count: 64 * 1024)
             while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
-                // Bytes and state in one change, so that a reader sees both or neither.
+                // The bytes and the state change together, so that a reader sees both or neither.
                 let isClosed = self.state.update { state in
                     (self.bytes, state.hasBytesAvailable) = (buffer[..<count], true)
                     return self.isClosed

@@ -2,7 +2,7 @@ import BlobStreamsStandard
 import ExampleProgram
 import Foundation
 
-// Reads a locator, and prints the changes seen by observers of its data source and of the stream over it.
+// Reads a locator, and prints the changes seen by observers of its data source and of the stream over that source.
 ExampleProgram.run("ObservedSource LOCATOR", taking: 1...1) { arguments, registry in
     let source = PublishingSource(try registry.source(for: arguments[0]))
     let stream = BlobInputStream(source, mode: .asynchronous)

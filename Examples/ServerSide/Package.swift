@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// A separate package: the library depends on async-http-client only where it is requested, as it is here.
+/// A separate package, because the library depends on async-http-client only on request, as it does here.
 let package = Package(
     name: "ServerSide",
     platforms: [.macOS(.v13)],

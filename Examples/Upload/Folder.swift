@@ -3,10 +3,10 @@ import ExampleProgram
 import Foundation
 import S3Source
 
-/// Stores the files of a folder in an S3 bucket, four at once.
+/// Stores the files of a folder in an S3 bucket, four at a time.
 ///
-/// The environment names the service and its keys, as for the tools of AWS: `AWS_ENDPOINT_URL_S3`, `AWS_ACCESS_KEY_ID`
-/// and `AWS_SECRET_ACCESS_KEY`.
+/// The environment variables `AWS_ENDPOINT_URL_S3`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` specify the service
+/// and its keys, as for the AWS tools.
 func uploadFolder(_ folder: String, to prefix: String) async throws {
     guard prefix.hasSuffix("/") else {
         throw BlobError(.invalidArgument, "The prefix '\(prefix)' must end with '/'.")
@@ -15,7 +15,7 @@ func uploadFolder(_ folder: String, to prefix: String) async throws {
     let uploader = try S3Uploader()
     let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
-    /// Stores a file; if that fails, prints and returns the error.
+    /// Stores a file. If that fails, prints and returns the error.
     @Sendable func store(_ path: String) async -> BlobError? {
         let key = path.addingPercentEncoding(withAllowedCharacters: unreserved) ?? path
         do throws(BlobError) {
@@ -39,7 +39,7 @@ func uploadFolder(_ folder: String, to prefix: String) async throws {
     if let first = errors.first { throw BlobError(first.code, "\(errors.count) of \(files.count) files failed.") }
 }
 
-/// Returns the paths of the files in a folder, relative to it.
+/// Returns the paths of the files in a folder, relative to the folder.
 private func files(in folder: String) throws(BlobError) -> [String] {
     func isFolder(_ path: String) -> Bool {
         var isFolder: ObjCBool = false

@@ -4,9 +4,10 @@ import ExampleProgram
 import Foundation
 
 #if Photos
-/// Sends all assets of a library by tus, without copying any.
+/// Sends all assets of a library with tus, without copying any.
 ///
-/// If it is killed and started again with the same state folder, it sends only the bytes that the server lacks.
+/// If this program is killed and started again with the same state folder, it sends only the bytes that the server
+/// lacks.
 func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
     let library = try AssetLibrary(at: URL(fileURLWithPath: path))
     let folder = URL(fileURLWithPath: state)
@@ -18,10 +19,10 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
         if asset.isMissing { ExampleProgram.report("missing: \(asset.locator)") } else { missing.append(asset) }
     }
     ExampleProgram.report("\(missing.count) assets to upload, \(list.count) already uploaded")
-    // The first error ends all uploads; the next start continues.
+    // The first error ends all uploads. The next start continues.
     try await withThrowingTaskGroup(of: Asset.self) { group in
         for (index, asset) in missing.enumerated() {
-            // Four at a time: small assets wait for answers most of the time.
+            // Four at a time, because small assets wait for responses most of the time.
             if index >= 4, let asset = try await group.next() { try list.add(asset) }
             group.addTask {
                 var uploader = ResumableUploader(BlobUploadRequest(.post, url))
@@ -38,7 +39,7 @@ func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String)
     print("uploaded \(missing.count) assets")
 }
 
-/// A file with a line for each content of an asset on the server: an asset that changes is uploaded again.
+/// A file with a line for each content of an asset on the server. An asset that changes is uploaded again.
 private final class UploadedList {
     private let lines: Set<String>
     private let output: FileHandle
@@ -62,7 +63,7 @@ private final class UploadedList {
     private static func line(_ asset: Asset) -> String { "\(asset.id) \(asset.generation)" }
 }
 #else
-/// Throws: this build excludes asset libraries.
+/// Throws, because this build excludes asset libraries.
 func uploadLibrary(_ path: String, to url: String, keepingStateIn state: String) async throws {
     throw BlobError(.unsupported, "This build does not support asset libraries.")
 }

@@ -4,7 +4,7 @@ import ExampleProgram
 import Foundation
 import MultipartFormData
 
-// Uploads by libcurl, in six ways; each is a function of its own.
+// Uploads with libcurl in six ways, each a function of its own.
 let usage = """
     Upload raw LOCATOR URL
            Upload form LOCATOR URL
@@ -36,7 +36,7 @@ func send(_ source: any BlobInputStreamDataSource, _ method: BlobUploadRequest.M
         let response = try await BlobUploader().upload(source, with: request)
         print(response.status, text(of: response))
     } catch {
-        // The answer of a server that refuses may contain the reason.
+        // If a server refuses the upload, its response may contain the reason.
         if let refusal = error.cause as? BlobUploadRefusal {
             print(refusal.response.status, text(of: refusal.response))
         }
@@ -62,15 +62,15 @@ func uploadForm(_ source: any BlobInputStreamDataSource, to url: String) async t
 
 /// Sends a file that is mapped into memory, as application/octet-stream.
 ///
-/// Pages are read as they are sent, and need no memory of their own. If another process shortens the file meanwhile, a
-/// signal ends this process; with `FileSource`, which does not map, it would be an error.
+/// Pages are read as they are sent, and need no memory of their own. If another process shortens the file in the
+/// meantime, a signal ends this process. With `FileSource`, which does not map the file, that would be an error.
 func uploadMapped(_ path: String, to url: String) async throws {
     let info = try FileSource(path: path).info()
     let bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
     try await send(MemorySource(bytes, mediaType: "application/octet-stream", name: info.name), .post, to: url)
 }
 
-/// Sends the bytes by tus; if started again with the same state, it sends only the bytes that the server lacks.
+/// Sends the bytes with tus. If started again with the same state, sends only the bytes that the server lacks.
 func resume(_ source: any BlobInputStreamDataSource, to url: String, keepingStateIn path: String) async throws {
     var uploader = ResumableUploader(BlobUploadRequest(.post, url))
     uploader.stateFile = UploadStateFile(path: path)

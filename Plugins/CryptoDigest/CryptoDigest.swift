@@ -5,9 +5,9 @@ package import BlobPlatform
 import Crypto
 #endif
 
-/// A digest of swift-crypto, for `source.hashing(with:)`.
+/// A swift-crypto digest, for use with `source.hashing(with:)`.
 ///
-/// Needs the trait `Crypto` of this package, which is on by default.
+/// This type requires the package trait `Crypto`, which is on by default.
 public struct CryptoDigest: BlobDigest {
     private enum Function: String {
         case sha256, sha384, sha512, sha1, md5
@@ -19,19 +19,19 @@ public struct CryptoDigest: BlobDigest {
     public static let sha384 = CryptoDigest(.sha384)
     /// SHA-512 (FIPS 180-4).
     public static let sha512 = CryptoDigest(.sha512)
-    /// SHA-1 (FIPS 180-4), for comparison with published digests; broken as a protection against tampering.
+    /// SHA-1 (FIPS 180-4), for comparison with published digests. It no longer protects against tampering.
     public static let sha1 = CryptoDigest(.sha1)
-    /// MD5 (RFC 1321), for comparison with published digests; broken as a protection against tampering.
+    /// MD5 (RFC 1321), for comparison with published digests. It no longer protects against tampering.
     public static let md5 = CryptoDigest(.md5)
 
-    /// All digests, the recommended one first; none without the trait `Crypto`.
+    /// All digests, the recommended one first; empty without the trait `Crypto`.
     public static let all = Self.isAvailable ? [sha256, sha384, sha512, sha1, md5] : []
 
     private let function: Function
 
     private init(_ function: Function) { self.function = function }
 
-    /// The name that commands and people use: `sha256`.
+    /// The name that commands and people use, such as `sha256`.
     public var name: String { self.function.rawValue }
 }
 
@@ -39,7 +39,7 @@ public struct CryptoDigest: BlobDigest {
 extension CryptoDigest {
     private static let isAvailable = true
 
-    /// Creates a hasher that has received no bytes. Traps without the trait `Crypto`.
+    /// Creates a hasher that has received no bytes yet. Traps without the trait `Crypto`.
     public func makeHasher() -> any BlobHasher {
         switch self.function {
         case .sha256: CryptoHasher<SHA256>()
@@ -50,7 +50,7 @@ extension CryptoDigest {
         }
     }
 
-    /// Returns the HMAC (RFC 2104) of bytes by SHA-256.
+    /// Returns the HMAC (RFC 2104) of the bytes with SHA-256.
     package static func authenticationCode(of bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
         Array(HMAC<SHA256>.authenticationCode(for: bytes, using: SymmetricKey(data: key)))
     }
@@ -68,7 +68,7 @@ extension CryptoDigest {
     private static let isAvailable = false
     private static let missingTrait = "Digests need the trait Crypto of the package BlobStreams, which is not enabled."
 
-    /// Traps: the trait `Crypto` is off.
+    /// Traps, because the trait `Crypto` is off.
     public func makeHasher() -> any BlobHasher { preconditionFailure(Self.missingTrait) }
 
     package static func authenticationCode(of bytes: [UInt8], with key: [UInt8]) -> [UInt8] {
@@ -78,7 +78,7 @@ extension CryptoDigest {
 #endif
 
 extension CryptoDigest {
-    /// Returns the digest of bytes.
+    /// Returns the digest of the bytes.
     package func digest(of bytes: some ContiguousBytes) -> [UInt8] {
         var hasher = self.makeHasher()
         bytes.withUnsafeBytes { hasher.update($0) }

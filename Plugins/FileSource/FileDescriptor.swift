@@ -2,16 +2,16 @@ import BlobCore
 import BlobPlatform
 import CPlatform
 
-/// A descriptor that is open for reading, and closed with this object unless borrowed.
+/// A descriptor that is open for reading, and is closed with this object unless borrowed.
 final class FileDescriptor {
     let path: FilePath
     let status: FileStatus
     private let file: Descriptor
 
-    /// The descriptor for system calls.
+    /// The descriptor for use in system calls.
     var rawValue: CInt { self.file.number }
 
-    /// True when ``readNow(into:at:)`` can determine which bytes are in the page cache.
+    /// True if ``readNow(into:at:)`` can determine which bytes are in the page cache.
     var canReadNow: Bool {
         withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             switch try? self.readNow(into: buffer, at: 0) {
@@ -21,14 +21,15 @@ final class FileDescriptor {
         }
     }
 
-    /// Opens `path` without waiting for the writer of a FIFO; the first read waits for the writer, and can be
-    /// cancelled.
+    /// Opens `path` without waiting for the writer of a FIFO.
+    ///
+    /// The first read waits for the writer and can be cancelled.
     init(opening path: FilePath) throws(BlobError) {
         do throws(BlobError) {
             self.file = try Descriptor(
                 path.cString(), O_RDONLY | O_NONBLOCK | O_NOCTTY, doing: "Could not open \(path.text)")
         } catch {
-            // ENXIO stands for both a socket and a missing device; `info` throws a clearer error for either.
+            // ENXIO means either a socket or a missing device; `info` throws a clearer error for both.
             if error.systemErrorNumber == ENXIO { _ = try path.status().info(name: path.name) }
             throw error
         }
@@ -36,7 +37,7 @@ final class FileDescriptor {
         self.status = try Self.status(self.file, path)
     }
 
-    /// Borrows a descriptor, which stays open when this object is closed.
+    /// Borrows a descriptor, which stays open after this object is closed.
     init(borrowing descriptor: CInt, named name: String) throws(BlobError) {
         self.path = FilePath(Array("/dev/\(name)".utf8))
         self.file = Descriptor(borrowing: descriptor)
@@ -48,8 +49,8 @@ final class FileDescriptor {
 
     /// Returns the info of the open file.
     ///
-    /// It has no size and no validator if a regular file of size 0 has bytes, or if a regular file without blocks has
-    /// no byte at its end, as in `/proc` and `/sys`.
+    /// The info has no size and no validator if a regular file of size 0 has bytes, or if a regular file without blocks
+    /// has no byte at its end, as in `/proc` and `/sys`.
     func info(name: String) throws(BlobError) -> BlobInfo {
         let info = try self.status.info(name: name)
         let byteCount = self.status.byteCount
@@ -61,7 +62,7 @@ final class FileDescriptor {
         return BlobInfo(name: name)
     }
 
-    /// Returns true when `read(2)` would not block: bytes are available, or the other end is closed.
+    /// Returns true if `read(2)` would not block, because bytes are available or the other end is closed.
     func isReadable() throws(BlobError) -> Bool {
         var request = pollfd(fd: self.rawValue, events: Int16(POLLIN), revents: 0)
         guard poll(&request, 1, 0) >= 0 || errno == EINTR || errno == EAGAIN else {
@@ -70,12 +71,12 @@ final class FileDescriptor {
         return request.revents != 0
     }
 
-    /// Calls `pread(2)`, and repeats an interrupted call.
+    /// Calls `pread(2)`, and repeats the call if it is interrupted.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         try self.file.read(into: buffer, at: byteOffset, named: self.path.text)
     }
 
-    /// Calls `read(2)`, and repeats an interrupted call; returns -1 when it would block.
+    /// Calls `read(2)`, and repeats the call if it is interrupted; returns -1 if it would block.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         while true {
             let count = BlobPlatform.read(self.rawValue, buffer.baseAddress, buffer.count)
@@ -90,18 +91,17 @@ final class FileDescriptor {
 
     /// The outcome of ``readNow(into:at:)``.
     enum NowResult: Equatable {
-        /// The number of bytes that were read; 0 at the end of the file.
+        /// The number of bytes read; 0 at the end of the file.
         case bytes(Int)
-        /// The bytes are not in the page cache: ``read(into:at:)`` would wait for the device.
+        /// The bytes are not in the page cache, so ``read(into:at:)`` would wait for the device.
         case wouldWait
-        /// The file system, the kernel or the platform does not support such reads, now or later.
+        /// The file system, the kernel or the platform does not support such reads, neither now nor later.
         case unsupported
     }
 
-    /// Reads the bytes that are in the page cache, without waiting for a device.
+    /// Reads bytes that are in the page cache, without waiting for a device.
     ///
-    /// May read fewer bytes than fit even before the end of the file, when the following bytes are not in the page
-    /// cache.
+    /// May read fewer bytes than fit even before the end of the file, if the following bytes are not in the page cache.
     func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> NowResult {
         while true {
             let count = blob_read_now(self.rawValue, buffer.baseAddress, buffer.count, off_t(byteOffset))
@@ -115,7 +115,7 @@ final class FileDescriptor {
         }
     }
 
-    /// Returns the status, with the length of a block device, which `fstat(2)` does not report.
+    /// Returns the status, including the length of a block device, which `fstat(2)` does not report.
     private static func status(_ file: Descriptor, _ path: FilePath) throws(BlobError) -> FileStatus {
         var status = try file.status(named: path.text)
         if status.isBlockDevice { status.byteCount = self.byteCount(ofDevice: file.number) }
@@ -132,12 +132,12 @@ final class FileDescriptor {
     }
 }
 
-/// An absolute path as the bytes that the system uses.
+/// An absolute path, stored as the bytes that the system uses.
 struct FilePath: Hashable, Sendable {
     let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) {
-        // A source must stay valid when the current folder changes.
+        // A source must remain valid when the current folder changes.
         let isAbsolute = bytes.first == UInt8(ascii: "/")
         self.bytes = isAbsolute ? bytes : BlobLocator(filePath: bytes).filePath ?? bytes
     }
@@ -150,10 +150,10 @@ struct FilePath: Hashable, Sendable {
         return String(decoding: self.bytes[start..<end], as: UTF8.self)
     }
 
-    /// The path as text for messages, with U+FFFD for bytes that are not UTF-8.
+    /// The path as text for messages. Bytes that are not UTF-8 become U+FFFD.
     var text: String { String(decoding: self.bytes, as: UTF8.self) }
 
-    /// Returns the path as a C string; throws when the path contains a zero byte.
+    /// Returns the path as a C string; throws if the path contains a zero byte.
     func cString() throws(BlobError) -> [CChar] {
         guard !self.bytes.contains(0) else {
             throw BlobError(.invalidArgument, "A path must not contain a zero byte.")
@@ -162,7 +162,7 @@ struct FilePath: Hashable, Sendable {
     }
 
     func status() throws(BlobError) -> FileStatus {
-        _ = try self.cString()  // Refuses a zero byte.
+        _ = try self.cString()  // Rejects a zero byte.
         return try FileStatus(ofFileAt: self.bytes)
     }
 }
@@ -172,9 +172,10 @@ extension FileStatus {
     var isBlockDevice: Bool { self.type == S_IFBLK }
     private var isDevice: Bool { self.type == S_IFCHR || self.isBlockDevice }
 
-    /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file, a FIFO or a device.
+    /// - Throws: ``BlobError/Code/unsupported`` unless the file is a regular file, a FIFO or a device.
     func info(name: String) throws(BlobError) -> BlobInfo {
-        // The times of a device say nothing about its bytes. Without a validator, the bytes may change at any time.
+        // The times of a device do not reveal changes to its bytes. Without a validator, the bytes may change at any
+        // time.
         if self.isBlockDevice, self.byteCount > 0 {
             return BlobInfo(byteCount: self.byteCount, name: name, isRandomAccess: true)
         }

@@ -1,15 +1,16 @@
 import BlobCore
 import BlobPlatform
 
-/// A regular file as it was when opened, read with `pread(2)` straight into the caller's memory.
+/// A regular file as it was when opened, read with `pread(2)` directly into the caller's memory.
 ///
 /// After each read, before its bytes are accepted, the file's status is checked again, so that the delivered bytes are
 /// a true prefix of the snapshot. If the file has grown, the last delivered bytes are read again and compared: an
-/// append leaves them unchanged, a rewrite rarely does. On kernels before Linux 6.13, modification times are as coarse
-/// as the timer tick (4 ms at 250 Hz): a rewrite of the same size within the tick of the opening goes unnoticed there.
+/// append leaves them unchanged, but a rewrite rarely does. On kernels before Linux 6.13, modification times are only
+/// as precise as the timer tick (4 ms at 250 Hz), so a rewrite of the same size within the tick of the opening is not
+/// detected.
 final class FileSnapshot {
     private let descriptor: FileDescriptor
-    // Only the parts of the context that a wait needs, because thousands of readers may be open.
+    // Only the parts of the context that are needed for waiting, because thousands of readers may be open.
     private let cancellation: BlobCancellation
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
@@ -28,21 +29,21 @@ final class FileSnapshot {
 
     private var byteCount: Int64 { self.descriptor.status.byteCount }
 
-    /// The extent of the delivered bytes to compare when the file has grown.
+    /// The extent of the delivered bytes to compare if the file has grown.
     private var compared: DeliveredBytes.Extent { self.growth == .snapshot ? .last : .none }
 
-    /// Reads bytes, and waits for the device.
+    /// Reads bytes, waiting for the device if necessary.
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
         let count = try output.append { buffer in
-            // A file that has grown has bytes after its old end.
+            // If the file has grown, there are bytes after its old end.
             byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) : 0
         }
         if try !self.isUnchanged() { try self.waitForAppend() }
         try self.note(count, of: output, at: byteOffset)
     }
 
-    /// Reads the bytes that are in the page cache; returns false when no bytes are in it, or when only a wait can show
-    /// whether the file is being appended to.
+    /// Reads bytes that are in the page cache; returns false if none are, or if only waiting can show whether data is
+    /// being appended to the file.
     func readNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
         var isThere = true
         let count = try output.append { buffer in
@@ -64,7 +65,7 @@ final class FileSnapshot {
         guard count > 0 || byteOffset >= self.byteCount else {
             throw BlobError(.truncated, "The file ends here, but its stated size is \(self.byteCount) bytes.")
         }
-        // Bytes that were read ahead and did not fit are read again.
+        // Bytes that were read ahead but did not fit are read again.
         if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }
         self.deliveredEnd = byteOffset + Int64(count)
         output.bytes.withUnsafeBytes { bytes in
@@ -73,15 +74,16 @@ final class FileSnapshot {
         }
     }
 
-    /// The longest wait for an append, in milliseconds; copying a page takes far less, unless the writer cannot run.
+    /// The maximum wait for an append, in milliseconds. Copying a page takes far less, unless the writer cannot run.
     private static let maximumAppendWaitMilliseconds = 50
 
-    /// Checks that the file is unchanged since it was opened; returns false when only a later check can show it.
+    /// Checks that the file is unchanged since it was opened; returns false if only a later check can determine this.
     private func isUnchanged() throws(BlobError) -> Bool {
         let now = try self.descriptor.currentStatus()
         // The name and permissions of a file may change while it is read.
         guard !now.hasContent(of: self.lastStatus) else { return true }
-        // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
+        // An append changes the time first, and the size a moment later when its first page is copied (observed on
+        // Linux).
         guard self.growth == .strict || now.byteCount != self.byteCount else { return false }
         try self.accept(now)
         return true
@@ -98,7 +100,7 @@ final class FileSnapshot {
         try self.accept(now)
     }
 
-    /// Accepts the status of a file that was appended to; a larger file is assumed to be one.
+    /// Accepts the status of a file to which data was appended; a larger file is assumed to be such a file.
     private func accept(_ now: FileStatus) throws(BlobError) {
         if now.byteCount < self.byteCount {
             throw BlobError(
@@ -111,7 +113,7 @@ final class FileSnapshot {
         self.lastStatus = now
     }
 
-    /// Reads the last delivered bytes again, and compares them.
+    /// Reads the last delivered bytes again and compares them.
     private func compare() throws(BlobError) {
         var proof = self.delivered.proof(self.compared)
         let byteCount = proof.byteCount

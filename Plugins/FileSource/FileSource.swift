@@ -1,30 +1,31 @@
 public import BlobCore
 public import BlobPlatform
 
-/// The bytes of a file at the time when it is opened.
+/// The bytes of a file as of the time it is opened.
 ///
 /// ```swift
 /// let log = FileSource(path: "/var/log/syslog")
 /// for try await line in log.lines() { print(line) }
 /// ```
 ///
-/// A regular file has random access and a length, and readers see a snapshot of that length. A file that shrinks or is
-/// rewritten under a reader throws ``BlobError/Code/changed``. So does a file that is only touched, because only the
+/// A regular file has random access and a length, and readers see a snapshot of that length. Reading throws
+/// ``BlobError/Code/changed`` if the file shrinks or is rewritten, and also if it is only touched, because only the
 /// modification time reveals a rewrite of the same size. A file that grows is read to its original length if the last 4
-/// KiB delivered are still in place; otherwise, or under ``GrowthPolicy/strict``, it throws the same error. If a file
-/// is replaced by another file of the same name, the old file is read to its end. If nothing was delivered yet, or the
-/// last delivered bytes are the same in both, a rewritten larger file cannot be distinguished from a file that grew.
+/// KiB delivered are still in place; otherwise, or under ``GrowthPolicy/strict``, reading throws the same error. If a
+/// file is replaced by another file of the same name, the old file is read to its end. If nothing has been delivered
+/// yet, or the last delivered bytes are the same in both, a rewritten larger file cannot be distinguished from a file
+/// that grew.
 ///
-/// A FIFO is read once, from its start, and can be cancelled while it is empty. A block device has random access and a
-/// length, but no validator; other devices are read from their start to their end, if they have one. Folders and
-/// sockets throw ``BlobError/Code/unsupported``. Files that report no size, such as the files in `/proc` and `/sys`,
-/// are read to their end.
+/// A FIFO is read once, from its start, and reading can be cancelled while it is empty. A block device has random
+/// access and a length, but no validator. Other devices are read from their start to their end, if they have one.
+/// Folders and sockets throw ``BlobError/Code/unsupported``. Files that report no size, such as those in `/proc` and
+/// `/sys`, are read to their end.
 public struct FileSource: BlobInputStreamDataSource {
     /// The handling of a file that grows while it is read.
     public enum GrowthPolicy: Sendable {
-        /// Reads up to the length at opening: right for a log that is being written.
+        /// Reads up to the length at opening. Use this policy for a log that is being written.
         case snapshot
-        /// Throws ``BlobError/Code/changed``: right when all bytes must be from the same moment.
+        /// Throws ``BlobError/Code/changed``. Use this policy if all bytes must be from the same moment.
         case strict
     }
 
@@ -35,16 +36,16 @@ public struct FileSource: BlobInputStreamDataSource {
     /// Creates a source for a path, which need not exist yet.
     ///
     /// - Parameters:
-    ///   - path: An absolute path, or one relative to the current folder at the time of this call.
+    ///   - path: An absolute path, or a path relative to the current folder at the time of this call.
     ///   - growth: The handling of a file that grows while it is read.
     public init(path: String, growth: GrowthPolicy = .snapshot) {
         self.init(pathBytes: Array(path.utf8), growth: growth)
     }
 
-    /// Creates a source for a file URL; traps when `isFileURL` is false.
+    /// Creates a source for a file URL. Traps if `isFileURL` is false.
     public init(url: URL, growth: GrowthPolicy = .snapshot) {
         precondition(url.isFileURL, "The URL of a FileSource must be a file URL.")
-        // `URL.path` is text, and is empty when the bytes are not UTF-8.
+        // `URL.path` is text, and is empty if the bytes are not UTF-8.
         let locator = try? BlobLocator(url.absoluteString)
         self.init(pathBytes: locator?.filePath ?? Array(url.path.utf8), growth: growth)
     }
@@ -62,14 +63,14 @@ public struct FileSource: BlobInputStreamDataSource {
         (self.path, self.growth, self.traits) = (FilePath(path), .snapshot, [.repeatable, .concurrentReaders])
     }
 
-    /// Repeatable with concurrent readers, unless the path named something other than a regular file or a block device,
-    /// such as a FIFO, when the source was created.
+    /// Repeatable with concurrent readers, unless the path referred to something other than a regular file or a block
+    /// device, such as a FIFO, when the source was created.
     public let traits: BlobTraits
 
-    /// The locator, with scheme `file`.
+    /// The locator, with the scheme `file`.
     public var locator: BlobLocator? { BlobLocator(filePath: self.path.bytes) }
 
-    /// Returns length, name and validator from `stat(2)`.
+    /// Returns the length, name and validator from `stat(2)`.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` for a folder or a socket; any error of `stat(2)`.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
@@ -84,9 +85,9 @@ public struct FileSource: BlobInputStreamDataSource {
 
     /// Opens the file, with a new descriptor for each reader.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for a FIFO that was opened before, a folder or a socket;
-    ///   ``BlobError/Code/invalidArgument`` when `byteOffset` is negative or past the end;
-    ///   ``BlobError/Code/changed`` when `validator` does not match; any error of `open(2)`.
+    /// - Throws: ``BlobError/Code/unsupported`` for a FIFO that was already opened, a folder or a socket;
+    ///   ``BlobError/Code/invalidArgument`` if `byteOffset` is negative or past the end; ``BlobError/Code/changed`` if
+    ///   `validator` does not match; any error of `open(2)`.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let descriptor = try FileDescriptor(opening: self.path)
         let info = try descriptor.info(name: self.path.name)
@@ -120,13 +121,13 @@ public struct FileSource: BlobInputStreamDataSource {
         }, schemes: ["file", "stdin"])
 }
 
-/// The bytes of standard input, from its current position on.
+/// The bytes of standard input, starting at its current position.
 ///
-/// The bytes can be read only once. A read can be cancelled while no bytes arrive.
+/// The bytes can be read only once. A read can be cancelled while it waits for bytes.
 public struct StandardInputSource: BlobInputStreamDataSource {
     private static let opening = SingleOpening()
 
-    /// Creates the source. All instances represent the same standard input.
+    /// Creates a source. All instances represent the same standard input.
     public init() {}
 
     /// None, because the bytes can be read only once.
@@ -135,12 +136,12 @@ public struct StandardInputSource: BlobInputStreamDataSource {
     /// The locator `stdin:`.
     public var locator: BlobLocator? { try? BlobLocator("stdin:") }
 
-    /// Returns an info with the name `stdin` and no length.
+    /// Returns an info with the name `stdin` and without a length.
     public func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "stdin") }
 
-    /// Opens standard input, which stays open when the reader is closed.
+    /// Opens standard input, which stays open after the reader is closed.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when it was opened before, or is a directory.
+    /// - Throws: ``BlobError/Code/unsupported`` if standard input was already opened or is a directory.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let info = self.describe(opening.context)
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
@@ -154,10 +155,10 @@ public struct StandardInputSource: BlobInputStreamDataSource {
     }
 }
 
-/// A stream of files without a size or offsets: FIFOs, standard input and files in `/proc`.
+/// A stream of a file without a size or offsets, such as a FIFO, standard input or a file in `/proc`.
 ///
-/// A descriptor is read only when `poll(2)` reports it as readable, even one in blocking mode, so that no read blocks,
-/// and a FIFO does not seem to be at its end before its first writer.
+/// A descriptor is read only when `poll(2)` reports it as readable, even in blocking mode, so that no read blocks, and
+/// a FIFO does not appear to be at its end before its first writer.
 final class SequentialStream: BlobByteStream {
     let info: BlobInfo?
     private let descriptor: FileDescriptor
@@ -169,8 +170,8 @@ final class SequentialStream: BlobByteStream {
         self.descriptor = descriptor
     }
 
-    /// True for a FIFO only, which is read once `poll(2)` reports it as readable. Other files may block: a file in
-    /// `/proc` generates its contents while it is read.
+    /// True only for a FIFO, which is read once `poll(2)` reports it as readable. Other files may block, because a file
+    /// in `/proc` generates its contents while it is read.
     var neverBlocks: Bool { self.descriptor.status.isFIFO }
     var readiness: BlobWakerSlot? { self.slot }
 
@@ -183,6 +184,6 @@ final class SequentialStream: BlobByteStream {
         return count > 0 ? .bytes : .end
     }
 
-    // The descriptor is closed with this stream, which is its only owner.
+    // The descriptor is closed with this stream, its only owner.
     func close() { self.parking = nil }
 }

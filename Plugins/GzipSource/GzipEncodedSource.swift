@@ -1,17 +1,18 @@
 public import BlobCore
 import BlobDeflate
 
-/// A source that encodes the bytes of another source as a gzip stream of one member, as for `Content-Encoding: gzip`.
+/// A source that encodes the bytes of another source as a single-member gzip stream, as for `Content-Encoding: gzip`.
 ///
-/// The same bytes, level and version of zlib always give the same gzip, regardless of how the base delivers the bytes:
-/// the header contains no name, time or system (RFC 1952). The length is not known before the end, so the info has no
-/// length.
+/// The same bytes, level and version of zlib always produce the same gzip stream, regardless of how the base delivers
+/// the bytes: the header contains no name, time or system (RFC 1952). The length is not known before the end, so the
+/// info has no length.
 ///
-/// Memory use does not grow with the blob: a reader takes about 400 KiB. It collects 64 KiB before it encodes them,
-/// which may delay the bytes of a slow base. Random access is not supported: a reader at an offset encodes and discards
-/// the bytes before it. Over an event-driven base, the readers are event-driven too. All errors are errors of the base.
+/// Memory use does not grow with the blob: a reader uses about 400 KiB. A reader collects 64 KiB before it encodes
+/// them, which may delay the bytes of a slow base. Random access is not supported: a reader at an offset encodes and
+/// discards the bytes before it. Readers over an event-driven base are event-driven too. All errors are errors of the
+/// base.
 public struct GzipEncodedSource: BlobLayer {
-    /// The default level of zlib: a compromise between speed and size.
+    /// The default zlib level, a compromise between speed and size.
     public static let defaultLevel = 6
 
     /// The source of the bytes to encode.
@@ -35,7 +36,7 @@ public struct GzipEncodedSource: BlobLayer {
     public var traits: BlobTraits { self.base.traits }
 
     /// Returns the facts known without encoding: the name of the base with `.gz`, `application/gzip`, and a validator
-    /// made from the base's validator.
+    /// derived from the base's validator.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.encoded(try self.base.info(context)) }
 
     /// Opens the base at its start, without reading it.
@@ -44,7 +45,7 @@ public struct GzipEncodedSource: BlobLayer {
         return .transform(try self.base.open(context: opening.context), encoder, startingAt: 0)
     }
 
-    /// Returns the info of the encoded bytes, from the info of the base.
+    /// Returns the info of the encoded bytes, derived from the info of the base.
     private func encoded(_ base: BlobInfo) -> BlobInfo {
         BlobInfo(
             mediaType: "application/gzip", name: base.name.map { "\($0).gz" },
@@ -53,7 +54,7 @@ public struct GzipEncodedSource: BlobLayer {
     }
 }
 
-/// An encoder of one gzip member (RFC 1952).
+/// Encodes one gzip member (RFC 1952).
 ///
 /// The output depends only on the bytes and the level, because zlib always receives 64 KiB of input, except at the end,
 /// and an empty output buffer of its own.
@@ -61,7 +62,7 @@ final class GzipEncoder: BlobTransform {
     /// The number of bytes to collect and encode at once, and the size of the output buffer.
     private static let bufferByteCount = 64 * 1024
 
-    /// The length of the trailer, CRC-32 and ISIZE, in bytes.
+    /// The length of the trailer (CRC-32 and ISIZE) in bytes.
     private static let trailerByteCount = 8
 
     private let encodedInfo: (BlobInfo) -> BlobInfo
@@ -69,7 +70,7 @@ final class GzipEncoder: BlobTransform {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 64)
     /// The part of the buffer to deliver.
     private var encoded: UnsafeRawBufferPointer
-    /// The number of bytes left to encode; nil before more are collected.
+    /// The number of bytes left to encode; nil before more bytes are collected.
     private var restByteCount: Int?
     private var isDone = false
     private var sum = CRC32()
@@ -79,8 +80,8 @@ final class GzipEncoder: BlobTransform {
     init(level: Int, info: @escaping (BlobInfo) -> BlobInfo) throws(BlobError) {
         self.encodedInfo = info
         self.deflater = try Deflater(level: level)
-        // No name, time or system (section 2.3), so that the header is always the same. XFL as in zlib: 2 for the
-        // smallest, 4 for the fastest.
+        // No name, time or system (section 2.3), so that the header is always the same. XFL is set as in zlib: 2 for
+        // the smallest output, 4 for the fastest.
         let header = GzipHeader.identification + [8, 0, 0, 0, 0, 0, level == 9 ? 2 : level < 2 ? 4 : 0, 255]
         self.buffer.copyBytes(from: header)
         self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<header.count])
@@ -118,7 +119,7 @@ final class GzipEncoder: BlobTransform {
             output.append(self.byteCount.littleEndian, as: UInt32.self)
             self.isDone = true
         }
-        // At the end without room for the trailer, the next call appends it; zlib then reports the end again.
+        // If there is no room for the trailer at the end, the next call appends it; zlib then reports the end again.
         self.restByteCount = isAtEnd || output.freeCapacity == 0 ? rest.count : nil
         self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<output.finalize(for: self.buffer)])
         return bytes.count - rest.count

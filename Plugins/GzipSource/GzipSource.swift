@@ -10,27 +10,27 @@ import BlobPlatform
 /// let part = try await decoded.slice(1_000_000..<1_001_000).data(upTo: 1_000)
 /// ```
 ///
-/// Reaching the end means that every byte arrived and that every checksum and length in the format was right; raw
+/// Reaching the end means that every byte has arrived and that every checksum and length in the format was correct; raw
 /// deflate has neither. All members of a gzip stream are read in order, and zero bytes may follow the last member.
-/// Other data after the end throw ``BlobError/Code/trailingData`` after the last good byte.
+/// Other data after the end throws ``BlobError/Code/trailingData`` after the last valid byte.
 ///
 /// Memory use does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and
-/// decodes directly into the caller's memory if it has room for 4 KiB. Over an event-driven base, the readers are
+/// decodes directly into the caller's memory if it has room for 4 KiB. Readers over an event-driven base are
 /// event-driven too.
 ///
-/// Without an index, a reader at an offset decodes and discards the bytes before it, from the start or, in blocked gzip
-/// (BGZF), from a block that an earlier reader has reached. With an index, decoding begins at most a mebibyte or one
-/// deflate block before the offset, the length is known, and the delivered bytes are verified in segments of 64 KiB.
-/// ``BlobIndexPolicy`` determines whether an index is used, and whether the first read of the whole blob writes one; an
-/// index needs a base with random access. The bytes of a read from start to end never depend on the index, but an index
-/// with another length ends the read with ``BlobError/Code/changed``. A range is verified by the checksums in the
-/// index. With an index, and in blocked gzip, several threads decode, some mebibytes ahead of the reader. The lengths
-/// in block headers and the indexes of other tools are never trusted without decoding everything that they describe;
-/// the article IndexFiles in the documentation explains the rules.
+/// Without an index, a reader at an offset decodes and discards the bytes before it, beginning at the start or, in
+/// blocked gzip (BGZF), at a block that an earlier reader has reached. With an index, decoding begins at most a
+/// mebibyte or one deflate block before the offset, the length is known, and the delivered bytes are verified in
+/// segments of 64 KiB. ``BlobIndexPolicy`` determines whether an index is used, and whether the first read of the whole
+/// blob writes one. An index requires a base with random access. The bytes of a read from start to end never depend on
+/// the index, but an index with another length ends the read with ``BlobError/Code/changed``. A range is verified by
+/// the checksums in the index. With an index, and in blocked gzip, several threads decode a few mebibytes ahead of the
+/// reader. The lengths in block headers and the indexes of other tools are never trusted without decoding everything
+/// that they describe; the article IndexFiles in the documentation explains the rules.
 ///
 /// Decoding errors are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``, ``BlobError/Code/checksumMismatch``,
 /// ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``, ``BlobError/Code/unsupported`` and
-/// ``BlobError/Code/limitExceeded``. They have the locator of the base, and their byte offset counts compressed bytes.
+/// ``BlobError/Code/limitExceeded``. They contain the base's locator, and their byte offset counts compressed bytes.
 public struct GzipSource: BlobLayer {
     /// The format around the deflate data.
     public enum Format: String, Sendable, CaseIterable {
@@ -41,7 +41,7 @@ public struct GzipSource: BlobLayer {
         /// RFC 1951: no header and no checksum, so that a damaged byte may go unnoticed.
         case deflate
 
-        /// The checksum in the trailers of the format; nil when the format has none.
+        /// The checksum in the format's trailers; nil if the format has no checksum.
         fileprivate var checksumName: String? {
             switch self {
             case .gzip: "CRC-32"
@@ -81,7 +81,7 @@ public struct GzipSource: BlobLayer {
     let holder: IndexHolder<GzipIndex>
     private let reached = LearnedFacts<ReachedPoints>()
 
-    /// The minimum number of compressed bytes for which an index is worth its space: about ten milliseconds of
+    /// The minimum number of compressed bytes for which an index is worth its space, about ten milliseconds of
     /// decoding.
     private static let worthwhileByteCount: Int64 = 4 << 20
 
@@ -90,14 +90,14 @@ public struct GzipSource: BlobLayer {
     /// - Parameters:
     ///   - base: The source of the compressed bytes.
     ///   - format: The format of the compressed bytes.
-    ///   - index: The policy that determines where the index is kept.
+    ///   - index: The policy that determines where the index is stored.
     public init(_ base: any BlobInputStreamDataSource, format: Format = .gzip, index: BlobIndexPolicy = .none) {
         self.init(base, format: format, index: index, library: .isal)
     }
 
     /// - Parameters:
-    ///   - library: The library that decodes.
-    ///   - tuning: The sizes for making and using an index.
+    ///   - library: The library used for decoding.
+    ///   - tuning: The sizes for creating and using an index.
     package init(
         _ base: any BlobInputStreamDataSource, format: Format, index: BlobIndexPolicy, library: InflateLibrary,
         tuning: GzipTuning = .standard
@@ -121,17 +121,17 @@ public struct GzipSource: BlobLayer {
     /// The locator of the base, wrapped in the scheme of the format.
     public var locator: BlobLocator? { try? self.base.locator?.wrapped(in: self.format.rawValue) }
 
-    /// Returns the facts known without decoding: the name, without the extension of the format, and a validator made
-    /// from the base's validator.
+    /// Returns the facts known without decoding: the name without the format's extension, and a validator derived from
+    /// the base's validator.
     ///
-    /// The length is known only from an index: the end of a gzip stream contains only the length of the last member,
-    /// modulo 2^32.
+    /// The length is known only from an index, because the end of a gzip stream contains only the length of the last
+    /// member, modulo 2^32.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         let baseInfo = try self.base.info(context)
         return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
-    /// Passes the hint on for the compressed bytes, which are known only from an index.
+    /// Passes on the hint for the compressed bytes, whose ranges are known only from an index.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {
         guard self.base.traits.contains(.preparable), self.holder.isIndexable,
             let points = try? self.restartPoints(context)
@@ -139,9 +139,9 @@ public struct GzipSource: BlobLayer {
         self.base.prepare(ranges.compactMap(points.compressedRange), context)
     }
 
-    /// Opens the base: at its start or, with an index and in blocked gzip, at a position before the offset.
+    /// Opens the base at its start or, with an index or in blocked gzip, at a position before the offset.
     ///
-    /// - Throws: Errors of opening the base, and of reading the index.
+    /// - Throws: The errors of opening the base and of reading the index.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let context = opening.context
         guard self.holder.isIndexable else { return self.body(try self.base.open(context: context), opening) }
@@ -159,10 +159,10 @@ public struct GzipSource: BlobLayer {
         return self.body(try openBase(), opening, recorder)
     }
 
-    /// Returns a body that uses no index, and makes one while it is read from the start.
+    /// Returns a body that uses no index, but creates one while it is read from the start.
     ///
     /// - Parameters:
-    ///   - base: A reader of the base from its start.
+    ///   - base: A reader of the base, positioned at the start.
     ///   - info: The info of the decoded bytes; nil to derive it from the info of the base.
     private func body(
         _ base: BlobReader, _ opening: BlobOpening, _ recorder: PointRecorder? = nil, info: BlobInfo? = nil
@@ -181,7 +181,7 @@ public struct GzipSource: BlobLayer {
         }
     }
 
-    /// Returns a body of the bytes from a position between members on; several threads decode blocked gzip.
+    /// Returns a body that starts at a position between members. Several threads decode blocked gzip.
     private func body(
         _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo, _ reached: ReachedPoints
     ) throws -> BlobBody {
@@ -196,7 +196,7 @@ public struct GzipSource: BlobLayer {
         }
     }
 
-    /// Creates a decoder before the first byte.
+    /// Creates a decoder positioned before the first byte.
     func makeDecoder(_ recorder: PointRecorder? = nil) throws(BlobError) -> FrameDecoder {
         try FrameDecoder(self.format, library: self.library, recorder: recorder)
     }
@@ -206,12 +206,12 @@ public struct GzipSource: BlobLayer {
         context.reportEnd(of: self.format.rawValue, byteCount: byteCount, check: self.format.checksumName)
     }
 
-    /// Returns a recorder of an index for a read from the start; nil when no index should be made.
+    /// Returns a recorder of an index for a read from the start; nil if no index should be created.
     private func recorder(isRequired: Bool, _ context: BlobContext) throws -> PointRecorder? {
         try self.holder.newIndexPlace(isRequired: isRequired, context).map { PointRecorder($0, self.tuning) }
     }
 
-    /// Returns the info of the decoded bytes, from the info of the base.
+    /// Returns the info of the decoded bytes, derived from the info of the base.
     func decoded(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
         BlobInfo(
             byteCount: index?.layout.byteCount, name: base.name.map(self.format.decodedName),
@@ -221,7 +221,7 @@ public struct GzipSource: BlobLayer {
 }
 
 extension GzipSource: BlobIndexing {
-    /// Makes an index by decoding everything once, unless one exists; see ``BlobIndexing``.
+    /// Creates an index by decoding everything once, unless an index exists; see ``BlobIndexing``.
     ///
     /// Uses the index policy with which the source was created.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
@@ -232,7 +232,7 @@ extension GzipSource: BlobIndexing {
         return try self.describe(context).byteCount != nil
     }
 
-    /// Decodes everything once for a recorder, and reports the compressed bytes read.
+    /// Decodes everything once for a recorder, and reports the number of compressed bytes read.
     private func record(_ recorder: PointRecorder, _ context: BlobContext) throws {
         let base = try self.base.open(context: context)
         defer { base.close() }
@@ -262,7 +262,7 @@ extension GzipSource: ToolIndexImporting {
 
     /// Decodes everything once, and compares another tool's index with the result.
     ///
-    /// - Parameter place: The place of the index to write if the other tool's index is right; nil to write none.
+    /// - Parameter place: The location for an index if the other tool's index is correct; nil to write none.
     private func comparison(
         with index: ToolIndex, _ place: NewIndexPlace?, _ context: BlobContext
     ) throws -> ToolIndexComparison {
@@ -298,7 +298,7 @@ extension GzipSource: IndexVerifying {
 }
 
 extension GzipSource: RestartPointListing {
-    /// Returns the restart points of the index; nil without one.
+    /// Returns the restart points of the index; nil if there is no index.
     package func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
         try self.holder.index(of: self.base.info(context), context)?.layout.points
     }
@@ -329,24 +329,24 @@ extension GzipSource: BlobDescribing {
     }
 }
 
-/// Decodes a name as UTF-8, today's usual encoding, or else as ISO 8859-1 (RFC 1952, section 2.3).
+/// Decodes a name as UTF-8, today's usual encoding, or otherwise as ISO 8859-1 (RFC 1952, section 2.3).
 private func latin1(_ bytes: [UInt8]) -> String {
     String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
 }
 
 extension BlobProvider {
-    /// The provider of the wrapper `gzip`: RFC 1952, all members.
+    /// The provider for the `gzip` wrapper: RFC 1952, all members.
     public static let gzip = filter(
         .gzip, mediaTypes: ["application/gzip", "application/x-gzip"],
         // The identification of RFC 1952 and its only compression method.
         signatures: [BlobSignature([0x1F, 0x8B, 8])])
 
-    /// The provider of the wrapper `zlib`: RFC 1950.
+    /// The provider for the `zlib` wrapper: RFC 1950.
     ///
-    /// Recognised by name and media type only, because the header of two bytes proves too little.
+    /// The format is recognised only by name and media type, because its two-byte header is not conclusive.
     public static let zlib = filter(.zlib, mediaTypes: ["application/zlib"])
 
-    /// The provider of the wrapper `deflate`: RFC 1951, raw.
+    /// The provider for the `deflate` wrapper: RFC 1951, raw.
     public static let deflate = filter(.deflate)
 
     private static func filter(
@@ -355,8 +355,8 @@ extension BlobProvider {
         BlobProvider(
             .filter { base, context in
                 let source = GzipSource(base, format: format, index: context.index)
-                // With an index, the source has random access, on which outer layers depend. Errors surface when it is
-                // read.
+                // With an index, the source has random access, on which outer layers depend. Errors appear when the
+                // source is read.
                 if context.index != .none { _ = try? source.info(context) }
                 return source
             }, schemes: [format.rawValue],

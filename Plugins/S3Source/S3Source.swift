@@ -1,14 +1,14 @@
 public import BlobCore
 package import BlobTransfer
 
-/// An object of AWS S3, or of another store with its interface.
+/// An object in AWS S3 or another store with the S3 interface.
 ///
-/// Reads as an `http` source does: without blocking, with random access, and by ranges that readers share. Each request
-/// is signed (Signature Version 4). The ETag is a strong identity: reading an object that is replaced in the meantime
+/// Reads like an `http` source: without blocking, with random access, and by ranges that readers share. Each request is
+/// signed (Signature Version 4). The ETag is a strong identity: reading an object that is replaced in the meantime
 /// throws ``BlobError/Code/changed``.
 ///
-/// A locator is `s3://BUCKET/KEY`, with the key percent-encoded: a space is `%20`, `#` is `%23` and `?` is `%3F`;
-/// `?versionId=VERSION` names a version.
+/// A locator has the form `s3://BUCKET/KEY` with a percent-encoded key: a space is `%20`, `#` is `%23` and `?` is
+/// `%3F`. `?versionId=VERSION` names a version.
 ///
 /// ```swift
 /// var options = S3Source.Options()
@@ -16,7 +16,7 @@ package import BlobTransfer
 /// let source = try S3Source("s3://photos/2026/a%20b.jpg", options: options)
 /// ```
 public struct S3Source: BlobInputStreamDataSource {
-    /// The credentials for requests. Descriptions do not include them.
+    /// The credentials for requests. Their description does not include them.
     public struct Credentials: Sendable, CustomStringConvertible, CustomReflectable {
         enum Kind: Sendable {
             case automatic, anonymous
@@ -25,14 +25,15 @@ public struct S3Source: BlobInputStreamDataSource {
 
         let kind: Kind
 
-        /// The keys that the AWS tools find: in the environment (`AWS_ACCESS_KEY_ID`), in the profile `AWS_PROFILE` of
-        /// `~/.aws/credentials` or `~/.aws/config`, or from a container (`AWS_CONTAINER_CREDENTIALS_FULL_URI`).
+        /// The keys in the places that the AWS tools search: the environment (`AWS_ACCESS_KEY_ID`), the profile
+        /// `AWS_PROFILE` in `~/.aws/credentials` or `~/.aws/config`, or a container
+        /// (`AWS_CONTAINER_CREDENTIALS_FULL_URI`).
         public static let automatic = Self(kind: .automatic)
 
-        /// No keys, for public objects: requests are not signed.
+        /// No keys, for public objects. Requests are not signed.
         public static let anonymous = Self(kind: .anonymous)
 
-        /// The given keys.
+        /// Returns credentials with the given keys.
         ///
         /// - Parameters:
         ///   - identifier: The identifier of the access key.
@@ -49,39 +50,43 @@ public struct S3Source: BlobInputStreamDataSource {
         public var customMirror: Mirror { Mirror(self, children: []) }
     }
 
-    /// The settings of a store.
+    /// The settings for a store.
     public struct Options: Sendable {
-        /// The URL of a store, with the bucket in the path of each object. Nil, the default, uses
-        /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or the endpoint of the profile, and AWS if none is set.
+        /// The URL of a store, with the bucket in the path of each object.
+        ///
+        /// If the value is nil, the default, the source uses `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or the profile's
+        /// endpoint, and AWS if none is set.
         public var endpoint: String?
 
-        /// The region of the bucket. Nil, the default, uses `AWS_REGION`, `AWS_DEFAULT_REGION` or the region of the
-        /// profile, and `us-east-1` if none is set. If AWS reports another region, the source uses that one.
+        /// The region of the bucket.
+        ///
+        /// If the value is nil, the default, the source uses `AWS_REGION`, `AWS_DEFAULT_REGION` or the profile's
+        /// region, and `us-east-1` if none is set. If AWS reports another region, the source uses that one.
         public var region: String?
 
-        /// The credentials; ``Credentials/automatic`` by default.
+        /// The credentials. The default is ``Credentials/automatic``.
         public var credentials = Credentials.automatic
 
-        /// The path of a PEM file with the certificates of trusted authorities; nil trusts the system's authorities.
+        /// The path of a PEM file with the certificates of trusted authorities; nil to trust the system's authorities.
         public var certificateFile: String? {
             get { self.transfers.certificateFile }
             set { self.transfers.certificateFile = newValue }
         }
 
-        /// The URL of a proxy. Nil, the default, uses curl's environment variables; an empty string disables proxies.
+        /// The URL of a proxy. The default, nil, uses curl's environment variables; an empty string disables proxies.
         public var proxy: String? {
             get { self.transfers.proxy }
             set { self.transfers.proxy = newValue }
         }
 
-        /// All settings of connections; only the credentials above are sent.
+        /// All settings of the connections. Of the credentials, only those above are sent.
         package var transfers = BlobTransferSettings()
 
-        /// Creates the default settings.
+        /// Creates options with the default settings.
         public init() {}
     }
 
-    /// Never blocks, except in `info`, which waits for the first response.
+    /// The source never blocks, except in `info`, which waits for the first response.
     public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders, .preparable]
 
     /// The locator, with the scheme `s3`.
@@ -89,11 +94,11 @@ public struct S3Source: BlobInputStreamDataSource {
 
     private let object: RemoteObject
 
-    /// Creates a source. Reads the configuration files of the AWS tools; does not connect.
+    /// Creates a source. Reads the configuration files of the AWS tools, but does not connect.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator``; ``BlobError/Code/permissionDenied`` without credentials;
+    /// - Throws: ``BlobError/Code/invalidLocator``; ``BlobError/Code/permissionDenied`` if there are no credentials;
     ///   ``BlobError/Code/unsupported`` for a profile with a role; ``BlobError/Code/invalidArgument`` for other invalid
-    ///   settings; ``BlobError/Code/unavailable`` without libcurl.
+    ///   settings; ``BlobError/Code/unavailable`` if libcurl is missing.
     public init(_ locator: String, options: Options = Options()) throws(BlobError) {
         do {
             let locator = try BlobLocator(locator)
@@ -112,15 +117,15 @@ public struct S3Source: BlobInputStreamDataSource {
         self.object = RemoteObject(S3Requests(address, store))
     }
 
-    /// Returns the facts from the first response. The first call waits for it.
+    /// Returns the facts from the first response. The first call waits for this response.
     public func describe(_ context: BlobContext) throws -> BlobInfo { try self.object.describe(context) }
 
-    /// Opens a reader. The first read makes the first request.
+    /// Opens a reader. Its first read makes the first request.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
 
-    /// Requests the ranges ahead, with at most 64 responses and 16 MiB of unread bytes at once; the others follow.
+    /// Requests ranges ahead, with at most 64 responses and 16 MiB of unread bytes at once; the rest follow later.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) { self.object.prepare(ranges, context) }
 
     /// The provider for `s3` locators, with the default options.

@@ -2,20 +2,20 @@ import BlobCore
 
 /// A line of a checksum list, in the formats of sha256sum(1) and similar programs.
 ///
-/// The GNU format is `HEX  NAME` or `HEX *NAME`, with a leading `\` if `
-/// `, `\r` and `\\` stand for characters of the name; the BSD format is `SHA256 (NAME) = HEX`.
+/// The GNU format is `HEX  NAME` or `HEX *NAME`, with a leading `\` if `\n`, `\r` and `\\` stand for characters of the
+/// name. The BSD format is `SHA256 (NAME) = HEX`.
 package struct ChecksumLine: Equatable, Sendable {
-    /// The name of the algorithm in lower case and without a hyphen, such as `sha256`, also for the `SHA2-256` of
-    /// openssl(1); nil in the GNU format.
+    /// The name of the algorithm in lower case and without a hyphen, such as `sha256`, even for `SHA2-256` as written
+    /// by openssl(1); nil in the GNU format.
     package let algorithm: String?
-    /// The bytes of the digest, at least one.
+    /// The bytes of the digest, of which there is at least one.
     package let digest: [UInt8]
-    /// The bytes of the file name, at least one.
+    /// The bytes of the file name, of which there is at least one.
     package let name: [UInt8]
 
-    /// Parses a line without its terminator; nil for any other text.
+    /// Parses a line without its terminator; fails for any other text.
     ///
-    /// - Parameter mayEscape: False for lines that end with a zero byte, whose names are not escaped.
+    /// - Parameter mayEscape: False for lines that end with a zero byte, in which names are not escaped.
     package init?(_ line: some Sequence<UInt8>, mayEscape: Bool = true) {
         var line = Array(line)[...]
         if mayEscape, line.last == UInt8(ascii: "\r") { line = line.dropLast() }
@@ -43,13 +43,13 @@ package struct ChecksumLine: Equatable, Sendable {
         var algorithm = String(decoding: line[..<open], as: UTF8.self).filter { $0 != " " }.lowercased()
         if algorithm.hasPrefix("sha2-") { algorithm = "sha\(algorithm.dropFirst(5))" }
         algorithm.removeAll { $0 == "-" }
-        // The format of openssl(1) has no spaces around the name, and one after the '='.
+        // The openssl(1) format has no spaces around the name, and one after the '='.
         let rest = line[close...].dropFirst().drop { $0 == UInt8(ascii: " ") }
         guard !algorithm.isEmpty, rest.first == UInt8(ascii: "=") else { return nil }
         return (algorithm, rest.dropFirst().drop { $0 == UInt8(ascii: " ") }, line[open..<close].dropFirst())
     }
 
-    /// Returns a line without its terminator, which ``init(_:mayEscape:)`` can parse.
+    /// Returns a line without its terminator, in a form that ``init(_:mayEscape:)`` can parse.
     ///
     /// - Parameters:
     ///   - digest: The hexadecimal digits of the digest.

@@ -6,7 +6,7 @@ private let descriptorLimit = RLIMIT_NOFILE
 private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 #endif
 
-/// Raises this process's limit of open descriptors to `count`, or as far as the system allows; never lowers it.
+/// Raises this process's limit on open descriptors to `count`, or as far as the system allows. Never lowers the limit.
 ///
 /// - Returns: The number of descriptors that the process may open.
 @discardableResult

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobPlatform
 
-/// The signals that end a process; the first one lets a program clean up.
+/// The signals that end a process. The first signal allows a program to clean up.
 package struct EndingSignals: Sendable {
     private let numbers: [CInt]
 
@@ -17,7 +17,7 @@ package struct EndingSignals: Sendable {
         return set
     }
 
-    /// Blocks the signals on this thread, and on threads that it starts from now on.
+    /// Blocks the signals on this thread, and on all threads that it starts from now on.
     package func block() {
         var set = self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -29,7 +29,7 @@ package struct EndingSignals: Sendable {
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
-    /// Calls `handle` with the first signal that arrives, on a thread of its own; all other threads must block the
+    /// Calls `handle` with the first signal that arrives, on a thread of its own. All other threads must block the
     /// signals.
     ///
     /// If the system cannot start a thread, a signal ends the process at once.

@@ -1,21 +1,21 @@
 import BlobCore
 
-/// The state of a progress line: the current count, its rate over the last seconds, and stalls. Does no I/O.
+/// The state of a progress line: the current count, its rate over the last few seconds, and stalls. Performs no I/O.
 package struct ProgressMeter: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     /// The unit of the count.
     package enum Unit: Hashable, Sendable {
         case bytes
-        /// Items with this name, in the singular; the plural adds an `s`.
+        /// Items with this name, in the singular. The plural adds an `s`.
         case items(String)
     }
 
     /// The period over which the rate is measured.
     private static let window = Duration.seconds(5)
-    /// The interval between two samples, which keeps their number small regardless of how often the count changes.
+    /// The interval between two samples, which limits their number regardless of how often the count changes.
     private static let sampleInterval = Duration.milliseconds(250)
-    /// The time without a byte after which the line shows a stall.
+    /// The time without any progress after which the line shows a stall.
     private static let stallLimit = Duration.seconds(2)
     private static let barWidths = 10...40
 
@@ -23,7 +23,7 @@ package struct ProgressMeter: Sendable {
     private var count: Int64 = 0
     private var total: Int64?
     private var note = ""
-    /// The counts at several instants, oldest first; the first one is the base of the rate.
+    /// The counts at several times, oldest first. The first count is the base of the rate.
     private var samples: [(instant: Instant, count: Int64)]
     private var lastAdvance: Instant
 
@@ -47,14 +47,14 @@ package struct ProgressMeter: Sendable {
         while self.samples.count > 2, now - self.samples[1].instant >= Self.window { self.samples.removeFirst() }
     }
 
-    /// Returns the line at an instant, shorter than `width` columns.
+    /// Returns the line at a point in time, shorter than `width` columns.
     package func line(width: Int, at now: Instant) -> String {
         var parts: [String] = []
         let total = self.total.flatMap { $0 > 0 ? $0 : nil }
         if let total { parts.append("\(Int(100 * self.fraction(of: total)))%") }
         if self.unit == .bytes { parts += self.pace(total, at: now) }
         let amount = self.note + self.amount(of: total)
-        // If space is short, whole parts are dropped: the time left, then the rate; during a stall, the percentage.
+        // If space is limited, whole parts are dropped: the time left, then the rate; during a stall, the percentage.
         while parts.count > 1, amount.count + 2 + parts.joined(separator: ", ").count >= width {
             parts.remove(at: self.isStalled(at: now) ? 0 : parts.count - 1)
         }
@@ -79,7 +79,7 @@ package struct ProgressMeter: Sendable {
         self.unit == .bytes && now - self.lastAdvance >= Self.stallLimit
     }
 
-    /// The rate and the time left, or the duration of a stall.
+    /// Returns the rate and the time left, or the duration of a stall.
     private func pace(_ total: Int64?, at now: Instant) -> [String] {
         guard !self.isStalled(at: now) else { return ["stalled \(Self.text((now - self.lastAdvance).seconds))"] }
         let base = self.samples[0]
@@ -97,7 +97,7 @@ package struct ProgressMeter: Sendable {
         return "[\(String(repeating: "=", count: filled))\(head)\(rest)]"
     }
 
-    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`, and as `over 99 hours` beyond that.
+    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`, or as `over 99 hours` beyond that.
     private static func text(_ seconds: Double) -> String {
         let seconds = Int(min(seconds, 360_000))
         let twoDigits = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }

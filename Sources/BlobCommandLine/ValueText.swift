@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// Returns a byte count with up to three digits and a unit based on powers of 1000: `12.3 MB`.
+/// Returns a byte count with up to three digits and a unit based on powers of 1000, such as `12.3 MB`.
 package func byteCountText(_ byteCount: Int64) -> String {
     var value = Double(byteCount)
     for unit in ["B", "kB", "MB", "GB", "TB"] {
@@ -15,8 +15,8 @@ package func byteCountText(_ byteCount: Int64) -> String {
 
 /// Returns the value of a fact as text: a number without grouping, a date in ISO 8601 format (UTC), "yes" or "no".
 ///
-/// Text is returned unchanged, and may contain control characters. A date outside of the calendar is given as a number
-/// of seconds, with a note.
+/// Text is returned unchanged, and may contain control characters. A date outside the calendar's range is shown as a
+/// number of seconds, with a note.
 package func factText(_ value: any Sendable) -> String {
     switch value {
     case let date as Date where date.isInCalendar: date.ISO8601Format()
@@ -27,6 +27,6 @@ package func factText(_ value: any Sendable) -> String {
 }
 
 extension Date {
-    /// True from 1582-10-15 to the end of the year 9999: archive formats can hold any number.
+    /// True from 1582-10-15 to the end of the year 9999, because archive formats can contain any number.
     package var isInCalendar: Bool { (-12_219_292_800..<253_402_300_800).contains(self.timeIntervalSince1970) }
 }

@@ -1,15 +1,15 @@
-/// Judges whether a body arrives too slowly. Has no clock or timer of its own.
+/// Judges whether a body arrives too slowly. It has no clock or timer of its own.
 ///
-/// The time during which the receiver holds the sender back is not counted.
+/// The time during which the receiver holds back the sender does not count.
 package struct BodyPace: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
     package enum Verdict: Equatable, Sendable {
-        /// The body arrives fast enough; the next check is due after this delay.
+        /// The body arrives fast enough. The next check is due after this delay.
         case fine(checkAfter: Duration)
-        /// No byte arrived during the limit.
+        /// No byte arrived within the limit.
         case idle
-        /// Too few bytes arrived during the limit.
+        /// Too few bytes arrived within the limit.
         case slow
     }
 
@@ -24,23 +24,23 @@ package struct BodyPace: Sendable {
 
     /// - Parameters:
     ///   - limit: The time without a byte after which a body is idle, and the span over which its rate is measured.
-    ///   - minimumRate: The minimum number of bytes per second, on average over each span; 0 for no minimum.
+    ///   - minimumRate: The minimum average rate in bytes per second over each span; 0 for no minimum.
     package init(limit: Duration, minimumRate: Int64, at instant: Instant) {
         self.limit = limit
         self.minimumByteCount = Double(minimumRate) * (limit / .seconds(1))
         self.start = instant
     }
 
-    /// Counts arrived bytes.
+    /// Counts bytes that have arrived.
     package mutating func add(_ byteCount: Int, at instant: Instant) {
         self.byteCount += Double(byteCount)
         self.lastByte = self.time(at: instant)
     }
 
-    /// Starts holding the sender back. A second call has no effect.
+    /// Starts holding back the sender. A second call has no effect.
     package mutating func hold(at instant: Instant) { self.heldSince = self.heldSince ?? instant }
 
-    /// Stops holding the sender back. Has no effect without an earlier ``hold(at:)``.
+    /// Stops holding back the sender. Has no effect without an earlier call to ``hold(at:)``.
     package mutating func resume(at instant: Instant) {
         if let heldSince { self.start += instant - heldSince }
         self.heldSince = nil
@@ -54,7 +54,7 @@ package struct BodyPace: Sendable {
             guard self.byteCount >= self.minimumByteCount else { return .slow }
             (self.spanStart, self.byteCount) = (time, 0)
         }
-        // Never zero: while the sender is held back, the time does not advance.
+        // Never zero, because time does not advance while the sender is held back.
         return .fine(checkAfter: max(min(self.lastByte, self.spanStart) + self.limit - time, self.limit / 10))
     }
 

@@ -1,15 +1,15 @@
 package import BlobCore
 import BlobPlatform
 
-/// Receives the body of one request, on one thread at a time.
+/// Receives the body of one request. Use it on one thread at a time.
 package protocol BodyReceiver: AnyObject {
     /// The interim response to send before the body arrives; nil to send none.
     var interimAnswer: RequestAnswer? { get }
 
-    /// - Throws: The error with which the request is refused; ``abandon()`` is called next.
+    /// - Throws: The error with which to refuse the request. Call ``abandon()`` next.
     func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 
-    /// Ends a complete body. Called only after the connection has confirmed that the body is complete.
+    /// Ends a complete body. Call this method only after the connection has confirmed that the body is complete.
     func answer() throws(BlobError) -> RequestAnswer
 
     /// Ends a request that will not be completed. A second call has no effect.
@@ -41,7 +41,7 @@ final class AnsweredRequest: BodyReceiver {
 package struct RequestAnswer: Sendable {
     package typealias Field = (name: String, value: String)
 
-    /// A status from 200 to 299, or 404; below 200 for an interim response.
+    /// A status from 200 to 299 or 404, or a status below 200 for an interim response.
     package let status: Int
     /// The header fields, without the fields that frame the body.
     package let fields: [Field]
@@ -53,7 +53,7 @@ package struct RequestAnswer: Sendable {
     }
 }
 
-/// The cause of an error with its own response status: the refusal of a request about an upload.
+/// The cause of an error with its own response status, used to refuse a request about an upload.
 package struct RequestRefusal: Error {
     /// The registry of problem types (RFC 9457, section 4.2).
     private static let problems = "https://iana.org/assignments/http-problem-types"
@@ -62,10 +62,11 @@ package struct RequestRefusal: Error {
     static let tusVersion = "1.0.0"
 
     package let status: Int
-    /// The header fields, without the fields that frame the body. Includes the fields of both protocols, because an
-    /// upload may be continued with either.
+    /// The header fields, without the fields that frame the body.
+    ///
+    /// Includes the fields of both protocols, because an upload may be continued with either one.
     package let fields: [RequestAnswer.Field]
-    /// The body, as `application/problem+json`; nil to send the message of the error as text.
+    /// The body, as `application/problem+json`; nil to send the error's message as text.
     package let problem: String?
 
     static let missing = Self.error(404, "There is no such upload.")
@@ -107,11 +108,11 @@ extension BlobError {
 package struct ReceivedPart: Codable, Equatable, Sendable {
     /// The last component of the path for a raw body, or the name of the field for a part of a form.
     package var name: String
-    /// The file name that the sender specified; only parts of forms have one.
+    /// The file name that the sender specified. Only parts of forms have one.
     package var filename: String?
     package var mediaType: String?
     package var byteCount: Int64
-    /// The digest as lower-case hexadecimal digits.
+    /// The digest as lowercase hexadecimal digits.
     package var sha256: String
     /// The path of the file; nil if the part was not stored.
     package var file: String?
@@ -128,7 +129,7 @@ package struct ReceivedPart: Codable, Equatable, Sendable {
         return [("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):")]
     }
 
-    /// The line of JSON, without the line end.
+    /// The line of JSON without its line ending.
     package var line: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -1,16 +1,16 @@
 import BlobCore
 import BlobTransfer
 
-/// The comparison of arriving bytes with all digests that a sender states for them.
+/// Compares arriving bytes with all digests that the sender states for them.
 struct ContentCheck {
     private var checks: [(check: StatedDigestCheck, origin: String)]
 
-    /// Creates a check without bytes. Ignores digests whose algorithms are not available.
+    /// Creates a check of no bytes yet. Ignores digests whose algorithms are unavailable.
     init(_ digests: [BlobStatedDigest]) {
         self.checks = digests.compactMap { digest in StatedDigestCheck([digest]).map { ($0, digest.origin) } }
     }
 
-    /// True when there are no digests to compare.
+    /// True if there are no digests to compare.
     var isEmpty: Bool { self.checks.isEmpty }
 
     /// Adds the next bytes.
@@ -20,7 +20,7 @@ struct ContentCheck {
         }
     }
 
-    /// Compares all digests. Must be the last call.
+    /// Compares all digests. This must be the last call.
     ///
     /// - Throws: A refusal with 400 for a digest that does not match, or with the status that tus defines for it.
     mutating func finish() throws(BlobError) {
@@ -38,7 +38,7 @@ struct ContentCheck {
 struct RequestDigests: Sendable {
     /// The digests of the representation, which is the whole upload if the request creates a resumable upload.
     let representation: [BlobStatedDigest]
-    /// The digests of the content of this request only.
+    /// The digests of this request's content only.
     let content: [BlobStatedDigest]
 
     init(_ fields: some Sequence<RequestAnswer.Field>) {
@@ -49,6 +49,6 @@ struct RequestDigests: Sendable {
         self.content = BlobStatedDigest.contentFields.flatMap(digests)
     }
 
-    /// The digests of the content of a request that does not create a resumable upload.
+    /// The digests of the content, in a request that does not create a resumable upload.
     var all: [BlobStatedDigest] { self.representation + self.content }
 }

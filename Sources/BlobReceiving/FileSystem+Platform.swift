@@ -6,13 +6,13 @@ final class FileSystem {
     private let folder: String
     private let descriptor: Descriptor
 
-    /// Opens the folder. ``synchronize()`` throws write errors that occur from then on.
+    /// Opens the folder. From then on, ``synchronize()`` throws any write error that occurs.
     init(of folder: String) throws(BlobError) {
         self.folder = folder
         self.descriptor = try Descriptor(folder, O_RDONLY | O_DIRECTORY, doing: "Could not open \(folder)")
     }
 
-    /// Synchronises the folder. Until then, a loss of power may undo the naming of its files.
+    /// Synchronises the folder. Until then, a power failure may undo the naming of its files.
     func synchronizeFolder() throws(BlobError) {
         try self.descriptor.synchroniseFolder(doing: "Could not synchronise the folder \(self.folder)")
     }
@@ -25,7 +25,7 @@ final class FileSystem {
 
     static var canSynchronize: Bool { self.syncfs != nil }
 
-    /// Waits until all writes are on the disk, in the time that a single file takes (syncfs(2)).
+    /// Waits until all writes are on the disk, which takes no longer than for a single file (syncfs(2)).
     func synchronize() throws(BlobError) {
         guard let syncfs = Self.syncfs, syncfs(self.descriptor.number) != 0 else { return }
         throw BlobError(systemError: errno, doing: "Could not synchronise the files in \(self.folder)")
@@ -37,8 +37,8 @@ final class FileSystem {
     #endif
 }
 
-/// The fcntl(2) commands for locks that belong to an open file description. Closing another descriptor of the file does
-/// not release them. Not declared in Swift's module for the C library.
+/// The fcntl(2) commands for locks that belong to an open file description, which remain when another descriptor of the
+/// file is closed. Not declared in Swift's module for the C library.
 enum DescriptionLock {
     #if canImport(Darwin)
     static let set: CInt = 90
@@ -50,7 +50,7 @@ enum DescriptionLock {
 
     /// Returns the argument for these commands.
     ///
-    /// - Parameter count: The number of bytes to lock; 0 to lock all following bytes.
+    /// - Parameter count: The number of bytes to lock; 0 to lock all bytes from the offset on.
     static func request(_ type: CInt, at byteOffset: Int64 = 0, count: Int64 = 0) -> flock {
         var lock = flock()
         (lock.l_type, lock.l_whence) = (numericCast(type), numericCast(SEEK_SET))

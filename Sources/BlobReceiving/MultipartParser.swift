@@ -2,8 +2,9 @@ package import BlobCore
 
 /// Parses a `multipart/form-data` body as it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
 ///
-/// Buffers only the header of one part. Stricter than the grammar where implementations differ: refuses lines that
-/// continue after the delimiter, line ends without a carriage return, folded fields and duplicate fields.
+/// Buffers only the header of one part. The parser is stricter than the grammar where implementations differ: it
+/// rejects lines that continue after the delimiter, line endings without a carriage return, folded fields, and
+/// duplicate fields.
 package struct MultipartParser {
     package enum Event {
         case begin(MultipartHeader)
@@ -13,13 +14,13 @@ package struct MultipartParser {
     }
 
     package struct Limits: Sendable {
-        /// The maximum number of parts: ten times the number of fields that Django accepts.
+        /// The maximum number of parts, ten times the number of fields that Django accepts.
         package var partCount = 10_000
-        /// The maximum length of the header of one part, in bytes; typical headers have about 200.
+        /// The maximum length of one part's header in bytes. A typical header has about 200.
         package var headerByteCount = 16 * 1024
-        /// The maximum number of bytes before the first part, where almost no sender writes any.
+        /// The maximum number of bytes before the first part, where most senders write none.
         package var preambleByteCount = 64 * 1024
-        /// The maximum number of white space characters after a delimiter.
+        /// The maximum number of whitespace characters after a delimiter.
         package var paddingByteCount = 64
 
         package init() {}
@@ -32,20 +33,20 @@ package struct MultipartParser {
         case epilogue
     }
 
-    private let delimiter: [UInt8]  // Begins with the preceding line end, which belongs to it.
+    private let delimiter: [UInt8]  // Begins with the preceding line ending, which belongs to it.
     private let limits: Limits
     private var state = State.preamble
     private var matched: Int
-    /// The number of leading bytes of a partial match that are not data if the match fails: 2 for the line end before
-    /// the body or the content of a part, which may begin a delimiter, and otherwise 0.
+    /// The number of leading bytes of a partial match that are not data if the match fails: 2 for the line ending
+    /// before the body or a part's content, which may begin a delimiter, and 0 otherwise.
     private var lineEndCount = 2
     private var header: [UInt8] = []
     private var lineStart = 0
     private var partCount = 0
-    private var count = 0  // The number of bytes in the current state, if limited.
+    private var count = 0  // The number of bytes in the current state, if it is limited.
     private var byteOffset: Int64 = 0
 
-    /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a space at the end.
+    /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a trailing space.
     /// - Throws: ``BlobError/Code/invalidArgument``.
     package init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.boundaryCharacters.contains),
@@ -53,7 +54,7 @@ package struct MultipartParser {
         else { throw BlobError(.invalidArgument, "The boundary of the multipart body is invalid.") }
         self.delimiter = Array("\r\n--\(boundary)".utf8)
         self.limits = limits
-        // The first delimiter may be at the very beginning, without a line end before it.
+        // The first delimiter may be at the very beginning, without a preceding line ending.
         self.matched = 2
     }
 
@@ -62,8 +63,8 @@ package struct MultipartParser {
 
     /// Parses the next bytes of the body, and calls `handle` with each event.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`. The parser
-    ///   must not be used after an error.
+    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`. Do not use
+    ///   the parser after an error.
     package mutating func take(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -78,9 +79,9 @@ package struct MultipartParser {
         }
     }
 
-    /// Ends the parsing. Call it at the end of the body.
+    /// Ends the parsing. Call this method at the end of the body.
     ///
-    /// - Throws: ``BlobError/Code/truncated`` when the last delimiter is missing.
+    /// - Throws: ``BlobError/Code/truncated`` if the final delimiter is missing.
     package func finish() throws(BlobError) {
         guard case .epilogue = self.state else {
             throw BlobError(
@@ -96,8 +97,8 @@ package struct MultipartParser {
             let index = self.match(rest, from: rest.startIndex)
             if self.matched == self.delimiter.count { return try self.reachDelimiter(&rest, index, nil, handle) }
             guard index < rest.endIndex else { return rest = rest[rest.endIndex...] }
-            // Not a delimiter: the matched bytes are data. They contain a CR only at the front, so no delimiter begins
-            // within them.
+            // Not a delimiter, so the matched bytes are data. They contain a CR only at the front, so no delimiter
+            // begins within them.
             let looked = self.lineEndCount..<self.matched
             if self.state == .preamble {
                 try self.countPreamble(looked.count)
@@ -125,7 +126,7 @@ package struct MultipartParser {
         rest = rest[rest.endIndex...]
     }
 
-    /// Continues the comparison with the delimiter. Returns the index after the matching bytes.
+    /// Continues the comparison with the delimiter, and returns the index after the matching bytes.
     private mutating func match(_ bytes: Slice<UnsafeRawBufferPointer>, from start: Int) -> Int {
         var index = start
         while index < bytes.endIndex, self.matched < self.delimiter.count, bytes[index] == self.delimiter[self.matched]
@@ -158,7 +159,7 @@ package struct MultipartParser {
         rest = rest[end...]
     }
 
-    // MARK: Between the parts
+    // MARK: Between parts
 
     private mutating func takeBehindDelimiter(_ rest: inout Slice<UnsafeRawBufferPointer>) throws(BlobError) {
         let byte = rest[rest.startIndex]
@@ -208,7 +209,8 @@ package struct MultipartParser {
             } catch {
                 throw self.broken(error.message)
             }
-            // The blank line may be the line end of a delimiter (RFC 2046, section 5.1.1): the part has no content.
+            // The blank line may be the line ending of a delimiter (RFC 2046, section 5.1.1), in which case the part
+            // has no content.
             (self.state, self.matched, self.lineEndCount, self.header) = (.body, 2, 2, [])
             return try handle(.begin(header))
         }
@@ -223,28 +225,28 @@ package struct MultipartParser {
     }
 }
 
-/// The header of a part. Values that need not be text are bytes.
+/// The header of a part. Values that may not be text are stored as bytes.
 package struct MultipartHeader: Equatable, Sendable {
-    /// The name of the field, as received: the escapes of browsers (`%22 %0D %0A`) remain, because a name may also
+    /// The name of the field as received. The escapes of browsers (`%22 %0D %0A`) are kept, because a name may also
     /// contain these characters literally.
     package let name: [UInt8]
 
-    /// The file name: the decoded `filename*` (RFC 8187) if present, which takes precedence (RFC 6266, section 4.3), or
-    /// otherwise the `filename` as received; nil for a field that is not a file.
+    /// The file name; nil for a field that is not a file.
     ///
-    /// Forms must not contain `filename*` (RFC 7578, section 4.2), but Postman and .NET send both; the `filename` is
-    /// then only an ASCII substitute, or encoded as in mail.
+    /// This is the decoded `filename*` (RFC 8187) if present, which takes precedence (RFC 6266, section 4.3), and
+    /// otherwise the `filename` as received. Forms must not contain `filename*` (RFC 7578, section 4.2), but Postman
+    /// and .NET send both. The `filename` is then only an ASCII substitute, or encoded as in mail.
     package let filename: [UInt8]?
 
-    /// The media type, as received; nil if none was sent.
+    /// The media type as received; nil if none was sent.
     package let mediaType: String?
 
-    /// - Parameter lines: All lines with their line ends, without the blank line.
+    /// - Parameter lines: All lines with their line endings, without the blank line.
     /// - Throws: ``BlobError/Code/corrupted``.
     init(_ lines: some Collection<UInt8>) throws(BlobError) {
         var fields: [String: ArraySlice<UInt8>] = [:]
         for line in lines.split(separator: UInt8(ascii: "\n")) {
-            // Every line is known to end with CR LF; any other CR is refused with the other control characters.
+            // Every line is known to end with CR LF. Any other CR is rejected along with the other control characters.
             let line = Array(line.dropLast())[...]
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })

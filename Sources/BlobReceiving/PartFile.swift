@@ -1,7 +1,7 @@
 package import BlobCore
 import BlobPlatform
 
-/// A file that is being received. It is hidden and has the suffix `.part` until the whole request has arrived.
+/// A file that is being received. It is hidden, and has the suffix `.part`, until the whole request has arrived.
 final class PartFile {
     private static let lastNumber = Locked(0)
 
@@ -32,7 +32,7 @@ final class PartFile {
         try writeAll(bytes, to: self.file.number, named: self.name)
     }
 
-    /// Closes the file after its last byte.
+    /// Closes the file after its last byte has been written.
     ///
     /// - Parameter synchronizing: True to wait until the bytes are on the disk.
     func finish(synchronizing: Bool) throws(BlobError) {
@@ -40,7 +40,7 @@ final class PartFile {
         guard self.file.close() else { throw writeFailure("Could not store \(self.name)") }
     }
 
-    /// Gives the file its name, or the first unused name of `NAME-2`, `NAME-3` and so on.
+    /// Gives the file its final name, or the first unused name of `NAME-2`, `NAME-3` and so on.
     ///
     /// - Returns: The path of the file.
     func commit() throws(BlobError) -> String {
@@ -49,7 +49,7 @@ final class PartFile {
         return path
     }
 
-    /// Links a file under the name, or under an unused one of `NAME-2`, `NAME-3` and so on, and keeps its current name.
+    /// Adds a hard link to a file under the name, or under the first unused name of `NAME-2`, `NAME-3` and so on.
     ///
     /// - Returns: The new path of the file.
     static func linkFile(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
@@ -61,7 +61,7 @@ final class PartFile {
         }
     }
 
-    /// Removes the temporary file, and also the committed file unless it is to be kept.
+    /// Removes the temporary file, and the committed file too unless it should be kept.
     func discard(keepingCommitted: Bool = true) {
         self.file.close()
         if !keepingCommitted, let committedPath { _ = unlink(committedPath) }
@@ -70,10 +70,10 @@ final class PartFile {
     }
 }
 
-/// The lock that shows other receivers of a folder that the owner of its `.part` files is running.
+/// A lock that shows other receivers of a folder that the owner of its `.part` files is still running.
 ///
 /// Each receiver locks the byte of the folder at a random offset, which is part of the names of its `.part` files. The
-/// system releases a lock when its process ends, for any reason.
+/// system releases the lock when the receiver's process ends for any reason.
 package enum PartOwner {
     /// The offset of the byte that this process locks.
     private static let mark = Int64.random(in: 0 ..< .max)
@@ -81,12 +81,13 @@ package enum PartOwner {
     /// The folder that this process locked.
     private static let folder = Locked<String?>(nil)
 
-    /// Creates the folder if it is missing, locks it, and removes the `.part` files of receivers that no longer run.
+    /// Creates the folder if necessary, locks it, and removes the `.part` files of receivers that are no longer
+    /// running.
     ///
     /// The lock is held until the process ends. On a file system without locks, no files are removed.
     ///
     /// - Returns: The path of the folder without symbolic links.
-    /// - Throws: The error of the folder, and ``BlobError/Code/invalidArgument`` if the path is a file.
+    /// - Throws: The error of the folder; ``BlobError/Code/invalidArgument`` if the path is a file.
     package static func claim(_ path: String) throws(BlobError) -> String {
         let folder = try self.make(path)
         self.folder.withLock { $0 = folder }
@@ -103,7 +104,7 @@ package enum PartOwner {
         return folder
     }
 
-    /// Removes all incomplete files of this process. Call it only before the process ends.
+    /// Removes all incomplete files of this process. Call this method only before the process ends.
     package static func discardAll() {
         if let folder = self.folder.withLock({ $0 }) { self.removeParts(in: folder) { $0 == self.mark } }
     }
@@ -117,13 +118,13 @@ package enum PartOwner {
     /// Returns the name of a temporary file of this process.
     ///
     /// - Parameters:
-    ///   - name: The name of the file when it is complete.
-    ///   - number: A number that no other file of this process has.
+    ///   - name: The final name of the file.
+    ///   - number: A number that no other file of this process uses.
     static func temporaryName(for name: String, number: Int) -> String {
         ".\(name).\(String(self.mark, radix: 36))-\(String(number, radix: 36)).part"
     }
 
-    /// Returns the mark in a name made by ``temporaryName(for:number:)``; nil for any other name.
+    /// Returns the mark in a name created by ``temporaryName(for:number:)``; nil for any other name.
     private static func owner(of name: String) -> Int64? {
         guard let match = name.wholeMatch(of: /\..+\.([0-9a-z]{1,13})-[0-9a-z]{1,13}\.part/) else { return nil }
         return Int64(match.output.1, radix: 36)
@@ -154,7 +155,7 @@ package enum SafeFileName {
     private static let kept = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._+,=@~".utf8)
 
-    /// Returns a safe file name for any bytes; all bytes except plain characters are written as `%XX`.
+    /// Returns a safe file name for any bytes, in which every byte that is not a plain character is written as `%XX`.
     ///
     /// The name is never empty, a path, hidden, or an option. Bytes beyond the limit are dropped.
     package static func make(from name: some Sequence<UInt8>) -> String {
@@ -173,7 +174,7 @@ package enum SafeFileName {
 ///
 /// Remembers the last numbers, so that a repeated name costs no more than a new one.
 enum FileNumbers {
-    /// The maximum number of remembered names; beyond it, all are discarded and their numbers are searched again.
+    /// The maximum number of remembered names. Beyond it, all are discarded, and their numbers are searched again.
     private static let maximumNameCount = 100_000
 
     private static let next = Locked<[String: Int]>([:])
@@ -182,8 +183,9 @@ enum FileNumbers {
     ///
     /// Numbers increase in the order of the calls. Gaps left by earlier runs may remain.
     ///
-    /// - Parameter claim: Returns false if the file exists; otherwise creates it and returns true.
-    /// - Complexity: O(1) calls of `claim` for each name; O(log n) checks if n files with that name are not remembered.
+    /// - Parameter claim: Returns false if the file exists; otherwise creates the file and returns true.
+    /// - Complexity: O(1) calls to `claim` for each name; O(log n) checks if n files with that name are not
+    ///   remembered.
     static func claim(
         _ path: String, _ claim: (String) throws(BlobError) -> Bool
     ) throws(BlobError) -> String {
@@ -191,7 +193,7 @@ enum FileNumbers {
         while true {
             let candidate = self.path(path, number)
             if try claim(candidate) {
-                // An unnumbered name can be found again at no cost.
+                // An unnumbered name can be found again without any cost.
                 if number > 1 { self.remember(number + 1, of: path) }
                 return candidate
             }
@@ -206,7 +208,7 @@ enum FileNumbers {
         }
     }
 
-    /// Returns an unused number above `number`, which is used. Searches in doubling steps, then by bisection.
+    /// Returns an unused number above `number`, which is in use. Searches in doubling steps, then by bisection.
     private static func freeNumber(of path: String, above number: Int) -> Int {
         var (taken, step) = (number, 1)
         while self.exists(self.path(path, taken + step)) {

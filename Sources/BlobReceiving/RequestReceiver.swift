@@ -1,12 +1,12 @@
 package import BlobCore
 import CryptoDigest
 
-/// Receives the body of one request. Computes its digest while it arrives, and stores it if a folder is given.
+/// Receives the body of one request, computes its digest while it arrives, and stores it if a folder is given.
 ///
 /// Parts are reported and named only after the whole body has arrived.
 package final class RequestReceiver: BodyReceiver {
-    /// The number of parts that are synchronised individually. The other parts of a request are synchronised together,
-    /// with all pending writes of the file system.
+    /// The number of parts that are synchronised individually. Any other parts of a request are synchronised together,
+    /// along with all pending writes of the file system.
     private static let maximumSingleCount = 16
 
     private let path: String
@@ -27,14 +27,14 @@ package final class RequestReceiver: BodyReceiver {
     }
 
     /// - Parameters:
-    ///   - path: The path of the request, with its query; its last component is the name of a raw body.
+    ///   - path: The path of the request with its query. Its last component is the name of a raw body.
     ///   - contentType: The value of `Content-Type`, if it was sent.
-    ///   - fields: The header fields; the body must match the digests in them.
+    ///   - fields: The header fields. The body must match the digests in them.
     ///   - folder: The folder for files; nil to compute digests only.
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
-    ///   - stored: The files for HEAD requests; a raw body is added after it is stored.
+    ///   - stored: The files for HEAD requests. A raw body is added once it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
-    ///   boundary; ``BlobError/Code/io`` or a similar error when the file cannot be created.
+    ///   boundary; ``BlobError/Code/io`` or a similar error if the file cannot be created.
     package init(
         path: String, contentType: String?, fields: [RequestAnswer.Field] = [], folder: String?,
         maximumByteCount: Int64?, stored: StoredFiles? = nil
@@ -81,7 +81,7 @@ package final class RequestReceiver: BodyReceiver {
         }
     }
 
-    /// Returns the response with the parts in order, after their files have been named.
+    /// Returns the response with the parts in order, after naming their files.
     ///
     /// - Throws: A refusal with 400 if the body does not match the announced digests.
     package func answer() throws(BlobError) -> RequestAnswer {

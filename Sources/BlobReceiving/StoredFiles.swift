@@ -1,14 +1,14 @@
 import BlobCore
 import BlobPlatform
 
-/// The files that this receiver stored, by the paths of their requests.
+/// The files that this receiver stored, keyed by the paths of their requests.
 ///
-/// Senders ask for them before they send a file again. The files of earlier receivers are unknown.
+/// Senders ask for these files before they send a file again. The files of earlier receivers are unknown.
 package final class StoredFiles: Sendable {
-    /// The maximum number of remembered files; beyond it, all are discarded.
+    /// The maximum number of remembered files. Beyond it, all are discarded.
     private static let maximumCount = 100_000
 
-    /// A file, and its state directly after it was stored.
+    /// A file and its state directly after it was stored.
     private struct StoredFile {
         let part: ReceivedPart
         let state: FileStatus
@@ -18,7 +18,7 @@ package final class StoredFiles: Sendable {
 
     package init() {}
 
-    /// Remembers a file. Replaces an earlier file at the request's path, ignoring the query.
+    /// Remembers a file, replacing an earlier file at the request's path. The query is ignored.
     func add(_ part: ReceivedPart, at path: String) {
         let stored = part.file.flatMap { Self.state($0) }.map { StoredFile(part: part, state: $0) }
         self.files.withLock { files in
@@ -27,7 +27,7 @@ package final class StoredFiles: Sendable {
         }
     }
 
-    /// Returns the file that was last stored at a path, if it still exists unchanged.
+    /// Returns the file last stored at a path, if it still exists unchanged.
     private func find(_ path: String) -> ReceivedPart? {
         guard let stored = self.files.withLock({ $0[Self.key(path)] }), let file = stored.part.file,
             Self.state(file) == stored.state
@@ -35,15 +35,15 @@ package final class StoredFiles: Sendable {
         return stored.part
     }
 
-    /// Returns the receiver of a HEAD request. The response has the length, the media type and the digest of the file
-    /// at the path (RFC 9530), or the status 404.
+    /// Returns the receiver for a HEAD request. The response contains the length, the media type and the digest of the
+    /// file at the path (RFC 9530), or has the status 404.
     package func headReceiver(_ path: String) -> any BodyReceiver {
         guard let part = self.find(path) else { return AnsweredRequest(404) }
         let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
         return AnsweredRequest(200, type + [("Content-Length", String(part.byteCount))] + part.digestFields)
     }
 
-    /// Returns the status of a regular file; nil for anything else.
+    /// Returns the status of a regular file; nil for any other file.
     private static func state(_ path: String) -> FileStatus? {
         FileStatus(at: path, followingLinks: false).flatMap { $0.isRegular ? $0 : nil }
     }

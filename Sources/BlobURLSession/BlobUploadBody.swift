@@ -3,7 +3,7 @@ import Foundation
 
 /// The body of one upload through a `URLSession` and a delegate of your own; ``URLSessionUploader`` provides both.
 ///
-/// Create one for each task, keep it while the task runs, and call its methods from the delegate:
+/// Create one body for each task, keep it while the task runs, and call its methods from the delegate:
 ///
 /// ```swift
 /// let (session, body) = (URLSession(configuration: .default), BlobUploadBody(source))
@@ -15,18 +15,18 @@ import Foundation
 /// // didCompleteWithError:        let response = try body.confirm(task.response, error: error)
 /// ```
 ///
-/// Each method prevents the loss of a body, above all on Linux, where `URLSession` continues on another connection or
-/// after a redirection without the body, waits forever for an answer to a challenge, hides the error of a stream, and
-/// treats a response before the end of the body as success. ``URLSessionUploader`` lists the faults that no body can
-/// prevent: some responses end the process on Linux.
+/// Each method prevents the loss of a body, in particular on Linux. There, `URLSession` continues on another connection
+/// or after a redirection without the body, waits forever for the response to a challenge, hides the error of a stream,
+/// and treats a response before the end of the body as success. ``URLSessionUploader`` lists the faults that no body
+/// can prevent: on Linux, some responses end the process.
 public final class BlobUploadBody: Sendable {
-    /// The progress of reading the body: the offset of the next byte, and the byte count if known.
+    /// The progress of reading the body: the offset of the next byte, and the byte count if it is known.
     ///
-    /// Restarts at 0 when the body is sent again. Called on the reading thread, so it must be quick. A byte that was
-    /// read has been handed over, but is not yet confirmed.
+    /// The offset restarts at 0 if the body is sent again. The closure is called on the reading thread, so it must
+    /// return quickly. A byte that was read has been handed over but is not yet confirmed.
     public typealias OnProgress = @Sendable (_ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
-    /// The media type of a body if neither the request nor the source has one (RFC 9110, section 8.3).
+    /// The media type of a body if neither the request nor the source specifies one (RFC 9110, section 8.3).
     public static let defaultMediaType = "application/octet-stream"
 
     private struct State {
@@ -47,10 +47,10 @@ public final class BlobUploadBody: Sendable {
     ///
     /// - Parameters:
     ///   - source: The source to send. It must be `repeatable` to survive an authentication challenge or a failed
-    ///     connection; otherwise these are errors.
+    ///     connection, which are errors otherwise.
     ///   - mode: The mode of the stream: the session reads the source (`.synchronous`), or a thread reads it ahead
     ///     (`.asynchronous`).
-    ///   - context: The context of reading; cancelling it ends the reading, and with it the task.
+    ///   - context: The context for reading. Cancelling it ends the reading and therefore the task.
     ///   - onProgress: Called with the progress.
     public init(
         _ source: any BlobInputStreamDataSource, mode: BlobStreamMode = .synchronous,
@@ -66,13 +66,13 @@ public final class BlobUploadBody: Sendable {
 
     /// Returns the request with the header fields for a body that is a stream.
     ///
-    /// Removes `Content-Length` and `Transfer-Encoding`, since the session adds its own without checking, and sets a
-    /// missing `Content-Type` to the source's media type or ``defaultMediaType``, since Foundation would declare a
-    /// form. Except on Linux, where the session always sends chunks, sets `Content-Length` if the byte count is known.
+    /// Removes `Content-Length` and `Transfer-Encoding`, because the session adds its own without checking. Sets a
+    /// missing `Content-Type` to the source's media type or ``defaultMediaType``, because Foundation would declare a
+    /// form. Sets `Content-Length` if the byte count is known, except on Linux, where the session always sends chunks.
     /// Queries the info of the source, which may block.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a URL that is not HTTP and for the methods GET and HEAD, which
-    ///   have no body; errors of the source, before anything is sent.
+    ///   have no body; the errors of the source, before anything is sent.
     public func prepare(_ request: URLRequest) throws(BlobError) -> URLRequest {
         guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw BlobError(.invalidArgument, "Uploads need an http or https URL.", operation: "write")
@@ -95,7 +95,7 @@ public final class BlobUploadBody: Sendable {
         return request
     }
 
-    /// Returns all bytes of the source; nil if they exceed `limit`, or if their number is unknown.
+    /// Returns all bytes of the source; nil if they exceed `limit` or if their number is unknown.
     ///
     /// Call ``prepare(_:)`` first.
     ///
@@ -104,7 +104,8 @@ public final class BlobUploadBody: Sendable {
         guard let byteCount = self.state.withLock({ $0.byteCount }), byteCount <= limit else { return nil }
         let stream = self.makeStream()
         stream.open()
-        // With room for one more byte, so that the last read reaches the end, where the source has verified its bytes.
+        // Leaves room for one more byte, so that the last read reaches the end, where the source has verified its
+        // bytes.
         let room = Int(byteCount) + 1
         let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: room)
         defer { buffer.deallocate() }
@@ -119,9 +120,9 @@ public final class BlobUploadBody: Sendable {
     /// The headers that frame a body, which only the session sets.
     static let framingHeaders = ["Content-Length", "Transfer-Encoding"]
 
-    /// Makes a new stream from the start of the source; the previous one ends with an error.
+    /// Creates a new stream from the start of the source. The previous stream ends with an error.
     ///
-    /// Call it for each `urlSession(_:task:needNewBodyStream:)`, and for `httpBodyStream`.
+    /// Call this method for each `urlSession(_:task:needNewBodyStream:)`, and for `httpBodyStream`.
     public func makeStream() -> BlobInputStream {
         let context = self.context.makeChild()
         let stream = BlobInputStream(self.source, mode: self.mode, context: context)
@@ -135,17 +136,18 @@ public final class BlobUploadBody: Sendable {
             return state
         }
         former.observation?.cancel()
-        // Closing it would look like its end to a session that still reads it; cancelling releases as much.
+        // Not closed, because a session that still reads the stream would mistake this for its end. Cancelling the
+        // stream releases as much.
         former.stream?.cancellation.cancel()
         return stream
     }
 
-    /// Returns the request that follows a redirection, or nil not to follow it: then the redirection is the response.
+    /// Returns the request that follows a redirection; nil to use the redirection itself as the response.
     ///
-    /// Only 303 is followed, as a GET: it means that the body was accepted. All others would need the body again, or
-    /// lose it: upload again to the `Location`, with a new body. After ``answer(to:with:)`` has returned a credential,
-    /// 303 is not followed either: Linux would repeat the first request instead, with an empty body. `Authorization`
-    /// and `Cookie` are not sent to another origin.
+    /// Only 303 is followed, as a GET, because it means that the body was accepted. All other redirections would need
+    /// the body again or lose it: upload again to the `Location` with a new body. After ``answer(to:with:)`` has
+    /// returned a credential, 303 is not followed either, because Linux would repeat the first request with an empty
+    /// body. `Authorization` and `Cookie` are not sent to another origin.
     public func redirection(_ response: HTTPURLResponse, to newRequest: URLRequest) -> URLRequest? {
         guard response.statusCode == 303, !self.state.withLock({ $0.hasAuthenticated }) else { return nil }
         var request = newRequest
@@ -159,13 +161,13 @@ public final class BlobUploadBody: Sendable {
         return request
     }
 
-    /// Returns the answer to an authentication challenge.
+    /// Returns the response to an authentication challenge.
     ///
     /// - Parameters:
     ///   - challenge: The challenge of the server.
-    ///   - credential: A credential for Basic authentication, tried once; the body is then sent again. An
-    ///     `Authorization` header in the request avoids that.
-    /// - Returns: The disposition and the credential for the session; without a credential, 401 becomes the response.
+    ///   - credential: A credential for Basic authentication, tried once. The body is then sent again; an
+    ///     `Authorization` header in the request avoids this.
+    /// - Returns: The disposition and the credential for the session. Without a credential, the response is 401.
     public func answer(
         to challenge: URLAuthenticationChallenge, with credential: URLCredential? = nil
     ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
@@ -180,12 +182,13 @@ public final class BlobUploadBody: Sendable {
         return (.useCredential, credential)
     }
 
-    /// Returns the response of an upload whose task is complete, or throws its error. Ends the stream.
+    /// Returns the response to an upload whose task is complete, or throws its error. Ends the stream.
     ///
     /// - Parameters:
     ///   - response: The response of the server; nil if none was received.
-    ///   - error: The error of the session; an error of the stream takes precedence.
-    /// - Returns: The response, regardless of its status. With a status of 200 to 299 the whole body was handed over.
+    ///   - error: The error of the session. An error of the stream takes precedence.
+    /// - Returns: The response, regardless of its status. A status from 200 to 299 means that the whole body was handed
+    ///   over.
     /// - Throws: The error of reading the source; ``BlobError/Code/truncated`` if the server reported success before
     ///   the end of the body; ``BlobError/Code/unavailable``, ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``
     ///   or ``BlobError/Code/io`` with the `URLError` as the cause. The offset is the maximum number of bytes that were
@@ -213,9 +216,9 @@ public final class BlobUploadBody: Sendable {
         return response
     }
 
-    /// Ends the reading permanently, even while it waits: later streams of this body fail. Cancel the task too.
+    /// Ends the reading permanently, even while it waits; later streams of this body fail. Also cancel the task.
     ///
-    /// Cancel the task on another thread, and in a session whose configuration has no `urlCache`: on Linux, its
+    /// Cancel the task on another thread, and in a session whose configuration has no `urlCache`. On Linux, the task's
     /// `cancel()` waits for a read in progress, and crashes if the task ends during a query of the cache.
     public func cancel() { self.context.cancellation.cancel() }
 
@@ -235,7 +238,7 @@ extension BlobStreamState {
 }
 
 extension BlobError {
-    /// Creates the error that corresponds to an error of a session, which becomes its cause.
+    /// Creates an error that corresponds to an error of a session, which becomes its cause.
     init(ofTransport error: any Error, to url: String?, at byteOffset: Int64) {
         let number = (error as? URLError)?.code
         let code: Code =
@@ -246,7 +249,7 @@ extension BlobError {
             case .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
                 .notConnectedToInternet, .badServerResponse:
                 .unavailable
-            // Linux reports every other error as unknown. Once bytes were sent, it means that the connection has
+            // Linux reports all other errors as unknown. After bytes were sent, such an error means that the connection
             // failed.
             case .unknown where byteOffset > 0: .unavailable
             default: .io
@@ -259,10 +262,10 @@ extension BlobError {
 }
 
 extension URL {
-    /// The URL in printable form.
+    /// The URL in its printable form.
     var printable: String { printableURL(self.absoluteString) }
 
-    /// The origin of the URL (RFC 6454): scheme, host and port.
+    /// The origin of the URL (RFC 6454): its scheme, host and port.
     var origin: String? {
         guard let scheme = self.scheme?.lowercased(), let host = self.host?.lowercased() else { return nil }
         return "\(scheme)://\(host):\(self.port ?? (scheme == "https" ? 443 : 80))"

@@ -1,6 +1,6 @@
 import Foundation
 
-// Imports URLSession where it is not part of Foundation, for all files of this module.
+// Imports URLSession for all files of this module, on platforms where it is not part of Foundation.
 #if canImport(FoundationNetworking)
 @_exported import FoundationNetworking
 
@@ -11,23 +11,23 @@ extension URLSession.AuthChallengeDisposition {
 }
 
 extension BlobUploadBody {
-    /// False: a manually set length would be sent beside `Transfer-Encoding: chunked`, which no request may have (RFC
-    /// 9112, section 6.2).
+    /// False, because a length set manually would be sent along with `Transfer-Encoding: chunked`, which no request may
+    /// contain (RFC 9112, section 6.2).
     static let streamsHaveLengths = false
 }
 
 extension URLSessionUploader {
-    /// The maximum length of bodies that are read first and sent as data, with a `Content-Length`.
+    /// The maximum length of a body that is read first and sent as data, with a `Content-Length`.
     static let wholeBodyLimit = 64 * 1024
 }
 #else
 extension BlobUploadBody {
-    /// True: a manually set length is sent instead of chunks.
+    /// True, because a length set manually is sent instead of chunks.
     static let streamsHaveLengths = true
 }
 
 extension URLSessionUploader {
-    /// Negative: stream bodies have a `Content-Length` themselves, so no body is read first.
+    /// Negative, because stream bodies already have a `Content-Length`, so no body is read first.
     static let wholeBodyLimit = -1
 }
 

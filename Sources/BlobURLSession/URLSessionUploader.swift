@@ -1,27 +1,29 @@
 public import BlobStreams
 public import Foundation
 
-/// Uploads sources as streams through a `URLSession` of its own; success means that all bytes were sent.
+/// Uploads sources as streams through a `URLSession` of its own. Success means that all bytes were sent.
 ///
 /// ```swift
 /// let (answer, response) = try await URLSessionUploader().upload(source, with: request)
 /// ```
 ///
 /// A body of known length is sent with `Content-Length`. On Linux, `URLSession` sends streams only in chunks
-/// (`Transfer-Encoding: chunked`); there, only bodies of at most 64 KiB have a `Content-Length`, and are read before
-/// they are sent. On Linux, all sessions of a process also share one queue, on which longer bodies are read: while a
-/// source has no bytes available, every transfer of the process waits. Give the context of such a source an
-/// `idleLimit`.
+/// (`Transfer-Encoding: chunked`), so only bodies of at most 64 KiB, which are read before they are sent, have a
+/// `Content-Length`. On Linux, all sessions of a process also share one queue, on which longer bodies are read. While a
+/// source has no bytes available, every transfer of the process waits, so set an `idleLimit` in the context of such a
+/// source.
+///
 /// - Warning: On Linux, with Swift 6.3 and earlier, some responses end the process: a truncated head, a status line
-///   with nothing after it before the end of the connection, and a chunked response with a trailer
-///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, fixed by pull request 5286). And while a server
-///   prepares its response, `URLSession` keeps one core busy. Code above the session cannot prevent either.
+///   followed only by the end of the connection, and a chunked response with a trailer
+///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, fixed by pull request 5286). Also, while a server
+///   prepares its response, `URLSession` keeps one core busy. Code above the session cannot prevent either problem.
 ///
 /// `BlobUploader` of `BlobTransfer` has none of these faults on any platform with libcurl.
 ///
-/// To authenticate, add an `Authorization` header to the request: challenges are not answered, and 401 is the response.
+/// To authenticate, add an `Authorization` header to the request. Challenges are not answered; the response is then
+/// 401.
 public final class URLSessionUploader: Sendable {
-    /// The default limit of the body of a response: 1 MiB.
+    /// The default limit for the body of a response: 1 MiB.
     public static let defaultResponseLimit = 1 << 20
 
     private let session: URLSession
@@ -30,12 +32,13 @@ public final class URLSessionUploader: Sendable {
     private let responseLimit: Int
     private let mediaType: String?
 
-    /// Creates an uploader, which keeps and reuses connections as long as it exists.
+    /// Creates an uploader, which keeps and reuses connections for as long as it exists.
     ///
     /// - Parameters:
-    ///   - configuration: Copied, without its `urlCache` and without additional headers that frame a body.
-    ///   - mode: The mode of reading sources; see ``BlobUploadBody``.
-    ///   - responseLimit: The maximum length of the body of a response, in bytes, from 0.
+    ///   - configuration: The configuration, copied without its `urlCache` and without additional headers that frame a
+    ///     body.
+    ///   - mode: The mode for reading sources; see ``BlobUploadBody``.
+    ///   - responseLimit: The maximum length of a response body in bytes, from 0.
     public init(
         configuration: URLSessionConfiguration = .default, mode: BlobStreamMode = .synchronous,
         responseLimit: Int = URLSessionUploader.defaultResponseLimit
@@ -57,24 +60,25 @@ public final class URLSessionUploader: Sendable {
         self.responseLimit = responseLimit
     }
 
-    // The session retains its delegate until then.
+    // Until then, the session retains its delegate.
     deinit { self.session.finishTasksAndInvalidate() }
 
     /// Sends all bytes of `source` as the body of `request`.
     ///
     /// Cancelling the task or the context ends the upload at once, even while the source has no bytes available. The
-    /// `deadline` of the context applies to the whole upload, its `idleLimit` to one step of the source; the
-    /// `timeoutInterval` of the request applies to the server.
+    /// context's `deadline` applies to the whole upload, and its `idleLimit` to each step of the source. The request's
+    /// `timeoutInterval` applies to the server.
     ///
     /// - Parameters:
-    ///   - source: The source to send; ``BlobUploadBody`` states when it must be `repeatable`.
+    ///   - source: The source to send. ``BlobUploadBody`` states when it must be `repeatable`.
     ///   - request: A PUT, POST or other method with a body; see ``BlobUploadBody/prepare(_:)`` for its headers.
     ///   - context: The context of the upload.
-    ///   - onProgress: Called with the progress, on the thread that reads.
+    ///   - onProgress: Called with the progress on the reading thread.
     /// - Returns: The body of the response and the response, regardless of its status: 401, 413 and 500 are responses,
-    ///   and so are redirections, of which only 303 is followed. With a status of 200 to 299 the whole body was sent.
+    ///   and so are redirections, of which only 303 is followed. A status from 200 to 299 means that the whole body was
+    ///   sent.
     /// - Throws: ``BlobError``: the errors of ``BlobUploadBody/prepare(_:)`` and ``BlobUploadBody/confirm(_:error:)``,
-    ///   and ``BlobError/Code/limitExceeded`` if the response is longer than its limit.
+    ///   and ``BlobError/Code/limitExceeded`` if the response exceeds its limit.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: URLRequest, context: BlobContext = BlobContext(),
         onProgress: BlobUploadBody.OnProgress? = nil
@@ -88,7 +92,7 @@ public final class URLSessionUploader: Sendable {
         return try await withTaskCancellationHandler { [request] in
             try await withCheckedThrowingContinuation { continuation in
                 upload.begin(continuation, deadline: context.deadline)
-                // The source may block; on Linux, so may the session, while another upload waits for its source.
+                // The source may block. On Linux, the session may also block while another upload waits for its source.
                 BlockingPool.reads.run { self.start(upload, request) }
             }
         } onCancel: {
@@ -102,7 +106,7 @@ public final class URLSessionUploader: Sendable {
             guard let data = try upload.body.wholeBody(ofAtMost: Self.wholeBodyLimit) else {
                 return self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload)
             }
-            // If sent again, data would continue where it stopped; a stream starts again.
+            // If sent again, data would continue where it stopped, whereas a stream starts again.
             upload.setRestart { self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload) }
             self.begin(self.session.uploadTask(with: request, from: data), for: upload)
         } catch {
@@ -116,7 +120,7 @@ public final class URLSessionUploader: Sendable {
     }
 }
 
-/// An upload in progress, which receives the events of the session and resumes the caller.
+/// An upload in progress, which receives the session's events and resumes the caller.
 final class Upload: Sendable {
     typealias Outcome = (Data, HTTPURLResponse)
 
@@ -138,7 +142,7 @@ final class Upload: Sendable {
         self.responseLimit = responseLimit
     }
 
-    /// Begins the upload. Call it first, and only once.
+    /// Begins the upload. Call this method first, and only once.
     func begin(_ continuation: CheckedContinuation<Outcome, any Error>, deadline: ContinuousClock.Instant?) {
         self.state.withLock { $0.continuation = continuation }
         let registration = self.body.onCancel { [weak self] in
@@ -169,7 +173,7 @@ final class Upload: Sendable {
         if isOver { Self.cancel(task) } else { task.resume() }
     }
 
-    /// - Parameter restart: Starts another task, for a body that was sent as data and must be sent again.
+    /// - Parameter restart: Starts another task for a body that was sent as data and must be sent again.
     func setRestart(_ restart: @escaping @Sendable () -> Void) {
         self.state.withLock { state in
             if state.continuation != nil { state.restart = restart }
@@ -178,7 +182,7 @@ final class Upload: Sendable {
 
     // MARK: Events of the session
 
-    /// Called when the body is needed again; returns true if another task sends it, and this task is over.
+    /// Called when the body is needed again; returns true if another task sends it, which ends this task.
     func restarts() -> Bool {
         let (task, restart) = self.state.withLock { state in
             defer { state.restart = nil }
@@ -190,7 +194,7 @@ final class Upload: Sendable {
         return true
     }
 
-    /// Called when a response begins; an earlier one was a challenge, whose body is discarded.
+    /// Called when a response begins. Any earlier response was a challenge, whose body is discarded.
     func receiveResponse() { self.state.withLock { $0.data = Data() } }
 
     func receive(_ data: Data) {
@@ -216,7 +220,7 @@ final class Upload: Sendable {
             Result { () throws(BlobError) -> Outcome in (data, try self.body.confirm(response, error: error)) })
     }
 
-    /// Resumes the caller, only the first time; after a failure, cancels the rest.
+    /// Resumes the caller on the first call only. After a failure, cancels the rest.
     func finish(_ result: Result<Outcome, BlobError>) {
         let state = self.state.withLock { state in
             defer { state = State() }
@@ -232,7 +236,7 @@ final class Upload: Sendable {
         continuation.resume(with: result.mapError { $0 })
     }
 
-    /// Cancels a task on another thread: `cancel` waits for reads of the session, which may be on this one.
+    /// Cancels a task on another thread, because `cancel` waits for reads of the session, which may be on this thread.
     private static func cancel(_ task: URLSessionTask) { BlockingPool.openings.run { task.cancel() } }
 }
 

@@ -3,12 +3,12 @@ import BlobCore
 import BlobReceiving
 import NIOCore
 
-/// The disk work for the body of one request, in order, off the event loop.
+/// Performs the disk work for the body of one request, in order, off the event loop.
 final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after another.
     typealias Outcome<Value> = @Sendable (Result<Value, BlobError>) -> Void
 
-    /// The number of pieces that may wait for the disk before reading from the connection pauses. Each has at most the
-    /// bytes of one read.
+    /// The number of pieces that may wait for the disk before reading from the connection pauses. Each piece contains
+    /// at most the bytes of one read.
     private static let maximumWaitingCount = 4
 
     private struct State {
@@ -22,7 +22,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
 
     // MARK: Called on the event loop
 
-    /// Creates the receiver. `then` receives its interim response.
+    /// Creates the receiver, and passes its interim response to `then`.
     func begin(
         _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<RequestAnswer?>
     ) {
@@ -45,7 +45,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
         }
     }
 
-    /// Returns true if there is room for more pieces; otherwise `onRoom` is called once when there is room.
+    /// Returns true if there is room for more pieces; otherwise, calls `onRoom` once as soon as there is room.
     func hasRoom(_ onRoom: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.waitingCount >= Self.maximumWaitingCount else { return true }
@@ -57,7 +57,8 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// True while pieces wait for the disk.
     var hasPendingPieces: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
-    /// Ends a complete body. `then` receives the response with all parts stored and named. Not called after an error.
+    /// Ends a complete body, and passes the response to `then` once all parts are stored and named. Do not call this
+    /// method after an error.
     func finish(then: @escaping Outcome<RequestAnswer>) {
         self.run(then) { () throws(BlobError) in try self.receiver?.answer() }
     }
@@ -65,7 +66,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// Discards an incomplete body and its files.
     func abandon() { self.queue.run { self.drop() } }
 
-    /// Runs a job after the others. `then` receives its value, unless the value is nil, or its error.
+    /// Runs a job after the others, and passes its value, unless it is nil, or its error to `then`.
     private func run<Value: Sendable>(
         _ then: @escaping Outcome<Value>, _ job: @escaping @Sendable () throws(BlobError) -> Value?
     ) {

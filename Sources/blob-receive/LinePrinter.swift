@@ -2,19 +2,19 @@
 import BlobCore
 import BlobPlatform
 
-/// Prints lines to standard output, in order and on its own thread, so that a reader that stops blocks nothing else.
+/// Prints lines to standard output, in order and on its own thread, so that a stalled reader blocks nothing else.
 final class LinePrinter: Sendable {
-    /// The number of bytes that may wait for the reader; beyond it, further lines are dropped.
+    /// The number of bytes that may wait for the reader. Beyond it, further lines are dropped.
     private static let maximumWaitingByteCount = 16 << 20
 
-    /// The time for which to wait when a reader stops taking lines.
+    /// The time to wait after a reader stops reading lines.
     private static let patience = Duration.milliseconds(100)
 
     private struct Batch {
         var lines: [String] = []
         var byteCount = 0
         var droppedCount = 0
-        var waiters: [WaitSignal] = []  // Signalled when the batch is written.
+        var waiters: [WaitSignal] = []  // Signalled once the batch is written.
     }
 
     private struct State {
@@ -41,9 +41,9 @@ final class LinePrinter: Sendable {
         if !isStarted { fail(BlobError(.unavailable, "Could not start a thread.", isTransient: true)) }
     }
 
-    /// Prints lines together; drops them if too many are waiting.
+    /// Prints lines together, or drops them if too many are waiting.
     ///
-    /// Returns when they are written, or immediately if the reader has stopped.
+    /// Returns once the lines are written, or immediately if the reader has stopped.
     func print(_ lines: String) {
         let isStuck = self.state.withLock { state in
             if state.waiting.byteCount > Self.maximumWaitingByteCount {

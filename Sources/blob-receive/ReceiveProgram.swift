@@ -5,7 +5,7 @@ import BlobCore
 import BlobPlatform
 import BlobReceiving
 
-/// The program `blob-receive`. It prints its URL, then one line of JSON for each part that has arrived completely.
+/// The `blob-receive` program. It prints its URL, then one line of JSON for each part that has arrived completely.
 @main
 struct ReceiveProgram: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -63,7 +63,7 @@ struct ReceiveProgram: ParsableCommand {
     @Option(help: "Refuse a body when no bytes of it arrive for this many seconds.")
     var idleTimeout = 30.0
 
-    // The rate that Apache's mod_reqtimeout requires.
+    // The same rate that Apache's mod_reqtimeout requires.
     @Option(
         help: "Refuse a body that arrives at fewer bytes per second, averaged over the idle timeout; 0 for no minimum.")
     var minRate: Int64 = 500
@@ -86,7 +86,7 @@ struct ReceiveProgram: ParsableCommand {
         let signals = EndingSignals()
         signals.block()  // Before other threads start.
         let printer = LinePrinter { end(with: BlobError(wrapping: $0)) }
-        // If this does not run, the next receiver to start removes the remaining files.
+        // If this closure does not run, the next receiver to start removes the remaining files.
         signals.handleFirst { number in
             printer.drain(for: Self.drainLimit)
             PartOwner.discardAll()
@@ -106,7 +106,7 @@ struct ReceiveProgram: ParsableCommand {
         }
     }
 
-    /// Parses `HOST:PORT`, where the host may be an IPv6 address in brackets.
+    /// Parses `HOST:PORT`, in which the host may be an IPv6 address in brackets.
     private static func address(_ text: String) throws(BlobError) -> (host: String, port: Int) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             throw BlobError(.invalidArgument, "Invalid address '\(text)': expected HOST:PORT.")
@@ -117,11 +117,11 @@ struct ReceiveProgram: ParsableCommand {
         return (String(host), Int(port))
     }
 
-    /// The time that the reader of standard output has after a signal.
+    /// The time for the reader of standard output to finish after a signal.
     private static let drainLimit = Duration.seconds(1)
 }
 
-/// The name of the program in messages: `blob` if that command runs it.
+/// The name of the program in messages, which is `blob` if that command runs it.
 let programName = CommandLine.arguments.first == "blob receive" ? "blob" : "blob-receive"
 
 private func end(with error: BlobError) -> Never {

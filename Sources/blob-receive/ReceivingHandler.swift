@@ -5,10 +5,10 @@ import BlobReceiving
 import NIOCore
 import NIOHTTP1
 
-/// The handler of one connection. It responds to requests in order, when their bodies are complete, or refuses them.
+/// Handles one connection. It responds to requests in order once their bodies are complete, or refuses them.
 ///
 /// Bodies are hashed and stored off the event loop, so that a slow disk or ten thousand parts do not delay other
-/// connections. When a few pieces are waiting for the disk, reading from the connection pauses.
+/// connections. If several pieces are waiting for the disk, reading from the connection pauses.
 final class ReceivingHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
@@ -24,9 +24,9 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private enum Phase {
         case awaitingHead
         case receiving(BodyWork, staysOpen: Bool)
-        /// The whole body has arrived, but is not stored yet.
+        /// The whole body has arrived but is not yet stored.
         case finishing(staysOpen: Bool)
-        /// The request has no body that is kept.
+        /// The request has no body to keep.
         case answering(HTTPResponseStatus, staysOpen: Bool)
         case refused
     }
@@ -36,13 +36,13 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private let print: @Sendable (String) -> Void
     private var phase = Phase.awaitingHead
     private var timer: Scheduled<Void>?
-    private var omitsBody = false  // True when the request is a HEAD.
+    private var omitsBody = false  // True if the request is a HEAD.
     private var pace: BodyPace?  // Set while the pace of a body is monitored.
-    private var waiting = CircularBuffer<Event>()  // Events that arrived while a request is being finished.
+    private var waiting = CircularBuffer<Event>()  // Events that arrived while a request was being finished.
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?
 
-    /// - Parameter drain: The handler of the connection that discards the rest of a refused body.
+    /// - Parameter drain: The connection's handler that discards the rest of a refused body.
     init(_ settings: ReceivingServer.Settings, _ drain: DrainHandler, _ print: @escaping @Sendable (String) -> Void) {
         self.settings = settings
         self.drain = drain
@@ -113,7 +113,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     /// Handles the end of the sender's data.
     private func endConnection(_ context: ChannelHandlerContext) {
         self.abandon()
-        // The connection is closed after all pending responses are sent.
+        // The connection is closed once all pending responses are sent.
         self.endOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
     }
 
@@ -153,7 +153,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
             self.phase = .answering(.methodNotAllowed, staysOpen: head.isKeepAlive)
             return
         }
-        // A body with another coding would be stored encoded, as if that were the file.
+        // A body with another coding would be stored encoded, as if the encoded bytes were the file.
         let codings = head.headers["transfer-encoding"]
         guard codings.isEmpty || head.version.minor > 0 && codings.map({ $0.lowercased() }) == ["chunked"] else {
             return self.refuse(.notImplemented, "The only accepted Transfer-Encoding is chunked.", context)
@@ -199,7 +199,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
     }
 
-    /// Returns the status for a number, with a reason phrase if the number is not registered yet.
+    /// Returns the status for a number, with a reason phrase if the number is not yet registered.
     private static func status(_ number: Int) -> HTTPResponseStatus {
         number == 104
             ? .custom(code: 104, reasonPhrase: "Upload Resumption Supported") : HTTPResponseStatus(statusCode: number)
@@ -221,7 +221,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
                 handler.didFinish(result, context)
             }
             work.finish { [print] result in
-                // Created here, off the event loop, because ten thousand lines take some time.
+                // Created here, off the event loop, because creating ten thousand lines takes some time.
                 let result = result.map { (answer: $0, lines: $0.parts.map(\.line).joined(separator: "\n")) }
                 if case .success(let request) = result, !request.lines.isEmpty { print(request.lines) }
                 finished(result)
@@ -249,11 +249,11 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     // MARK: Answers
 
-    /// The time for which bytes are read and discarded after a refusal: closing the connection with unread bytes would
+    /// The time for which bytes are read and discarded after a refusal. Closing the connection with unread bytes would
     /// destroy the response before a slow sender reads it.
     private static let lingering = TimeAmount.seconds(30)
 
-    /// The same time after the response to a complete request.
+    /// The corresponding time after the response to a complete request.
     private static let briefLingering = TimeAmount.seconds(2)
 
     /// The errors for a full disk, an exceeded quota, and a file that is too large.
@@ -309,7 +309,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         _ status: HTTPResponseStatus, _ fields: [RequestAnswer.Field], _ text: String, closes: Bool,
         _ context: ChannelHandlerContext
     ) {
-        // Neither this status nor a HEAD response has a body, and the status has no length (RFC 9110, section 8.6).
+        // Neither this status nor a HEAD response has a body, and this status has no length (RFC 9110, section 8.6).
         let text = self.omitsBody || status == .noContent ? "" : text
         var head = HTTPResponseHead(version: .http1_1, status: status)
         let type = status == .created ? "application/x-ndjson" : "text/plain; charset=utf-8"
@@ -317,7 +317,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         if !text.isEmpty, !head.headers.contains(name: "Content-Type") {
             head.headers.add(name: "Content-Type", value: type)
         }
-        // The response to a HEAD request has the length of the file.
+        // The response to a HEAD request states the length of the file.
         if status != .noContent, !head.headers.contains(name: "Content-Length") {
             head.headers.add(name: "Content-Length", value: String(text.utf8.count))
         }
@@ -352,7 +352,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Refuses a body that arrives too slowly. The time spent on the disk does not count against the sender.
+    /// Refuses a body that arrives too slowly. Time spent waiting for the disk does not count against the sender.
     private func watchBody(_ context: ChannelHandlerContext) {
         let limit = Duration.seconds(self.settings.idleTimeout)
         var pace = self.pace ?? BodyPace(limit: limit, minimumRate: self.settings.minimumRate, at: .now)
@@ -376,7 +376,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     // MARK: Threads
 
-    /// Returns a function that calls `action` on the event loop. The function may be called on any thread.
+    /// Returns a function that calls `action` on the event loop. The function can be called on any thread.
     private func onLoop<Value: Sendable>(
         _ context: ChannelHandlerContext,
         _ action: @escaping (ReceivingHandler, ChannelHandlerContext, Value) -> Void
@@ -396,13 +396,13 @@ final class ReceivingHandler: ChannelDuplexHandler {
     }
 }
 
-/// A handler that passes on received data until ``begin()``, and discards it afterwards.
+/// A handler that passes on received data until ``begin()`` is called, and discards it afterwards.
 final class DrainHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    /// The maximum number of bytes to discard before the connection is closed: more than a sender transmits before it
-    /// reads a late response, and little compared with the refused body.
+    /// The maximum number of bytes to discard before the connection is closed. It is more than a sender transmits
+    /// before it reads a late response, but little compared with the refused body.
     private static let maximumByteCount = 256 << 20
 
     private var rest: Int?

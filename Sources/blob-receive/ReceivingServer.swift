@@ -6,7 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// A server that listens for connections and gives each a ``ReceivingHandler``.
+/// A server that listens for connections and assigns a ``ReceivingHandler`` to each.
 struct ReceivingServer {
     struct Settings: Sendable {
         let folder: String?
@@ -15,31 +15,31 @@ struct ReceivingServer {
         /// The files that were stored in the folder; nil without a folder.
         let stored: StoredFiles?
         let maximumByteCount: Int64
-        /// The maximum number of connections; further ones receive a 503 response.
+        /// The maximum number of connections. Further connections receive a 503 response.
         let maximumConnectionCount: Int
         let idleTimeout: Double
-        /// The minimum number of body bytes per second, on average over the idle timeout.
+        /// The minimum average number of body bytes per second over the idle timeout.
         let minimumRate: Int64
         let headerTimeout: Double
     }
 
-    /// The maximum number of concurrent connections beyond the limit that receive a response; further ones are closed.
+    /// The maximum number of concurrent connections beyond the limit that receive a response. Further ones are closed.
     private static let maximumBusyCount = 64
 
-    /// The number of descriptors of a connection: its socket, its part and the folder.
+    /// The number of descriptors for a connection: its socket, its part and the folder.
     private static let descriptorCount = 3
 
-    /// The number of descriptors that the process needs besides its connections.
+    /// The number of descriptors that the process needs in addition to its connections.
     private static let otherDescriptorCount = 64
 
-    /// The number of connections that may wait to be accepted. The system drops further ones, whose senders retry after
-    /// a second; more than the default limit may arrive at once.
+    /// The number of connections that may wait to be accepted. The system drops any others, whose senders retry after a
+    /// second. More than the default limit may arrive at once.
     private static let backlog: CInt = 1024
 
     /// The number of bytes of the first read from a connection. NIO copies the whole buffer of this read.
     private static let firstReceiveByteCount = 2048
 
-    /// The maximum number of bytes per read from a connection; large pieces are hashed and stored faster.
+    /// The maximum number of bytes per read from a connection. Large pieces are hashed and stored faster.
     private static let receiveByteCount = 256 * 1024
 
     private let settings: Settings
@@ -96,12 +96,12 @@ struct ReceivingServer {
     }
 }
 
-/// The handler of a connection beyond the limit. It sends a 503 response regardless of the request.
+/// Handles a connection beyond the limit by sending a 503 response to any request.
 final class BusyHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The time for the sender to read the response: closing the connection with unread bytes would destroy it.
+    /// The time for the sender to read the response. Closing the connection with unread bytes would destroy it.
     private static let lingering = TimeAmount.seconds(2)
 
     private static let answer = """

@@ -4,22 +4,22 @@ import NIOCore
 /// The first handler of a connection. It passes on received data in slices, and yields the event loop to other
 /// connections after a few milliseconds.
 ///
-/// A single read may hold ten thousand requests, or forty thousand chunks of one byte.
+/// A single read may contain ten thousand requests, or forty thousand one-byte chunks.
 final class SlicingHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The maximum number of bytes in a slice; in the worst case, a slice takes a few milliseconds.
+    /// The maximum number of bytes in a slice. In the worst case, a slice takes a few milliseconds.
     private static let maximumByteCount = 16 * 1024
 
-    /// The time after which the handler yields to others, and the minimum time for them.
+    /// The time after which the handler yields to other connections, and the minimum time that they get.
     private static let (turn, pause) = (TimeAmount.milliseconds(5), TimeAmount.milliseconds(1))
 
     private var waiting = CircularBuffer<ByteBuffer>()
     private var isPaused = false
-    // The events that arrived after the waiting bytes and are passed on after them.
+    // The events that arrived after the waiting bytes and are passed on after those bytes.
     private var (hasRead, hasReadComplete, hasEnd) = (false, false, false)
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -4,7 +4,7 @@ import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The command `blob`.
+/// The `blob` command.
 struct BlobCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blob",
@@ -24,10 +24,9 @@ struct BlobCommand: ParsableCommand {
 }
 
 extension BlobCommand {
-    /// Parses the arguments of one command without the tree of all commands, which is half of the parser's work.
+    /// Parses the arguments of one command without building the tree of all commands, half of the parser's work.
     ///
-    /// - Returns: Nil if the tree is needed: for a command with subcommands, for help, and for the message about a
-    ///   mistake.
+    /// - Returns: `nil` if the tree is needed: for a command with subcommands, for help, and for an error message.
     fileprivate static func parsed(alone arguments: [String]) -> (any ParsableCommand)? {
         guard let name = arguments.first,
             let type = self.configuration.subcommands.first(where: { $0.configuration.commandName == name }),
@@ -48,7 +47,7 @@ enum Main {
         exit(status)
     }
 
-    /// Runs the command, reports its error, and returns the status of the process.
+    /// Runs the command, reports any error, and returns the status of the process.
     private static func runReporting() -> Int32 {
         do {
             try self.run()
@@ -76,14 +75,14 @@ enum Main {
     }
 
     private static func parse() throws -> any ParsableCommand {
-        // Listed here, because checking each command for the conformance takes a millisecond.
+        // Listed here, because testing each command for conformance takes a millisecond.
         let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self, TestCommand.self]
         assert(
             BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count,
             "The list must contain each command that is a NameListCommand.")
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)
-        // The parser shows the help for the words that it knows, and ignores the rest.
+        // For `help`, the parser ignores the words that it does not recognise.
         if arguments.first == "help", arguments != ["help", LocatorHelp.topic],
             let error = BlobCommand.unknownCommand(in: arguments.dropFirst())
         {
@@ -95,7 +94,7 @@ enum Main {
         return command
     }
 
-    /// Reports an error, and returns the status of the process.
+    /// Reports an error and returns the status of the process.
     private static func status(after error: BlobError) -> Int32 {
         while !Interrupts.claimReport() { pause() }  // The thread that handles interrupts is ending the process.
         report(error)

@@ -63,7 +63,7 @@ struct FormCommand: ParsableCommand {
     }
 }
 
-/// The options of all commands that compose forms.
+/// The options shared by all commands that compose forms.
 struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
@@ -86,7 +86,7 @@ struct FormOptions: ParsableArguments {
             """))
     var boundary: String?
 
-    /// Returns the body of all parts; warns about parts without a name, which receivers may lose.
+    /// Returns the body with all parts. Warns about parts without a name, which receivers may drop.
     func makeBody(_ sources: ArgumentSources, _ context: BlobContext) throws(BlobError) -> MultipartBody {
         let boundary: MultipartBoundary = if let text = self.boundary { try MultipartBoundary(text) } else { .random() }
         var form = MultipartForm()

@@ -17,7 +17,7 @@ struct ReceiveCommand: ParsableCommand {
     var arguments: [String] = []
 
     func run() throws {
-        // The receiver replaces the process: it gets the standard descriptors and signals, and sets the exit status.
+        // The receiver replaces this process: it inherits the standard descriptors and signals, and sets the status.
         let beside = blob_executable_path().map { path in
             URL(fileURLWithPath: String(cString: path)).deletingLastPathComponent()
                 .appendingPathComponent(Self.program).path

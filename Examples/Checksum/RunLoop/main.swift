@@ -25,7 +25,7 @@ final class ChecksumCalculator: NSObject, StreamDelegate {
     }
 }
 
-// Prints the SHA-256 digest of a locator from an offset on, read by a delegate on a run loop without blocking.
+// Prints the SHA-256 digest of a locator from an offset on. A delegate on a run loop reads without blocking.
 ExampleProgram.run("RunLoopChecksum [--offset BYTES] LOCATOR", taking: 1...3) { arguments, registry in
     let offset =
         arguments.count == 1 ? 0 : arguments.count == 3 && arguments[0] == "--offset" ? Int64(arguments[1]) : nil

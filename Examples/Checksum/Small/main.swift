@@ -4,8 +4,8 @@ import CryptoDigest
 import FileSource
 import GzipSource
 
-// Prints the SHA-256 digest of each locator, without Foundation: linked statically, it is a third of the size of
-// Examples/Checksum/Chunks. A custom registry contains only the providers that the program needs.
+// Prints the SHA-256 digest of each locator without Foundation. Linked statically, this program has a third of the size
+// of Examples/Checksum/Chunks. A custom registry contains only the providers that the program needs.
 let locators = CommandLine.arguments.dropFirst()
 guard !locators.isEmpty else { end("usage: SmallChecksum LOCATOR…", status: 64) }
 do {

@@ -15,7 +15,7 @@ ExampleProgram.run("SynchronousChecksum LOCATOR…", taking: 1...) { locators, r
             guard count >= 0 else { break }
             buffer[..<count].withUnsafeBytes { hasher.update($0) }
         }
-        // Only the end means that every byte was read; any other status comes with an error.
+        // Only the end means that every byte was read. Any other status is accompanied by an error.
         guard stream.streamStatus == .atEnd else { throw stream.streamError ?? BlobError(.io, "The stream failed.") }
         print(hasher.finalizeHexadecimal(), locator)
     }

@@ -4,20 +4,20 @@ internal import BlobIndex
 
 /// The bytes of a blocked gzip stream, decoded on several threads.
 ///
-/// The lengths in block headers are trusted only until the blocks are decoded: a batch counts only if it begins where
-/// the previous one ended, and consists of whole members. From the first bytes for which this fails, everything is
-/// decoded in one pass: another member, padding, the end, or a block with a wrong header.
+/// The lengths in block headers are not trusted until the blocks are decoded: a batch counts only if it begins where
+/// the previous one ended and consists of whole members. From the first bytes that do not meet this condition, such as
+/// another member, padding, the end, or a block with a wrong header, everything is decoded in one pass.
 final class BlockedStream: StreamOverReader {
     /// Compressed bytes that should be whole blocks.
     private struct Batch: Sendable {
         let bytes: [UInt8]
-        /// The lengths of the blocks according to their headers.
+        /// The lengths of the blocks, as stated in their headers.
         let blockByteCounts: [Int]
 
         /// Decodes the batch, and returns the number of its members and those positions between them that the headers
-        /// suggest.
+        /// indicate.
         ///
-        /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
+        /// - Throws: An error if the batch does not consist of whole members, or does not fit into `output`.
         func decode(
             into output: inout OutputRawSpan, _ library: InflateLibrary
         ) throws(BlobError) -> (memberCount: Int, starts: [RestartPoint]) {
@@ -54,10 +54,10 @@ final class BlockedStream: StreamOverReader {
 
     /// The maximum number of blocks in a batch, after shorter batches at first.
     ///
-    /// It keeps a thread busy: up to a mebibyte when decoded.
+    /// A batch of this size, up to a mebibyte when decoded, keeps a thread busy.
     private static let maximumBlockCount = 16
 
-    /// The maximum decoded length of a batch, plus one byte: a decoder without room does not parse the trailer.
+    /// The maximum decoded length of a batch, plus one byte, because a decoder without room does not parse the trailer.
     private static let bufferByteCount = BlockedStream.maximumBlockCount * BlockHeader.maximumByteCount + 1
 
     private static let windowPerThread = 2
@@ -68,16 +68,16 @@ final class BlockedStream: StreamOverReader {
     private let start: RestartPoint
     private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: WindowPool
-    /// Decoded bytes to deliver next.
+    /// The decoded bytes to deliver next.
     private var buffer: Window?
-    /// True when no more blocks follow.
+    /// True if no more blocks follow.
     private var isOver = false
-    /// True when the last read of the base returned no bytes for now.
+    /// True if the last read of the base returned no bytes yet.
     private var isStarved = false
 
-    /// The bytes read that are not in a batch yet.
+    /// The bytes that were read but are not yet in a batch.
     private var input: [UInt8] = []
-    /// The batches that were begun but not taken yet.
+    /// The batches that were begun but not yet taken.
     private var waiting: [Batch] = []
     private let found: (RestartPoint) -> Void
     /// The number of blocks in the batches that were taken.
@@ -88,9 +88,9 @@ final class BlockedStream: StreamOverReader {
     private var pass: DecodingPass?
 
     /// - Parameters:
-    ///   - base: A reader at the byte of `start`; this stream takes ownership.
+    ///   - base: A reader positioned at the byte of `start`. This stream takes ownership.
     ///   - info: The info of the decoded bytes.
-    ///   - found: Called with each position between members, in ascending order, after the bytes before it were
+    ///   - found: Called with each position between members, in ascending order, after the bytes before it have been
     ///     verified.
     init(
         _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
@@ -150,7 +150,7 @@ final class BlockedStream: StreamOverReader {
         self.base.close()
     }
 
-    /// Takes the next batch; returns false when the next bytes are not whole blocks, or not available yet.
+    /// Takes the next batch; returns false if the next bytes are not whole blocks, or are not yet available.
     private func takeBatch() throws -> Bool {
         do {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
@@ -172,7 +172,7 @@ final class BlockedStream: StreamOverReader {
             return true
         } catch let error where error.isContentError && !self.waiting.isEmpty {
             // Decoding in one pass shows whether only the block headers are wrong. The bytes of a whole batch are
-            // decoded at once, so that none is delivered if the batch is damaged.
+            // decoded at once, so no byte is delivered if the batch is damaged.
             let pass = try self.leaveBlocks()
             let buffer = self.buffers.take()
             try buffer.fill { output in
@@ -198,7 +198,7 @@ final class BlockedStream: StreamOverReader {
         guard !self.isOver else { return nil }
         var end = 0
         var blockByteCounts: [Int] = []
-        // For a short range, do not decode a mebibyte ahead on each thread.
+        // A short range does not require each thread to decode a mebibyte ahead.
         let blockCount = min(Self.maximumBlockCount, 1 + self.takenBlockCount)
         do {
             for _ in 0..<blockCount {
@@ -210,7 +210,7 @@ final class BlockedStream: StreamOverReader {
                 blockByteCounts.append(byteCount)
             }
         } catch {
-            // The blocks before the error are delivered first; the next read of the base throws the same error.
+            // The blocks before the error are delivered first. The next read of the base throws the same error.
             guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
@@ -220,7 +220,7 @@ final class BlockedStream: StreamOverReader {
         return batch
     }
 
-    /// Reads the block at an offset in the input, and returns its length; nil when the block is incomplete or invalid.
+    /// Reads the block at an offset in the input and returns its length; nil if the block is incomplete or invalid.
     private func blockByteCount(at offset: Int) throws -> Int? {
         try self.fill(offset + BlockHeader.usualByteCount)
         guard let byteCount = BlockHeader(self.input[offset...])?.byteCount else { return nil }
@@ -228,7 +228,7 @@ final class BlockedStream: StreamOverReader {
         return offset + byteCount <= self.input.count ? byteCount : nil
     }
 
-    /// Reads until the input has `count` bytes, or the base ends.
+    /// Reads until the input contains `count` bytes or the base ends.
     private func fill(_ count: Int) throws {
         guard self.input.count < count else { return }
         try withUnsafeTemporaryAllocation(byteCount: DecodingPass.inputByteCount, alignment: 64) { buffer in
@@ -243,28 +243,28 @@ final class BlockedStream: StreamOverReader {
     }
 }
 
-/// The header of a block of blocked gzip: a gzip member whose extra field contains its length.
+/// The header of a block of blocked gzip, which is a gzip member whose extra field contains its length.
 ///
-/// BGZF, section 4.1 of the SAM specification: XLEN bytes of subfields, among them `BC` with BSIZE, the length of the
-/// member minus one.
+/// According to the SAM specification, section 4.1 (BGZF), XLEN bytes of subfields include `BC` with BSIZE, the length
+/// of the member minus one.
 struct BlockHeader {
-    /// The length in bytes of a header with the one subfield that `bgzip` writes.
+    /// The length in bytes of a header with only the subfield that `bgzip` writes.
     static let usualByteCount = 18
 
-    /// The length of the longest block, compressed and decoded: 64 KiB.
+    /// The maximum length of a block, both compressed and decoded: 64 KiB.
     static let maximumByteCount = 64 * 1024
 
     /// The length of the whole member in bytes, at least ``minimumByteCount``.
     let byteCount: Int
 
-    /// The length of a header, an empty block of deflate data and a trailer, in bytes.
+    /// The length in bytes of a header, an empty block of deflate data and a trailer.
     private static let minimumByteCount = Self.usualByteCount + 2 + 8
 
-    /// Parses the first bytes of a block; nil unless they begin a block whose first subfield is `BC`.
+    /// Parses the first bytes of a block; fails unless they begin a block whose first subfield is `BC`.
     init?(_ bytes: some RandomAccessCollection<UInt8>) {
         guard bytes.count >= Self.usualByteCount else { return nil }
         func byte(_ offset: Int) -> Int { Int(bytes[bytes.index(bytes.startIndex, offsetBy: offset)]) }
-        // ID1, ID2, CM, and FLG with FEXTRA alone.
+        // ID1, ID2, CM, and FLG with only FEXTRA set.
         guard byte(0) == 0x1F, byte(1) == 0x8B, byte(2) == 8, byte(3) == 4 else { return nil }
         let extraByteCount = byte(10) | byte(11) << 8
         guard extraByteCount >= 6, byte(12) == UInt8(ascii: "B"), byte(13) == UInt8(ascii: "C"), byte(14) == 2,

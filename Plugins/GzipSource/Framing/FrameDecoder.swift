@@ -3,21 +3,21 @@ import BlobDeflate
 internal import BlobIndex
 
 extension RestartPoint {
-    /// Creates a point, which is either before a header or within deflate data.
+    /// Creates a point that is either before a header or within deflate data.
     init(bitOffset: Int64, byteOffset: Int64, isInData: Bool) {
         self.init(bitOffset: bitOffset, byteOffset: byteOffset, detail: isInData ? 1 : 0)
     }
 
-    /// True within deflate data, where decoding needs a window: the preceding decoded bytes to which data after the
-    /// point refer.
+    /// True within deflate data, where decoding requires a window: the preceding decoded bytes to which data after the
+    /// point refers.
     ///
-    /// No reference reaches back across a header.
+    /// No reference crosses a header.
     var isInData: Bool { self.detail == 1 }
 }
 
-/// A decoder of compressed bytes and their framing: headers, trailers, further members and the rules for the end.
+/// Decodes compressed bytes and their framing: headers, trailers, further members, and the rules for the end.
 ///
-/// A state machine without I/O, which takes compressed bytes and appends decoded bytes or throws.
+/// The decoder is a state machine without I/O, which consumes compressed bytes and appends decoded bytes or throws.
 struct FrameDecoder: ~Copyable {
     private enum Phase {
         case gzipHeader(GzipHeader)
@@ -26,11 +26,11 @@ struct FrameDecoder: ~Copyable {
         case checksum(NumberField)
         /// ISIZE of RFC 1952.
         case byteCount(NumberField)
-        /// After a gzip member: the next member, padding or the end follows.
+        /// After a gzip member, where the next member, padding or the end follows.
         case gap
         /// In the zero bytes after the last gzip member.
         case padding
-        /// After the end of a format without members and padding.
+        /// After the end of a format that has no members or padding.
         case done
 
         /// Creates the initial phase of a format.
@@ -50,22 +50,23 @@ struct FrameDecoder: ~Copyable {
     /// The bytes after the deflate data that the inflater consumed.
     private var surplus = Inflater.Surplus()
 
-    /// The offset of the next input byte, from the start of the compressed data.
+    /// The offset of the next input byte from the start of the compressed data.
     private(set) var byteOffset: Int64 = 0
 
-    /// The number of members that ended and passed all checks.
+    /// The number of members that have ended and passed all checks.
     private(set) var memberCount = 0
 
-    /// The sum of the current frame: of all its bytes so far, or of the bytes after the restart point.
+    /// The sum of the current frame, covering all its bytes so far or only the bytes after the restart point.
     private(set) var sum: FrameSum
 
-    /// True when ``sum`` lacks the bytes of its frame before the restart point.
+    /// True if ``sum`` does not cover the bytes of its frame before the restart point.
     private(set) var isPartial = false
 
-    /// The end of the frame whose beginning is unknown; nil before that end.
+    /// The end of the frame whose beginning is unknown; nil until that end is reached.
     private(set) var remainder: Remainder?
 
-    /// The part of a frame after a restart point, and its trailer, checked once the part before the point is known.
+    /// The part of a frame after a restart point and its trailer, which are checked once the part before the point is
+    /// known.
     struct Remainder: Sendable {
         let sum: FrameSum
         let checksum: UInt32
@@ -85,10 +86,10 @@ struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// Records restart points, for an index.
+    /// Records restart points for an index.
     private let recorder: PointRecorder?
 
-    /// Creates a decoder before the first byte.
+    /// Creates a decoder positioned before the first byte.
     init(
         _ format: GzipSource.Format, library: InflateLibrary = .isal, recorder: PointRecorder? = nil
     ) throws(BlobError) {
@@ -102,11 +103,11 @@ struct FrameDecoder: ~Copyable {
     /// Resumes at a restart point.
     ///
     /// - Parameters:
-    ///   - firstByte: The byte of the compressed data that contains the point, which is not part of the later input.
-    ///     Ignored when the point is between two bytes.
+    ///   - firstByte: The byte of the compressed data that contains the point. It is not part of the later input, and
+    ///     is ignored if the point is between two bytes.
     ///   - window: The window of the point.
-    ///   - beginning: The sum of the bytes before the point in its frame. Without it, the end of the frame becomes the
-    ///     ``remainder``.
+    ///   - beginning: The sum of the bytes before the point in its frame. Without this sum, the end of the frame
+    ///     becomes the ``remainder``.
     mutating func resume(
         at point: RestartPoint, firstByte: UInt8, window: UnsafeRawBufferPointer, beginning: FrameSum? = nil
     ) {
@@ -119,7 +120,7 @@ struct FrameDecoder: ~Copyable {
         guard point.isInData else {
             self.inflater.reset()
             self.sum = FrameSum(self.format)
-            // After a member, the data may end, too.
+            // After a member, the data may also end.
             self.phase = self.format == .gzip && !self.isFirstMember ? .gap : Phase(beginning: self.format)
             return
         }
@@ -129,19 +130,20 @@ struct FrameDecoder: ~Copyable {
         self.phase = .data
     }
 
-    /// True when the input so far consists of whole gzip members.
+    /// True if the input so far consists of whole gzip members.
     var isBetweenMembers: Bool { if case .gap = self.phase { self.surplus.count == 0 } else { false } }
 
-    /// True while deflate data are being decoded.
+    /// True while deflate data is being decoded.
     var isInData: Bool { if case .data = self.phase { true } else { false } }
 
     /// Decodes until `input` is consumed or `output` is full.
     ///
-    /// After the output was full, call again even with an empty input: consumed bytes may yield more output.
+    /// After the output was full, call this method again even with an empty input, because consumed bytes may yield
+    /// more output.
     ///
     /// - Parameters:
-    ///   - input: The next bytes; consumed bytes are removed from its front.
-    ///   - output: Has room. Appended to; bytes appended before an error are correct.
+    ///   - input: The next bytes. Consumed bytes are removed from the front.
+    ///   - output: A span with free capacity, to which bytes are appended. Bytes appended before an error are correct.
     /// - Throws: The error in the data, with its offset in the compressed data.
     mutating func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) {
         while output.freeCapacity > 0 {
@@ -168,7 +170,7 @@ struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// Checks that the format ends here; called at the end of the input.
+    /// Checks that the format ends here. Call this method at the end of the input.
     ///
     /// - Throws: ``BlobError/Code/truncated``.
     func finish() throws(BlobError) {
@@ -186,7 +188,7 @@ struct FrameDecoder: ~Copyable {
         throw BlobError(.truncated, message, byteOffset: self.byteOffset)
     }
 
-    /// Decodes deflate data; returns true at their end.
+    /// Decodes deflate data; returns true at the end of the data.
     private mutating func decodeData(
         _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
@@ -223,8 +225,8 @@ struct FrameDecoder: ~Copyable {
         return isAtEnd
     }
 
-    /// Appends the bytes that were held back in the search for a block end; called at the end of the input, before
-    /// ``finish()``.
+    /// Appends the bytes that were held back while searching for a block end. Call this method at the end of the input,
+    /// before ``finish()``.
     mutating func flush(into output: inout OutputRawSpan) throws(BlobError) {
         guard case .data = self.phase, self.recorder?.wantsBlockEnd ?? false else { return }
         self.recorder?.stopSearching()
@@ -232,7 +234,7 @@ struct FrameDecoder: ~Copyable {
         try self.decode(&input, into: &output)
     }
 
-    /// Processes a byte outside of the deflate data.
+    /// Processes a byte outside the deflate data.
     private mutating func take(_ byte: UInt8) throws(BlobError) {
         switch self.phase {
         case .gzipHeader(var header):
@@ -299,13 +301,13 @@ struct FrameDecoder: ~Copyable {
     }
 }
 
-/// A number of four bytes, parsed byte by byte, the lowest byte first.
+/// A four-byte number that is parsed byte by byte, lowest byte first.
 private struct NumberField {
     /// The number, once it is complete.
     private(set) var value: UInt32 = 0
     private var byteCount: UInt32 = 0
 
-    /// Parses a byte; returns true when the number is complete.
+    /// Parses a byte; returns true if the number is complete.
     mutating func take(_ byte: UInt8) -> Bool {
         self.value |= UInt32(byte) << (8 * self.byteCount)
         self.byteCount += 1
@@ -313,7 +315,7 @@ private struct NumberField {
     }
 }
 
-/// The checksum and the length of the decoded bytes of one frame, to be compared with its trailer.
+/// The checksum and length of one frame's decoded bytes, for comparison with the frame's trailer.
 struct FrameSum: Sendable {
     private var crc: CRC32?
     private var adler: Adler32?
@@ -332,7 +334,7 @@ struct FrameSum: Sendable {
         self.byteCount += Int64(bytes.count)
     }
 
-    /// Updates the sum with the bytes whose sum is `next`.
+    /// Updates the sum with bytes whose sum is `next`.
     mutating func append(_ next: FrameSum) {
         if let crc = next.crc { self.crc?.append(crc, byteCount: next.byteCount) }
         if let adler = next.adler { self.adler?.append(adler, byteCount: next.byteCount) }
@@ -350,7 +352,7 @@ struct FrameSum: Sendable {
                 + "but the trailer says \(hexadecimal(expected, digits: 8)).", byteOffset: byteOffset)
     }
 
-    /// Compares the length with ISIZE, the length in the trailer of a gzip member.
+    /// Compares the length with ISIZE, the length in a gzip member's trailer.
     ///
     /// - Parameter byteOffset: The offset of the length in the compressed data.
     func check(byteCount expected: UInt32, at byteOffset: Int64) throws(BlobError) {

@@ -1,23 +1,23 @@
 import BlobCore
 import BlobDeflate
 
-/// A parser of the header of a gzip member (RFC 1952, section 2.3), byte by byte.
+/// Parses the header of a gzip member (RFC 1952, section 2.3) byte by byte.
 ///
-/// Checks the identification, the method, the reserved flags and the checksum of the header. Discards fields of
-/// variable length, so that long fields cost no memory; keeps the name if `keepsName` is true.
+/// The parser checks the identification, the method, the reserved flags and the checksum of the header. It discards
+/// fields of variable length, so that long fields use no memory, but keeps the name if `keepsName` is true.
 struct GzipHeader {
-    /// The length of the longest name or comment, without its terminating zero: 64 KiB. Extra fields cannot be longer.
+    /// The maximum length of a name or comment, without its terminating zero: 64 KiB. Extra fields cannot be longer.
     static let maximumFieldByteCount = 64 * 1024
 
     /// ID1 and ID2.
     static let identification: [UInt8] = [0x1F, 0x8B]
 
-    /// The fields in order; flags announce the optional fields.
+    /// The fields in order. The flags indicate which optional fields are present.
     private enum Field: Int {
         case fixed, extraLength, extra, name, comment, checksum
     }
 
-    // FLG, section 2.3.1; FTEXT (bit 0) is a hint and is ignored.
+    // FLG, section 2.3.1. FTEXT (bit 0) is only a hint and is ignored.
     private static let (hasChecksum, hasExtra, hasName, hasComment): (UInt8, UInt8, UInt8, UInt8) = (2, 4, 8, 16)
     private static let reserved: UInt8 = 0b1110_0000
 
@@ -34,7 +34,7 @@ struct GzipHeader {
     /// The part of FNAME parsed so far; empty unless the name is kept.
     private(set) var name: [UInt8] = []
 
-    /// MTIME: seconds since 1970; 0 if unknown.
+    /// MTIME in seconds since 1970; 0 if unknown.
     private(set) var time: UInt32 = 0
 
     init(keepsName: Bool = false) { self.keepsName = keepsName }
@@ -44,8 +44,8 @@ struct GzipHeader {
 
     /// Parses the next byte.
     ///
-    /// - Returns: True when it was the last byte of the header.
-    /// - Throws: An error without an offset; the error is at this byte.
+    /// - Returns: True if it was the last byte of the header.
+    /// - Throws: An error without an offset. The error is at this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         if self.field != .checksum { self.sum.update(byte) }
         let position = self.position
@@ -76,7 +76,7 @@ struct GzipHeader {
                 throw BlobError(.unsupported, "Not gzip: the data does not begin with 1f 8b.")
             }
         case 2:
-            // CM: 8 is deflate, the only defined method.
+            // CM: 8 means deflate, the only defined method.
             guard byte == 8 else {
                 throw BlobError(.unsupported, "The gzip data uses the unknown compression method \(byte).")
             }
@@ -87,7 +87,7 @@ struct GzipHeader {
             }
             self.flags = byte
         case 4...7: self.time |= UInt32(byte) << (8 * (position - 4))
-        default: break  // XFL and OS may be anything.
+        default: break  // XFL and OS can have any value.
         }
     }
 
@@ -111,7 +111,7 @@ struct GzipHeader {
         }
     }
 
-    /// Begins the next field in the header; returns false when the header is complete.
+    /// Begins the next field of the header; returns false if the header is complete.
     private mutating func beginField() -> Bool {
         (self.position, self.number) = (0, 0)
         while let next = Field(rawValue: self.field.rawValue + 1) {
@@ -131,17 +131,17 @@ struct GzipHeader {
     }
 }
 
-/// A parser of the header of a zlib stream (RFC 1950, section 2.2), byte by byte.
+/// Parses the header of a zlib stream (RFC 1950, section 2.2) byte by byte.
 struct ZlibHeader {
     private var firstByte: UInt8?  // CMF
 
     /// Parses the next byte.
     ///
-    /// - Returns: True when it was the last byte of the header.
-    /// - Throws: ``BlobError/Code/unsupported``, without an offset; the error is at this byte.
+    /// - Returns: True if it was the last byte of the header.
+    /// - Throws: ``BlobError/Code/unsupported`` without an offset. The error is at this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         guard let firstByte = self.firstByte else {
-            // CM is 8, deflate; CINFO at most 7, a window of 32 KiB.
+            // CM is 8, which means deflate. CINFO is at most 7, which means a window of 32 KiB.
             guard byte & 0x0F == 8, byte >> 4 <= 7 else {
                 throw BlobError(
                     .unsupported, "Not zlib: the data begins with \(hexadecimal(byte, digits: 2)).")
@@ -161,7 +161,7 @@ struct ZlibHeader {
     }
 }
 
-/// Returns a number in hexadecimal notation with at least `digits` digits: `0x0000beef`.
+/// Returns a number in hexadecimal notation with at least `digits` digits, such as `0x0000beef`.
 func hexadecimal(_ number: some BinaryInteger, digits: Int) -> String {
     let text = String(number, radix: 16)
     return "0x" + String(repeating: "0", count: max(0, digits - text.count)) + text

@@ -15,10 +15,10 @@ final class GzipIndex: HeldIndex {
         (self.layout, self.windows, self.file) = (layout, windows, file)
     }
 
-    /// Loads the index of `content` from a file; returns nil when it is missing or damaged.
+    /// Loads the index of `content` from a file; returns nil if the index is missing or damaged.
     ///
-    /// - Parameter tuning: The sizes with which the index was made.
-    /// - Throws: Errors of reading the file.
+    /// - Parameter tuning: The sizes with which the index was created.
+    /// - Throws: The errors of reading the file.
     static func load(
         _ file: IndexFile, layer: String, content: IndexedContent, tuning: GzipTuning = .standard
     ) throws(BlobError) -> GzipIndex? {
@@ -31,12 +31,12 @@ final class GzipIndex: HeldIndex {
         }
     }
 
-    /// True when the index turned out to be made from other bytes than the content.
+    /// True if the index turned out to describe bytes other than the content.
     var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Marks the index as made from other bytes than the content, despite matching validators.
+    /// Marks the index as describing bytes other than the content, despite matching validators.
     ///
-    /// Removes the index file, unless the user named it.
+    /// Removes the index file, unless the user specified it.
     func disprove() {
         self.disproof.withLock { $0 = true }
         self.discardFile()
@@ -44,9 +44,9 @@ final class GzipIndex: HeldIndex {
 
     /// Returns the last slice up to `slice` at which decoding can begin, and the window of its point.
     ///
-    /// Skips slices whose window is damaged and was not learned.
+    /// Skips slices whose window is damaged and has not been recovered.
     ///
-    /// - Throws: Errors of reading the file, except damage.
+    /// - Throws: The errors of reading the file, except damage.
     func start(at slice: Int) throws -> (slice: Int, window: [UInt8]) {
         for candidate in (0...slice).reversed() {
             do {
@@ -59,7 +59,7 @@ final class GzipIndex: HeldIndex {
 
     /// Returns the window of a slice's restart point; empty for a point before a header.
     ///
-    /// - Throws: ``IndexMismatch`` when the file is damaged at that place and the window was not learned; errors of
+    /// - Throws: ``IndexMismatch`` if the file is damaged there and the window has not been recovered; the errors of
     ///   reading the file.
     func window(of slice: Int) throws -> [UInt8] {
         do throws(BlobError) {
@@ -72,10 +72,10 @@ final class GzipIndex: HeldIndex {
         }
     }
 
-    /// True when a window was found to be damaged.
+    /// True if a window was found to be damaged.
     var isDamaged: Bool { self.isDamageReported.withLock { $0 } }
 
-    /// Keeps the window of a slice's restart point for later readers, if the window in the file is damaged.
+    /// Keeps the window of a slice's restart point for later readers if the window in the file is damaged.
     ///
     /// - Parameter window: The decoded bytes before the point, verified by the checksums of the index.
     func learn(_ window: [UInt8], of slice: Int) throws {
@@ -88,7 +88,7 @@ final class GzipIndex: HeldIndex {
         }
     }
 
-    /// Returns true when all windows are intact in the file.
+    /// Returns true if all windows in the file are intact.
     func isWhole() throws(BlobError) -> Bool {
         do throws(BlobError) {
             for slice in self.layout.windows.indices { _ = try self.windowInFile(of: slice) }
@@ -100,9 +100,9 @@ final class GzipIndex: HeldIndex {
         }
     }
 
-    /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one.
+    /// Removes the file from the folder for indexes, so that the next read of the whole blob creates a new index.
     ///
-    /// A file that the user named is kept.
+    /// A file that the user specified is kept.
     private func discardFile() {
         guard !self.isDamageReported.exchange(true) else { return }
         if !self.isDisproved { self.file.noteRefusal(IndexFile.isDamaged) }
@@ -111,7 +111,7 @@ final class GzipIndex: HeldIndex {
 
     /// Returns the window of a slice's restart point from the file; empty for a point before a header.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the file is damaged at that place; errors of reading the file.
+    /// - Throws: ``BlobError/Code/corrupted`` if the file is damaged there; the errors of reading the file.
     func windowInFile(of slice: Int) throws(BlobError) -> [UInt8] {
         guard let place = self.layout.windows[slice] else { return [] }
         let packed = try self.windows.read(at: place.byteOffset, count: place.byteCount)
@@ -128,21 +128,21 @@ struct IndexMismatch: Error {
 }
 
 extension Error {
-    /// True when the bytes or the index caused the error, not the access to them.
+    /// True if the error was caused by the bytes or the index rather than by access to them.
     var isContentError: Bool { self is IndexMismatch || (self as? BlobError)?.isAboutContent == true }
 }
 
 /// The windows that are damaged in an index file, recovered by decoding past their restart points.
 ///
-/// With them, decoding around the damage happens once per source instead of once per reader. At most 512 windows of 32
-/// KiB are kept, which is 16 MiB; beyond that, only every second, then every fourth window, and so on.
+/// With these windows, decoding around the damage happens once per source rather than once per reader. At most 512
+/// windows of 32 KiB (16 MiB) are kept; beyond that, only every second window, then every fourth, and so on.
 struct LearnedWindows {
     var maximumCount = 512
     private(set) var windows: [Int: [UInt8]] = [:]
     /// The distance between kept slices.
     private var stride = 1
 
-    /// Returns true when the window of a slice would be kept and is not known yet.
+    /// Returns true if the window of a slice would be kept and is not yet known.
     func wants(_ slice: Int) -> Bool { slice % self.stride == 0 && self.windows[slice] == nil }
 
     /// Keeps the window of a slice, and drops every second window if there are too many.

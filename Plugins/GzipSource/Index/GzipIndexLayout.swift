@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// The place in the section of a restart point's window, which is packed as raw deflate data.
+/// The location of a restart point's window in the section, where it is packed as raw deflate data.
 struct PackedWindow: Equatable, Sendable {
     var byteOffset: Int64
     var byteCount: Int
@@ -15,9 +15,9 @@ struct PackedWindow: Equatable, Sendable {
 /// The points divide the decoded bytes into slices. A slice consists of segments of 64 KiB, the last of which may be
 /// shorter. Each segment has a CRC-32.
 struct GzipIndexLayout: Sendable {
-    /// The restart points; at least one.
+    /// The restart points, of which there is at least one.
     let points: RestartPoints
-    /// The window of each point; nil before a header.
+    /// The window of each point; nil for a point before a header.
     let windows: [PackedWindow?]
     /// The number of members; 1 for a format without members.
     let memberCount: Int
@@ -28,7 +28,7 @@ struct GzipIndexLayout: Sendable {
     /// The index of the first segment of each slice, followed by the number of segments.
     private let firstSegments: [Int]
 
-    /// The maximum number of decoded bytes for one checksum: 64 KiB.
+    /// The maximum number of decoded bytes covered by one checksum: 64 KiB.
     static let segmentByteCount: Int64 = 64 * 1024
 
     init(_ points: RestartPoints, windows: [PackedWindow?], memberCount: Int, sums: [UInt32]) {
@@ -49,7 +49,7 @@ struct GzipIndexLayout: Sendable {
     /// The number of decoded bytes.
     var byteCount: Int64 { self.points.byteCount }
 
-    /// Returns the ranges of decoded bytes in a slice that have one checksum each.
+    /// Returns the ranges of decoded bytes in a slice that have a checksum each.
     func segments(of slice: Int) -> [Range<Int64>] {
         let range = self.points.slice(slice)
         return stride(from: range.lowerBound, to: range.upperBound, by: Int(Self.segmentByteCount)).map {
@@ -63,8 +63,8 @@ struct GzipIndexLayout: Sendable {
             self.firstSegments[slice] + Int((byteOffset - self.points[slice].byteOffset) / Self.segmentByteCount)]
     }
 
-    /// Returns slices from `first` on until they fill at least half of `byteCount`, as far as they fit into it; empty
-    /// when the first slice is longer or missing.
+    /// Returns the slices from `first` on that fit into `byteCount`, until they fill at least half of it; empty if the
+    /// first slice is longer or missing.
     func slices(from first: Int, fitting byteCount: Int64) -> Range<Int> {
         var end = first
         while end < self.points.count {
@@ -77,29 +77,29 @@ struct GzipIndexLayout: Sendable {
 
     // MARK: The section
 
-    /// The version of the format of the section; other versions are not read.
+    /// The version of the section's format. Other versions are not read.
     private static let version: UInt64 = 1
 
-    /// The maximum number of decoded bytes per compressed byte: two bits, the shortest codes of a length and a
-    /// distance, give at most 258 bytes (RFC 1951, section 3.2.5).
+    /// The maximum number of decoded bytes per compressed byte: two bits, the shortest codes for a length and a
+    /// distance, produce at most 258 bytes (RFC 1951, section 3.2.5).
     private static let maximumRatio: Int64 = 1032
 
-    /// The largest encoded length of a point in bytes: three varints and a checksum.
+    /// The maximum encoded length of a point in bytes: three varints and a checksum.
     private static let maximumPointByteCount: Int64 = 3 * 10 + 4
 
-    /// The largest encoded length of the fields before the points, in bytes: five varints.
+    /// The maximum encoded length of the fields before the points in bytes: five varints.
     private static let maximumHeadByteCount: Int64 = 5 * 10
 
-    /// Returns the maximum number of points that a recorder makes for a number of decoded bytes.
+    /// Returns the maximum number of points that a recorder creates for a number of decoded bytes.
     ///
     /// Beyond ``PointRecorder/maximumDenseCount`` points, the distance to the previous point is at least 1/65,536 of
-    /// the offset. So growth of the offset by the factor e takes at most as many points again, and after 19 such steps
-    /// the offset is past 2^60.
+    /// the offset. Each time the offset grows by the factor e, at most as many points are added again, and after 19
+    /// such steps the offset is past 2^60.
     private static func maximumPointCount(byteCount: Int64, spacing: Int64) -> Int64 {
         min(byteCount / max(spacing, 1), PointRecorder.maximumDenseCount * 20) + 1
     }
 
-    /// Returns the maximum length in bytes of the section of restart points for compressed data of a given length.
+    /// Returns the maximum length in bytes of the restart point section for compressed data of a given length.
     ///
     /// - Parameter spacing: The minimum distance between points in decoded bytes.
     static func maximumEncodedByteCount(compressedByteCount: Int64, spacing: Int64) -> Int64 {
@@ -110,7 +110,7 @@ struct GzipIndexLayout: Sendable {
         return Self.maximumHeadByteCount + pointCount * Self.maximumPointByteCount + sumCount * 4
     }
 
-    /// The encoded section of restart points. Offsets are relative to the previous point.
+    /// The encoded section of restart points. Each offset is relative to the previous point.
     var encoded: [UInt8] {
         var writer = IndexWriter()
         writer.append(varint: Self.version)
@@ -133,9 +133,9 @@ struct GzipIndexLayout: Sendable {
 
     /// Decodes a section of restart points.
     ///
-    /// - Parameter spacing: The minimum distance between points in decoded bytes, which bounds their number.
-    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recorder writes, before memory is allocated for more
-    ///   points than the compressed data can hold.
+    /// - Parameter spacing: The minimum distance between points in decoded bytes, which limits their number.
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recorder writes. The error is thrown before memory is
+    ///   allocated for more points than the compressed data can contain.
     init(decoding bytes: [UInt8], spacing: Int64) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version else { throw reader.failure("has an unsupported version") }
@@ -143,7 +143,7 @@ struct GzipIndexLayout: Sendable {
         let byteCount = Int64(try reader.count())
         let memberCount = try reader.count()
         let pointCount = try reader.count()
-        // The bounds keep sums and products of offsets from overflowing.
+        // These limits prevent sums and products of offsets from overflowing.
         guard pointCount > 0, max(compressedByteCount, byteCount) <= .max / 8 else {
             throw reader.failure("has no restart points, or contains impossible sizes")
         }

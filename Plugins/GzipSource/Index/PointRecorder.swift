@@ -2,17 +2,17 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A recorder that makes an index while a stream is decoded from its start, and writes it at the end.
+/// Creates an index while a stream is decoded from its start, and writes the index at the end.
 ///
-/// Receives all bytes that a ``FrameDecoder`` consumes and appends. Recording costs about a third of the processor time
-/// of decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB of
-/// decoded bytes.
+/// The recorder receives all bytes that a ``FrameDecoder`` consumes and appends. Recording costs about a third of the
+/// processor time of decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for
+/// each 64 KiB of decoded bytes.
 final class PointRecorder {
     /// The number of points after which the distance between points grows with the offset, so that every index stays
     /// below 1 GiB.
     static let maximumDenseCount: Int64 = 65_536
 
-    /// The largest number of compressed bytes to collect for 32 KiB of decoded bytes; only a degenerate stream needs
+    /// The maximum number of compressed bytes to collect for 32 KiB of decoded bytes. Only a degenerate stream needs
     /// more.
     private static let maximumProbeByteCount = 256 * 1024
 
@@ -28,7 +28,7 @@ final class PointRecorder {
     private var nextPoint: Int64
     private var sum = CRC32()
     private var sumStart: Int64 = 0
-    /// The decoded offset of a point that the delivered bytes have not reached yet.
+    /// The decoded offset of a point that the delivered bytes have not yet reached.
     private var upcomingPoint: Int64?
     private var probe: WindowPruner.Job?
 
@@ -37,12 +37,12 @@ final class PointRecorder {
     private var hasShortMembers = false
     private var isSearchStopped = false
 
-    /// True when the index was requested: it is made at any cost, and errors are thrown.
+    /// True if the index was explicitly requested. It is then created at any cost, and errors are thrown.
     var isRequired: Bool { self.place?.isRequired ?? true }
 
     /// - Parameters:
-    ///   - place: The place of the index; nil to write none.
-    ///   - comparison: A comparison of another tool's index with the same data; nil for none.
+    ///   - place: The location for the index; nil to write none.
+    ///   - comparison: A comparison of another tool's index with the same data; nil for no comparison.
     init(_ place: NewIndexPlace?, _ tuning: GzipTuning, _ comparison: ToolIndexComparison? = nil) {
         self.place = place
         self.tuning = tuning
@@ -50,18 +50,18 @@ final class PointRecorder {
         self.nextPoint = tuning.pointSpacing
     }
 
-    /// True when decoding should stop at the next block end.
+    /// True if decoding should stop at the next block end.
     var wantsBlockEnd: Bool {
         self.wantsPoint || !self.isSearchStopped && self.comparison?.wantsBlockEnd(from: self.byteOffset) ?? false
     }
 
-    /// True when the next block end should become a point. If members are short, their starts are better points.
+    /// True if the next block end should become a point. If members are short, their starts are better points.
     private var wantsPoint: Bool {
         !self.isSearchStopped && self.probe == nil && self.upcomingPoint == nil
             && self.byteOffset >= self.nextPoint + (self.hasShortMembers ? self.tuning.pointSpacing : 0)
     }
 
-    /// Stops the search for block ends; called at the end of the input, where a point would be useless.
+    /// Stops the search for block ends. Call this method at the end of the input, where a point would be useless.
     func stopSearching() { self.isSearchStopped = true }
 
     /// Records that a member begins at this byte of the compressed data.
@@ -75,18 +75,18 @@ final class PointRecorder {
         self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset))
     }
 
-    /// Records that a member's deflate data begin at this byte of the compressed data.
+    /// Records that a member's deflate data begins at this byte of the compressed data.
     func dataBegin(at inputByteOffset: Int64) {
         self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
     }
 
-    /// Records that a member ended and passed all checks.
+    /// Records that a member has ended and passed all checks.
     func memberEnds() {
         self.memberCount += 1
         self.hasShortMembers = self.byteOffset - self.memberStart < self.tuning.pointSpacing
     }
 
-    /// Records that the deflate data of a member ended: no later reference reaches back across this end.
+    /// Records that a member's deflate data has ended. No later reference crosses this end.
     func dataEnd() { self.endProbe() }
 
     /// Records compressed bytes that were consumed.
@@ -110,7 +110,8 @@ final class PointRecorder {
         }
     }
 
-    /// Records the end of a block that is not the last; the decoder had consumed the input up to `inputByteOffset`.
+    /// Records the end of a block other than the last, after the decoder has consumed the input up to
+    /// `inputByteOffset`.
     func blockEnds(_ end: Inflater.BlockEnd, at inputByteOffset: Int64, window: UnsafeRawBufferPointer) {
         let bitOffset = inputByteOffset * 8 - Int64(end.unreadBitCount)
         let byteOffset = self.byteOffset + Int64(end.pendingByteCount)
@@ -120,9 +121,9 @@ final class PointRecorder {
         self.addPoint(RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, isInData: true))
     }
 
-    /// Writes the index, unless the other tool's index is wrong; called once, when the end is reached.
+    /// Writes the index, unless the other tool's index is wrong. Call this method once, at the end.
     ///
-    /// - Throws: Errors of making and writing the index, if it is required.
+    /// - Throws: The errors of creating and writing the index, if the index is required.
     func finish(compressedByteCount: Int64) throws(BlobError) {
         self.comparison?.finish(compressedByteCount: compressedByteCount, byteCount: self.byteOffset)
         // The index is found by the identity of the whole content, so it must cover the whole content.
@@ -134,7 +135,7 @@ final class PointRecorder {
             let points = layout.encoded
             let sections = [
                 NewIndexSection(.points(place.layer), bytes: points),
-                // Each window has a checksum, so that it can be read without the other windows.
+                // Each window has its own checksum, so that it can be read without the other windows.
                 NewIndexSection(.windows(place.layer), flags: .hasOwnChecks) { sink throws(BlobError) in
                     try windows.forEachChunk(sink)
                 },
@@ -149,7 +150,7 @@ final class PointRecorder {
         let (places, packed) = try self.pruner.finish()
         var remaining = places[...]
         var windows = self.points.map { $0.isInData ? remaining.popFirst() : nil }
-        // A point at the end is useless, and would have no checksum.
+        // A point at the end is useless and would have no checksum.
         while self.points.count > 1, self.points.last?.byteOffset == self.byteOffset {
             self.points.removeLast()
             windows.removeLast()
@@ -194,14 +195,15 @@ final class PointRecorder {
     }
 }
 
-/// The sizes for making and using an index; tests use small sizes.
+/// The sizes for creating and using an index. Tests use small sizes.
 package struct GzipTuning: Sendable {
-    /// The distance between restart points in decoded bytes; greater if blocks are longer.
+    /// The distance between restart points in decoded bytes, which is greater if blocks are longer.
     package var pointSpacing: Int64
-    /// The minimum distance, in decoded bytes, between restart points at the beginnings of members; such a point takes
+    /// The minimum distance, in decoded bytes, between restart points at the beginnings of members. Such a point needs
     /// only a few bytes.
     package var memberSpacing: Int64
-    /// The maximum number of bytes that one of several threads decodes at a time: one slice or several short slices.
+    /// The maximum number of bytes that one of several threads decodes at a time, from one slice or several short
+    /// slices.
     package var batchByteCount: Int64
 
     /// The minimum distance between any two points in decoded bytes.

@@ -2,9 +2,9 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A comparison of another tool's index with the data while they are decoded from their start.
+/// Compares another tool's index with the data while the data is decoded from its start.
 ///
-/// A point is right when a deflate block, a member's data or a member begins at its bit and its decoded byte, and its
+/// A point is correct if a deflate block, a member's data or a member begins at its bit and its decoded byte, and its
 /// window contains the decoded bytes before it. Zero bytes in a window are not compared, because `rapidgzip` replaces
 /// unreferenced bytes with zeros.
 final class ToolIndexComparison {
@@ -14,7 +14,7 @@ final class ToolIndexComparison {
     /// A sentence about each wrong point, in ascending order.
     private(set) var faults: [String] = []
 
-    /// The distance before a point, in decoded bytes, at which the search for block ends begins: more than one step of
+    /// The distance before a point, in decoded bytes, at which the search for block ends begins. It exceeds one step of
     /// decoding.
     private static let margin: Int64 = 512 * 1024
 
@@ -24,7 +24,7 @@ final class ToolIndexComparison {
         self.number < self.index.points.count ? self.index.points[self.number] : nil
     }
 
-    /// Returns true when the next point may be among the decoded bytes from an offset on.
+    /// Returns true if the next point may be among the decoded bytes from an offset on.
     func wantsBlockEnd(from byteOffset: Int64) -> Bool {
         self.next.map { $0.place.byteOffset <= byteOffset + Self.margin } ?? false
     }

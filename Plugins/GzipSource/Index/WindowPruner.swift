@@ -2,12 +2,12 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A packer for the windows of restart points, which drops unreferenced bytes.
+/// Packs the windows of restart points without unreferenced bytes.
 ///
-/// Works on other threads than the decoding, if available. References reach 32 KiB back, so only the first 32 KiB after
-/// a point can use its window. These bytes are decoded twice more, with windows that show where each byte was copied
-/// from: the byte at position x is the low byte of x in one window and the high byte of x in the other. With ordinary
-/// data, about a quarter of a window is kept; the rest becomes zeros.
+/// If possible, the pruner works on threads other than the decoding thread. References reach back 32 KiB, so only the
+/// first 32 KiB after a point can use its window. These bytes are decoded twice more, with windows that show where each
+/// byte was copied from: the byte at position x is the low byte of x in one window and the high byte of x in the other.
+/// With ordinary data, about a quarter of a window is kept; the rest becomes zeros.
 final class WindowPruner {
     /// A window and the bytes after it.
     struct Job: Sendable {
@@ -15,11 +15,11 @@ final class WindowPruner {
         let blockEnd: Inflater.BlockEnd
         /// The compressed bytes after the bits that were consumed.
         var input: [UInt8] = []
-        /// The first 32 KiB of decoded bytes after the point, or all bytes if fewer.
+        /// The first 32 KiB of decoded bytes after the point, or all bytes if there are fewer.
         var following: [UInt8] = []
     }
 
-    /// The maximum number of waiting windows; each takes at most 320 KiB, usually a quarter of that.
+    /// The maximum number of waiting windows. Each uses at most 320 KiB, and usually a quarter of that.
     private static let maximumWaitingCount = 16
 
     private let pipeline: OrderedPipeline<Job, [UInt8]>
@@ -42,21 +42,22 @@ final class WindowPruner {
 
     deinit { self.pipeline.close() }
 
-    /// Packs the window of `job` after the previous ones, asynchronously; blocks while too many windows wait.
+    /// Packs the window of `job` after the previous ones, asynchronously. Blocks while too many windows are waiting.
     func add(_ job: Job) {
         self.next = job
         self.pipeline.prepare { self.next.take() }
         while self.next != nil, self.takeWindow() {}
     }
 
-    /// Waits until all windows are packed; returns their places, in the order of addition, and their bytes.
+    /// Waits until all windows are packed; returns their locations, in the order in which they were added, and their
+    /// bytes.
     func finish() throws(BlobError) -> (places: [PackedWindow], packed: SpillBuffer) {
         while self.takeWindow() {}
         if let failure { throw failure }
         return (self.places, self.packed)
     }
 
-    /// Takes the next packed window; returns false when no windows are left.
+    /// Takes the next packed window; returns false if no windows are left.
     private func takeWindow() -> Bool {
         do {
             guard let bytes = try self.pipeline.next({ self.next.take() }) else { return false }
@@ -100,11 +101,11 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
 
     private func pruned(_ job: WindowPruner.Job) throws(BlobError) -> [UInt8] {
         let count = job.window.count
-        // A shorter window is the end of the 32 KiB in which positions count.
+        // A shorter window corresponds to the end of the 32 KiB in which positions are counted.
         let missing = Inflater.windowByteCount - count
         let low = try self.probe(job, window: Self.lowPositions[missing...])
         let high = try self.probe(job, window: Self.highPositions[missing...])
-        // When a probe ends before the following bytes do, the bytes that were not decoded may refer to the window.
+        // If a probe ends before the following bytes do, the bytes that were not decoded may refer to the window.
         guard let low, let high else { return job.window }
         return [UInt8](unsafeUninitializedCapacity: count) { kept, keptCount in
             kept.initialize(repeating: 0)
@@ -112,7 +113,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
             job.window.withUnsafeBufferPointer { window in
                 var index = 0
                 while index < low.count {
-                    // A literal that looks like a position keeps one byte too many, never too few.
+                    // A literal that looks like a position keeps one byte too many, but never too few.
                     let place = (Int(low[index]) | Int(high[index]) << 8) - missing
                     if place >= 0, place < count, window[place] == job.following[index] { kept[place] = window[place] }
                     index += 1
@@ -121,7 +122,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         }
     }
 
-    /// Decodes the bytes after the point with `window` before it; returns nil when they cannot be decoded.
+    /// Decodes the bytes after the point with `window` before it; returns nil if they cannot be decoded.
     private func probe(_ job: WindowPruner.Job, window: ArraySlice<UInt8>) throws(BlobError) -> [UInt8]? {
         if self.inflater == nil { self.inflater = try Inflater() }
         let bitCount = job.blockEnd.unreadBitCount & 7
@@ -138,7 +139,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
         let decoded = try [UInt8](capacity: job.following.count) { output in
             input.withUnsafeBytes { input in
                 var input = input
-                // Errors in the data are reported by the caller's own decoding.
+                // The caller's own decoding reports errors in the data.
                 while output.freeCapacity > 0 {
                     let before = (output.byteCount, input.count)
                     guard (try? self.inflater?.decode(&input, into: &output)) == false else { break }
@@ -150,7 +151,7 @@ private final class WindowPacker: @unchecked Sendable {  // Safe: used by one th
     }
 }
 
-/// A buffer of bytes that moves to an unlinked temporary file when it grows large.
+/// A buffer of bytes that moves to an unlinked temporary file once it becomes large.
 struct SpillBuffer {
     /// The number of bytes above which the bytes move to the file.
     private static let memoryLimit = 4 << 20

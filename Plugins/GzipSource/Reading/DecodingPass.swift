@@ -2,34 +2,35 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A pass that feeds a decoder from a reader of the compressed bytes.
+/// Supplies a decoder with compressed bytes from a reader.
 final class DecodingPass {
     private let base: BlobReader
     private let waits: Bool
     private(set) var decoder: FrameDecoder
-    /// The compressed bytes that were fetched but not decoded.
+    /// The compressed bytes that were fetched but not yet decoded.
     private let input: Window
-    /// The compressed offset up to which the decoder was fed.
+    /// The compressed offset up to which the decoder has been supplied.
     private var given: Int64
-    /// The offset of the last restart point that was decoded; little is needed after it.
+    /// The offset of the last restart point that was decoded. Few bytes are needed after it.
     private var end: Int64?
 
-    /// The maximum number of bytes in one fetch: enough that a read of the base costs little compared with decoding.
+    /// The maximum number of bytes in one fetch, large enough that a read of the base costs little compared with
+    /// decoding.
     static let inputByteCount = 64 * 1024
-    /// The number of bytes in one fetch after a point: enough that a few fetches decode a window's length, which proves
-    /// the point.
+    /// The number of bytes in one fetch after a point, large enough that a few fetches decode a window's length, which
+    /// proves the point.
     private static let pieceByteCount = 4 * 1024
 
-    /// True once the format and the compressed bytes ended together and all checks passed.
+    /// True once the format and the compressed bytes have ended together and all checks have passed.
     private(set) var isAtEnd = false
 
-    /// The error that ended decoding.
+    /// The error that ended the decoding.
     private(set) var failure: (any Error)?
 
     /// - Parameters:
-    ///   - base: A reader at the position where `decoder` continues; this pass takes ownership.
-    ///   - waits: True to wait while the base has no bytes for now.
-    ///   - beginning: The bytes already read from `base` and not decoded yet.
+    ///   - base: A reader at the position where `decoder` continues. This pass takes ownership.
+    ///   - waits: True to wait while the base has no bytes yet.
+    ///   - beginning: The bytes already read from `base` but not yet decoded.
     init(_ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, beginning: [UInt8] = []) {
         self.base = base
         self.waits = waits
@@ -42,7 +43,7 @@ final class DecodingPass {
     /// The offset of the next byte to decode in the compressed data.
     var compressedByteOffset: Int64 { self.decoder.byteOffset }
 
-    /// Resumes at a restart point; the base is at the byte that contains the point.
+    /// Resumes at a restart point. The base must be positioned at the byte that contains the point.
     ///
     /// - Parameter beginning: See ``FrameDecoder/resume(at:firstByte:window:beginning:)``.
     func resume(at point: RestartPoint, window: [UInt8], beginning: FrameSum? = nil) throws {
@@ -59,9 +60,9 @@ final class DecodingPass {
         self.given = self.decoder.byteOffset
     }
 
-    /// Decodes the next bytes, and returns the result of a read.
+    /// Decodes the next bytes and returns the result of the read.
     ///
-    /// Bytes decoded before an error are delivered first; the next call throws the error.
+    /// Bytes decoded before an error are delivered first. The next call throws the error.
     @discardableResult
     func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
@@ -84,9 +85,10 @@ final class DecodingPass {
         }
     }
 
-    /// Decodes up to the end and discards the bytes, for the checks and the index; returns the number of bytes.
+    /// Decodes up to the end and discards the bytes, to perform the checks and create the index; returns the number of
+    /// bytes.
     ///
-    /// The base must be at the start.
+    /// The base must be positioned at the start.
     func drain(_ context: BlobContext, onRead: () -> Void = {}) throws -> Int64 {
         let buffer = Window(256 * 1024)
         var byteCount: Int64 = 0
@@ -101,8 +103,9 @@ final class DecodingPass {
 
     /// Decodes the compressed bytes before a restart point, as far as the output has room.
     ///
-    /// - Parameter output: Has more room than the expected bytes need, because an end is not detected without room.
-    /// - Returns: True when decoding has reached the byte of the point, within data or after a member as the point
+    /// - Parameter output: A span with more room than the expected bytes need, because an end is not detected without
+    ///   room.
+    /// - Returns: True if decoding has reached the byte of the point, within data or after a member as the point
     ///   requires. The caller compares the number of appended bytes.
     func decode(upTo point: RestartPoint, into output: inout OutputRawSpan) throws -> Bool {
         let end = (point.bitOffset + 7) / 8
@@ -130,7 +133,7 @@ final class DecodingPass {
         try self.decoder.decode(&part, into: &output)
     }
 
-    /// Fetches compressed bytes; at the end, appends the bytes that were held back.
+    /// Fetches compressed bytes. At the end, appends the bytes that were held back.
     private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let result = try self.input.fill { input in
             var result = BlobReadResult.end
@@ -146,8 +149,8 @@ final class DecodingPass {
         return .end
     }
 
-    /// The number of bytes to fetch at once: a whole buffer, but only up to a piece after the point, and whole buffers
-    /// again if decoding continues far past the point.
+    /// The number of bytes to fetch at once: a whole buffer, but only up to one piece after the point, and whole
+    /// buffers again if decoding continues far past the point.
     private var fetchByteCount: Int {
         guard let end, self.given < end + Int64(Self.inputByteCount) else { return Self.inputByteCount }
         return min(Self.inputByteCount, Int(max(end - self.given, 0)) + Self.pieceByteCount)
@@ -157,7 +160,7 @@ final class DecodingPass {
         do {
             return try body()
         } catch let error as BlobError where error.layers.isEmpty {
-            // A decoder error; errors of the base already have their locator.
+            // A decoder error. Errors of the base already include their locator.
             var error = error
             error.locator = self.base.locator?.description
             throw error
@@ -166,16 +169,16 @@ final class DecodingPass {
 }
 
 extension BlobReader {
-    /// Reads the next bytes, and waits for them when `waits` is true.
+    /// Reads the next bytes, waiting for them if `waits` is true.
     func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
         try waits ? self.readWaiting(into: &output) : self.read(into: &output)
     }
 }
 
-/// One pass over compressed bytes that uses no index but may make one.
+/// One pass over compressed bytes that uses no index but may create one.
 struct DecodingJob {
     let source: GzipSource
-    /// Makes an index during the pass; nil for none.
+    /// Creates an index during the pass; nil to create none.
     let recorder: PointRecorder?
     let context: BlobContext
 
@@ -188,16 +191,16 @@ struct DecodingJob {
         return decoder
     }
 
-    /// Writes the index and reports the checks, after the format and the compressed bytes ended together.
+    /// Writes the index and reports the checks, after the format and the compressed bytes have ended together.
     ///
-    /// - Parameter byteCount: The number of bytes that were decoded.
+    /// - Parameter byteCount: The number of decoded bytes.
     func end(compressedByteCount: Int64, byteCount: Int64) throws(BlobError) {
         try self.recorder?.finish(compressedByteCount: compressedByteCount)
         self.source.reportEnd(byteCount: byteCount, self.context)
     }
 }
 
-/// The decoding of compressed bytes on one thread.
+/// Decodes compressed bytes on one thread.
 final class GzipDecoder: BlobTransform {
     private let job: DecodingJob
     private let info: BlobInfo
@@ -205,7 +208,7 @@ final class GzipDecoder: BlobTransform {
     private var byteCount: Int64 = 0
 
     /// - Parameters:
-    ///   - start: A position before a header, at which the input begins.
+    ///   - start: A position before a header, where the input begins.
     ///   - info: The info of the decoded bytes.
     init(_ job: DecodingJob, at start: RestartPoint, info: BlobInfo) throws(BlobError) {
         self.job = job
@@ -227,7 +230,7 @@ final class GzipDecoder: BlobTransform {
         guard output.freeCapacity > 0 else { return .full }
         guard isLast else { return .needsInput }
         try self.decoder.flush(into: &output)
-        // The bytes are delivered before the checks at the end.
+        // The bytes are delivered before the checks at the end are performed.
         guard output.byteCount == start else { return .full }
         try self.decoder.finish()
         try self.job.end(compressedByteCount: self.decoder.byteOffset, byteCount: self.byteCount)

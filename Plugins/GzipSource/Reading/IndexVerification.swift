@@ -2,15 +2,15 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A comparison of an index with the content that it describes.
+/// Compares an index with the content that it describes.
 ///
 /// First, everything is decoded from the start without the index, which verifies all bytes by their trailers and shows
-/// whether the checksums in the index are right. Then each slice is decoded from its restart point and its window, and
-/// must match these checksums.
+/// whether the checksums in the index are correct. Then each slice is decoded from its restart point and its window,
+/// and must match these checksums.
 struct IndexVerification {
     private let index: GzipIndex
     private let opening: IndexedOpening
-    /// The fault of each slice.
+    /// The faults, keyed by slice.
     private var faults: [Int: String] = [:]
     /// The fault of the index as a whole.
     private var fault: String?
@@ -24,7 +24,7 @@ struct IndexVerification {
 
     /// Compares everything, and calls `report` with a sentence about each fault.
     ///
-    /// - Parameter reader: A reader of all decoded bytes that uses no index.
+    /// - Parameter reader: A reader of all decoded bytes that does not use an index.
     mutating func run(_ reader: BlobReader, report: (String) throws -> Void) throws {
         try self.compareSums(reader)
         let layout = self.index.layout

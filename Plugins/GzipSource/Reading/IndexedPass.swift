@@ -3,9 +3,9 @@ import BlobDeflate
 internal import BlobIndex
 import BlobPlatform
 
-/// A pass that decodes from the restart point before an offset, on as many threads as memory allows.
+/// Decodes from the restart point before an offset, on as many threads as memory allows.
 ///
-/// A thread begins at a restart point of the index before the point is known to be right. The point is proven before
+/// A thread begins at a restart point of the index before the point is known to be correct. The point is proven before
 /// any byte is delivered: the decoder of the preceding bytes continues past the point until the window has no further
 /// influence, and must reach the same position and the same bytes. Otherwise, one thread continues from the last proven
 /// bytes. The sums of all parts of a frame are combined and compared with its trailer.
@@ -15,8 +15,7 @@ import BlobPlatform
 final class IndexedPass {
     /// The last proven batch, and the state after it.
     private struct Proven {
-        /// The first slice of the batch, and the sum of its frame there; nil when the start of the frame was not
-        /// decoded.
+        /// The first slice of the batch, and the sum of its frame there; nil if the start of the frame was not decoded.
         var slice: Int
         var beginning: FrameSum?
         /// The sum of the frame after the batch.
@@ -35,7 +34,7 @@ final class IndexedPass {
     private var buffer: Window?
     private var nextSlice = 0
 
-    /// True while decoding may begin at further restart points; false once a point was wrong.
+    /// True while decoding may begin at further restart points; false once a point was found to be wrong.
     private(set) var mayUsePoints: Bool
 
     /// The number of batches that began at a restart point and were delivered.
@@ -44,23 +43,23 @@ final class IndexedPass {
     /// The offset of the next byte to deliver.
     private(set) var byteOffset: Int64
 
-    /// True once the end is reached and all checks passed.
+    /// True once the end has been reached and all checks have passed.
     private(set) var isAtEnd: Bool
 
-    /// True when everything is decoded from the start, so that no byte depends on the index.
+    /// True if everything is decoded from the start, so that no byte depends on the index.
     private(set) var isFromStart = false
 
-    /// The maximum number of batches decoded ahead, regardless of the number of threads.
+    /// The maximum number of batches to decode ahead, regardless of the number of threads.
     private static let maximumAheadCount = 8
 
-    /// The number of segments in one call: ISA-L is a twentieth slower when it decodes less than 256 KiB at once.
+    /// The number of segments in one call, because ISA-L is 5% slower if it decodes less than 256 KiB at once.
     private static let segmentsAtOnce = 4
 
     private static var smallBuffers: WindowPool {
         WindowPool(byteCount: Self.segmentsAtOnce * Int(GzipIndexLayout.segmentByteCount))
     }
 
-    /// - Parameter byteOffset: 0 to the byte count of the index.
+    /// - Parameter byteOffset: An offset from 0 to the byte count of the index.
     init(_ index: GzipIndex, _ opening: IndexedOpening, at byteOffset: Int64) {
         self.index = index
         self.opening = opening
@@ -71,7 +70,7 @@ final class IndexedPass {
         self.isAtEnd = byteOffset == index.layout.byteCount && byteOffset > 0
     }
 
-    /// Appends at least one byte, unless the end is reached.
+    /// Appends at least one byte, unless the end has been reached.
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         while output.byteCount == start {
@@ -141,10 +140,10 @@ final class IndexedPass {
 
     // MARK: Several threads
 
-    /// Starts decoding on several threads at the start of a slice that is not the last, once enough was read to make
-    /// further reads likely.
+    /// Starts decoding on several threads at the start of a slice other than the last, once enough bytes were read to
+    /// make further reads likely.
     ///
-    /// Returns true when a batch was decoded.
+    /// Returns true if a batch was decoded.
     private func startPipeline(_ decoder: SegmentDecoder) throws -> Bool {
         let (layout, tuning) = (self.index.layout, self.opening.source.tuning)
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,
@@ -193,7 +192,7 @@ final class IndexedPass {
                 return slices.isEmpty ? nil : slices
             }
         } catch let error where error.isContentError {
-            // The restart point may be the cause; decoding without it shows whether it was.
+            // The restart point may be the cause. Decoding without it shows whether it was.
             return try self.continueSequentially()
         }
         guard let batch else { return try self.endPipeline() }
@@ -223,8 +222,8 @@ final class IndexedPass {
         }
     }
 
-    /// Ends the pipeline after the last batch: at the end, or before a slice that is too large for a batch, which this
-    /// thread decodes in bounded memory.
+    /// Ends the pipeline after the last batch, either at the end or before a slice that is too large for a batch, which
+    /// this thread decodes in bounded memory.
     private func endPipeline() throws {
         self.closePipeline()
         self.isAtEnd = self.nextSlice == self.index.layout.points.count
@@ -254,8 +253,7 @@ final class IndexedPass {
 struct DecodedBatch: Sendable {
     /// The state of decoding at the next restart point.
     struct End: Sendable {
-        /// The sum of the frame that contains the point; without the bytes before the batch if ``isPartial`` is
-        /// true.
+        /// The sum of the frame that contains the point, excluding the bytes before the batch if ``isPartial`` is true.
         let sum: FrameSum
         let isPartial: Bool
         /// The end of the frame in which the batch began.
@@ -264,15 +262,16 @@ struct DecodedBatch: Sendable {
         let ahead: [UInt8]
     }
 
-    /// The number of correct bytes after which a window has no influence: references in deflate data reach 32 KiB back.
+    /// The number of correct bytes after which a window has no influence, because references in deflate data reach back
+    /// 32 KiB.
     static let overlapByteCount = Inflater.windowByteCount
 
     let slices: Range<Int>
     let buffer: Window
-    /// The state after the slices; nil when decoding did not reach the next restart point in the index.
+    /// The state after the slices; nil if decoding did not reach the next restart point in the index.
     let end: End?
 
-    /// Returns true when the decoded bytes begin with `bytes`; compares only as many as were decoded.
+    /// Returns true if the decoded bytes begin with `bytes`. Compares only as many bytes as were decoded.
     func begins(with bytes: [UInt8]) -> Bool {
         let own = self.buffer.bytes
         let count = min(own.count, bytes.count)

@@ -1,9 +1,9 @@
 import BlobCore
 internal import BlobIndex
 
-/// The bytes decoded with an index.
+/// A stream of bytes decoded with an index.
 ///
-/// When the index turns out to be made from other bytes, a body without an index continues.
+/// If the index turns out to describe other bytes, a body without an index continues.
 final class IndexedStream: LateStream {
     let info: BlobInfo?
 
@@ -11,13 +11,13 @@ final class IndexedStream: LateStream {
     private let opening: IndexedOpening
     private let pass: IndexedPass
     private let startOffset: Int64
-    /// The offset at which another body continues; nil while the index may be right.
+    /// The offset at which another body continues; nil while the index may be correct.
     private var unindexedOffset: Int64?
     private let makeUnindexedBody: (BlobOpening) throws -> BlobBody
 
     /// - Parameters:
-    ///   - byteOffset: 0 to the byte count of the index.
-    ///   - makeUnindexedBody: Makes a body that uses no index.
+    ///   - byteOffset: An offset from 0 to the byte count of the index.
+    ///   - makeUnindexedBody: Creates a body that does not use an index.
     init(
         _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
         makeUnindexedBody: @escaping (BlobOpening) throws -> BlobBody
@@ -34,7 +34,7 @@ final class IndexedStream: LateStream {
         try self.checkRatio()
         do {
             let result = try self.pass.read(into: &output)
-            // A pass that is not from the start relies on the checksums of the index instead of the trailers.
+            // A pass that does not begin at the start relies on the checksums of the index instead of the trailers.
             if result == .end, self.pass.isFromStart, self.startOffset == 0 {
                 self.opening.source.reportEnd(byteCount: byteOffset, self.opening.context)
             }
@@ -42,7 +42,7 @@ final class IndexedStream: LateStream {
         } catch let error where error.isContentError {
             let mismatch = error as? IndexMismatch
             // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from another
-            // offset depend on the index, and cannot be continued without it.
+            // offset depend on the index, so such a pass cannot continue without it.
             guard mismatch != nil || !self.pass.isFromStart, self.pass.isFromStart || byteOffset == self.startOffset
             else { throw mismatch?.error ?? error }
             try self.disprove()
@@ -59,7 +59,7 @@ final class IndexedStream: LateStream {
 
     func close() { self.pass.close() }
 
-    /// Compares the number of bytes read with the compressed bytes of their slices.
+    /// Checks the ratio of the number of bytes read to the number of compressed bytes in their slices.
     private func checkRatio() throws(BlobError) {
         guard self.opening.context.ratioLimit != nil else { return }
         let points = self.index.layout.points
@@ -69,9 +69,9 @@ final class IndexedStream: LateStream {
             to: points.compressedRange(of: last).upperBound - points.compressedRange(of: first).lowerBound)
     }
 
-    /// Decodes everything without the index, which is wrong if the compressed data are intact.
+    /// Decodes everything without the index, and marks the index as wrong if the compressed data is intact.
     ///
-    /// Throws when the data are damaged, or differ in length from the index.
+    /// Throws if the data is damaged, or if its length differs from the index.
     private func disprove() throws {
         self.pass.close()
         let base = try self.opening.openBase()
@@ -87,7 +87,7 @@ final class IndexedStream: LateStream {
     }
 }
 
-/// The parameters with which readers with an index open the compressed bytes.
+/// The parameters with which indexed readers open the compressed bytes.
 struct IndexedOpening: Sendable {
     let source: GzipSource
     let baseValidator: BlobValidator?

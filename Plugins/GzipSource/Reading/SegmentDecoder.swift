@@ -2,17 +2,18 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A decoder of consecutive segments from a restart point on, which compares each segment with the index.
+/// Decodes consecutive segments from a restart point on, and compares each segment with the index.
 final class SegmentDecoder {
     private let index: GzipIndex
     private let layout: GzipIndexLayout
     private let pass: DecodingPass
     /// The slice of the next segment.
     private(set) var slice: Int
-    /// The last decoded bytes before `tailEnd`, at most a window; kept only when windows of the index are damaged.
+    /// The last decoded bytes before `tailEnd`, at most a window, which are kept only if windows of the index are
+    /// damaged.
     private var tail: [UInt8]
     private var tailEnd: Int64
-    /// Bytes that were decoded ahead of the next segment.
+    /// The bytes that were decoded ahead of the next segment.
     private var ahead: [UInt8] = []
 
     /// The offset of the next segment in the decoded bytes.
@@ -42,15 +43,15 @@ final class SegmentDecoder {
         }
     }
 
-    /// True when the next segment is the first of a slice and no part of it is decoded yet.
+    /// True if the next segment is the first of a slice and no part of it has been decoded.
     var isAtSliceStart: Bool {
         self.ahead.isEmpty && self.byteOffset == self.layout.points.slice(self.slice).lowerBound
     }
 
-    /// True when all segments are decoded.
+    /// True if all segments have been decoded.
     var isAtEnd: Bool { self.byteOffset == self.layout.byteCount }
 
-    /// Returns the number of bytes in the next segments that begin within `room` bytes: at least one segment, all from
+    /// Returns the number of bytes in the next segments that begin within `room` bytes: at least one segment, all in
     /// one slice.
     func segmentsByteCount(beginningWithin room: Int64) -> Int {
         let segments = max((room + GzipIndexLayout.segmentByteCount - 1) / GzipIndexLayout.segmentByteCount, 1)
@@ -64,9 +65,9 @@ final class SegmentDecoder {
     ///
     /// - Parameters:
     ///   - byteCount: A result of ``segmentsByteCount(beginningWithin:)``.
-    ///   - output: Has room for `byteCount` bytes.
-    /// - Throws: ``IndexMismatch`` when the bytes differ from the bytes from which the index was made; the appended
-    ///   bytes are then invalid.
+    ///   - output: A span with room for `byteCount` bytes.
+    /// - Throws: ``IndexMismatch`` if the bytes differ from those from which the index was created. The appended bytes
+    ///   are then invalid.
     func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
         try self.appendBytes(byteCount, to: &output)
@@ -84,14 +85,14 @@ final class SegmentDecoder {
 
     /// Replaces the bytes of `buffer` with the bytes of `slices`, the first of which is the next slice.
     ///
-    /// - Parameter buffer: Has room for the slices and one more byte.
+    /// - Parameter buffer: A buffer with room for the slices and one more byte.
     func decodeBatch(_ slices: Range<Int>, into buffer: Window) throws -> DecodedBatch {
         let byteCount = Int(self.layout.points.slice(slices.upperBound - 1).upperBound - self.byteOffset)
         let next = slices.upperBound < self.layout.points.count ? self.layout.points[slices.upperBound] : nil
         var reachesNextPoint = false
         try buffer.fill { output in
             if let next {
-                // Room for one more byte, because a trailer before the point is parsed only while there is room.
+                // Leaves room for one more byte, because a trailer before the point is parsed only while there is room.
                 try output.append(atMost: byteCount + 1) { output in
                     reachesNextPoint = try self.pass.decode(upTo: next, into: &output) && output.byteCount == byteCount
                 }
@@ -121,12 +122,12 @@ final class SegmentDecoder {
                 sum: sum, isPartial: isPartial, remainder: remainder, ahead: self.ahead))
     }
 
-    /// Returns true when the next bytes equal `bytes`, or all remaining bytes equal their beginning. Consumes nothing.
+    /// Returns true if the next bytes equal `bytes`, or if all remaining bytes equal its beginning. Consumes no bytes.
     func begins(with bytes: [UInt8]) -> Bool {
         self.lookAhead() && self.ahead.starts(with: bytes.prefix(self.ahead.count))
     }
 
-    /// Checks that the compressed data end after the last segment.
+    /// Checks that the compressed data ends after the last segment.
     func finish() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
@@ -174,7 +175,8 @@ final class SegmentDecoder {
         self.tailEnd = self.byteOffset + Int64(bytes.count)
     }
 
-    /// Decodes ahead all bytes that a window can influence, or all remaining bytes if fewer; returns false on failure.
+    /// Decodes ahead all bytes that a window can influence, or all remaining bytes if there are fewer; returns false on
+    /// failure.
     private func lookAhead() -> Bool {
         let missing = DecodedBatch.overlapByteCount - self.ahead.count
         guard missing > 0, !self.pass.isAtEnd, self.pass.failure == nil else { return self.pass.failure == nil }

@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// The environment variables and files that configure the AWS tools.
 struct AWSEnvironment: Sendable {
-    /// The maximum number of bytes read from a file.
+    /// The maximum number of bytes to read from a file.
     static let maximumFileByteCount = 1 << 20
 
     /// Returns the value of an environment variable.
@@ -29,14 +29,14 @@ struct AWSEnvironment: Sendable {
         return String(decoding: bytes[..<count], as: UTF8.self)
     }
 
-    /// Returns the value of the first of the variables that is set and not empty.
+    /// Returns the value of the first variable that is set and not empty.
     func value(_ names: String...) -> String? {
         names.lazy.compactMap { self.variable($0) }.first { !$0.isEmpty }
     }
 
-    /// Returns the settings of the chosen profile.
+    /// Returns the settings of the selected profile.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when the environment names a profile that no file defines.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if the environment names a profile that no file defines.
     func profile() throws -> [String: String] {
         let named = self.value("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
         let home = self.value("HOME").map { "\($0)/.aws/" }
@@ -60,10 +60,10 @@ struct AWSEnvironment: Sendable {
 
 /// The sections of a configuration file of the AWS tools: `~/.aws/credentials` or `~/.aws/config`.
 struct ProfileFile {
-    /// The settings by profile name; the names of settings are in lower case.
+    /// The settings, keyed by profile name. The names of settings are in lower case.
     private(set) var profiles: [String: [String: String]] = [:]
 
-    /// Parses the text of a file. Ignores lines that are not settings of a profile, as the AWS tools do.
+    /// Parses the text of a file. Like the AWS tools, ignores lines that are not settings of a profile.
     ///
     /// - Parameter isConfig: True for `config`, whose sections are called `[profile NAME]`, except `[default]`.
     init(_ text: String, isConfig: Bool) {
@@ -74,7 +74,7 @@ struct ProfileFile {
                 profile = Self.profile(words[..<end].dropFirst(), isConfig)
                 continue
             }
-            // An indented line belongs to the setting before it.
+            // An indented line belongs to the preceding setting.
             guard let name = profile, line.first?.isWhitespace == false, let equals = words.firstIndex(of: "=") else {
                 continue
             }
@@ -90,8 +90,8 @@ struct ProfileFile {
         return String(name.dropFirst(7).trimmed)
     }
 
-    /// Returns a line without its comment and without white space at the ends. A comment begins with a `#` or `;` at
-    /// the start of the line or after white space.
+    /// Returns a line without its comment and without leading or trailing whitespace. A comment begins with a `#` or
+    /// `;` at the start of the line or after whitespace.
     private static func withoutComment(_ line: Substring) -> Substring {
         var last: Character = " "
         for index in line.indices {

@@ -2,12 +2,12 @@ import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// The endpoint from which a container gets temporary keys.
+/// The endpoint that provides temporary keys to a container.
 struct ContainerEndpoint: Sendable {
     /// The base address for relative URIs.
     private static let address = "http://169.254.170.2"
 
-    /// The hosts that may be contacted without TLS: the endpoints of ECS and EKS, and loopback.
+    /// The hosts that may be contacted without TLS: the endpoints of ECS and EKS, and loopback addresses.
     private static let trustedHosts: Set = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "localhost", "[::1]"]
 
     private static let idleLimit = Duration.seconds(5)
@@ -18,7 +18,7 @@ struct ContainerEndpoint: Sendable {
     private let url: TransferURL
     private let environment: AWSEnvironment
 
-    /// Returns nil when the environment names no endpoint.
+    /// Creates an endpoint; fails if the environment does not name one.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a URL to which a token must not be sent.
     init?(_ environment: AWSEnvironment) throws(BlobError) {
@@ -34,7 +34,7 @@ struct ContainerEndpoint: Sendable {
         (self.url, self.environment) = (url, environment)
     }
 
-    /// Requests keys. `completion` is called once, on any thread.
+    /// Requests the keys. `completion` is called once, on any thread.
     func fetch(_ completion: @escaping @Sendable (Result<AccessKeys, BlobError>) -> Void) {
         do {
             var request = TransferRequest(self.url)
@@ -51,7 +51,7 @@ struct ContainerEndpoint: Sendable {
         }
     }
 
-    /// The token, read again for each request because it changes.
+    /// The token, which is read again for each request because it changes.
     private func token() throws -> String? {
         guard let path = self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
             return self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN")
@@ -71,13 +71,13 @@ struct ContainerEndpoint: Sendable {
 
     private static func keys(_ answer: CollectedAnswer) -> Result<AccessKeys, BlobError> {
         Result { () throws(BlobError) in
-            // The explanation is left out, because it may repeat the request.
+            // The explanation is omitted, because it may repeat the request.
             guard answer.head.status == 200 else {
                 throw BlobError(
                     .permissionDenied, "The container credentials endpoint answered \(answer.head.status).",
                     isTransient: answer.head.status >= 500)
             }
-            // The response is not shown, because it contains secrets.
+            // The response is omitted, because it contains secrets.
             guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) else {
                 throw BlobError(
                     .corrupted, "The response of the container credentials endpoint contains no valid credentials.")

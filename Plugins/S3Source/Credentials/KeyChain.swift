@@ -2,9 +2,9 @@ import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// The keys for requests, found where the AWS tools look: in the environment, a profile, or a container endpoint.
+/// Finds the keys for requests where the AWS tools look: in the environment, a profile, or a container endpoint.
 final class KeyChain: Sendable {
-    /// The time before temporary keys expire at which new ones are requested.
+    /// The time in seconds before temporary keys expire at which new keys are requested.
     private static let margin: TimeInterval = 60
 
     private enum Origin {
@@ -23,13 +23,13 @@ final class KeyChain: Sendable {
     private let origin: Origin
     private let state = Locked(State())
 
-    /// Creates a chain of fixed keys; nil leaves requests unsigned.
+    /// Creates a chain with fixed keys; nil leaves requests unsigned.
     init(_ keys: AccessKeys?) { self.origin = keys.map { .fixed($0) } ?? .none }
 
     /// Creates the chain for an environment.
     ///
-    /// - Throws: ``BlobError/Code/permissionDenied`` when the environment has no keys, ``BlobError/Code/unsupported``
-    ///   for a profile with a role or another way to get keys, ``BlobError/Code/invalidArgument`` for an incomplete key
+    /// - Throws: ``BlobError/Code/permissionDenied`` if the environment has no keys; ``BlobError/Code/unsupported`` for
+    ///   a profile with a role or another way to obtain keys; ``BlobError/Code/invalidArgument`` for an incomplete key
     ///   pair.
     init(_ environment: AWSEnvironment, profile: () throws -> [String: String]) throws {
         let (identifier, secret) = (
@@ -87,10 +87,10 @@ final class KeyChain: Sendable {
         }
     }
 
-    /// Discards keys that the store refused. Returns false if no other keys can be obtained.
+    /// Discards keys that the store refused; returns false if no other keys can be obtained.
     func forget() -> Bool {
         guard case .container = self.origin else { return false }
-        // Another request may already have been refused and have discarded them.
+        // Another request may already have been refused and have discarded the keys.
         self.state.withLock { $0.keys = nil }
         return true
     }
@@ -119,7 +119,7 @@ final class KeyChain: Sendable {
 extension AccessKeys {
     /// Returns the keys if they are valid in header fields.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument``; the message does not show the keys.
+    /// - Throws: ``BlobError/Code/invalidArgument``, with a message that does not show the keys.
     func checked() throws(BlobError) -> AccessKeys {
         let texts = [self.identifier, self.secret, self.sessionToken ?? "x"]
         guard texts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }) else {
@@ -129,13 +129,13 @@ extension AccessKeys {
     }
 }
 
-/// The credentials of a user of a store. Descriptions never include them.
+/// The credentials of a store's user. Their description never includes them.
 struct AccessKeys: Sendable, Equatable {
     /// The access key ID.
     let identifier: String
     /// The secret access key.
     let secret: String
-    /// The token of temporary credentials; nil for permanent ones.
+    /// The token of temporary credentials; nil for permanent credentials.
     var sessionToken: String?
     /// The time from which the store refuses the keys; nil if they do not expire.
     var expiration: Date?

@@ -1,13 +1,13 @@
 import BlobCore
 import BlobTransfer
 
-/// The explanation with which a store refuses a request: an XML document with an error code.
+/// A store's explanation of a refusal: an XML document with an error code.
 struct S3Answer {
     private static let maximumMessageLength = 200
 
     let code: String?
     private let message: String?
-    /// The region of the bucket, if the request went to another region.
+    /// The region of the bucket, if the request was sent to another region.
     let region: String?
 
     init(_ head: ResponseHead, _ explanation: [UInt8]) {
@@ -23,10 +23,10 @@ struct S3Answer {
         !text.isEmpty && text.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789-".utf8.contains)
     }
 
-    /// True when the store may have refused the request because it does not know one of its fields.
+    /// True if the store may have refused the request because it does not support one of its fields.
     var refusesFields: Bool { ["InvalidArgument", "InvalidRequest", "NotImplemented"].contains(self.code) }
 
-    /// The kinds of errors by the store's code; other errors are classified by the status of the response.
+    /// The kinds of errors, keyed by the store's code. All other errors are classified by the response's status.
     private static let codes: [String: (code: BlobError.Code, isTransient: Bool)] = [
         "NoSuchKey": (.notFound, false), "NoSuchBucket": (.notFound, false), "NoSuchVersion": (.notFound, false),
         "NoSuchUpload": (.notFound, false), "BadDigest": (.checksumMismatch, true),
@@ -43,7 +43,7 @@ struct S3Answer {
         "TooManyRequests": (.unavailable, true),
     ]
 
-    /// Returns the error of the response. Shows only the store's message, as other elements repeat what was signed.
+    /// Returns the error for the response. Shows only the store's message, because other elements repeat signed data.
     func error(_ head: ResponseHead) -> BlobError {
         let plain = BlobError(refusing: head, [])
         guard let code else { return plain }
@@ -57,10 +57,10 @@ struct S3Answer {
 }
 
 extension MarkupElement {
-    /// Returns the text of the first direct child element with the given name; nil if not found.
+    /// Returns the text of the first child element with the given name; nil if not found.
     func text(of name: String) -> String? { self.children.first { $0.name.local == name }?.trimmedText }
 
-    /// Returns the text of the first descendant element with the given name, at any depth; nil if not found.
+    /// Returns the text of the first descendant with the given name, at any depth; nil if not found.
     fileprivate func first(_ name: String) -> String? {
         self.text(of: name) ?? self.children.lazy.compactMap { $0.first(name) }.first
     }

@@ -1,16 +1,16 @@
 import BlobCore
 import BlobTransfer
 
-/// The server that holds buckets: a store with the interface of S3, or AWS in a region.
+/// The server that holds buckets: a store with the S3 interface, or AWS in a region.
 struct S3Endpoint: Sendable {
-    /// The AWS region that returns the region of any bucket.
+    /// The AWS region that reports the region of any bucket.
     static let defaultRegion = "us-east-1"
 
     /// The URL of a store; nil for AWS.
     private let store: TransferURL?
 
     /// - Parameter url: An `http` or `https` URL; nil for AWS.
-    /// - Throws: ``BlobError/Code/invalidArgument`` when it is not the URL of a server.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if it is not the URL of a server.
     init(_ url: String?) throws(BlobError) {
         do throws(BlobError) {
             self.store = try url.map { (url) throws(BlobError) in try TransferURL(url) }
@@ -23,10 +23,10 @@ struct S3Endpoint: Sendable {
         }
     }
 
-    /// Returns the URL of an object, and the parts of the URL as they are signed.
+    /// Returns the URL of an object and the parts of that URL in the form in which they are signed.
     ///
-    /// - Parameter parameters: The query of a request for its parts, percent-encoded.
-    /// - Throws: ``BlobError/Code/invalidLocator`` when the result is not a valid URL.
+    /// - Parameter parameters: The query of a request about an object's parts, percent-encoded.
+    /// - Throws: ``BlobError/Code/invalidLocator`` if the result is not a valid URL.
     func target(
         _ address: S3Address, region: String, _ parameters: [(name: String, value: String)] = []
     ) throws(BlobError) -> (url: TransferURL, request: SigV4Request) {
@@ -45,7 +45,7 @@ struct S3Endpoint: Sendable {
         let query = address.query + parameters
         let text = query.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
         let url = try TransferURL(origin + path + (text.isEmpty ? "" : "?\(text)"))
-        // The same form that libcurl sends.
+        // The form that libcurl sends.
         let port = url.origin.port == (url.origin.scheme == "https" ? "443" : "80") ? "" : ":\(url.origin.port)"
         return (url, SigV4Request(path: path, query: query, fields: [BlobHTTPField("Host", url.origin.host + port)]))
     }
@@ -54,7 +54,7 @@ struct S3Endpoint: Sendable {
 /// The object that a locator names: `s3://BUCKET/KEY?versionId=VERSION`.
 struct S3Address: Sendable, Equatable {
     let bucket: String
-    /// The bytes of the key, almost always UTF-8.
+    /// The bytes of the key, which are almost always UTF-8.
     let key: [UInt8]
     var version: String?
 
@@ -64,7 +64,7 @@ struct S3Address: Sendable, Equatable {
         let path = text.prefix { $0 != "?" }
         guard path.hasPrefix("//") else { throw Self.invalid("must have the form s3://bucket/key") }
         let authority = path.dropFirst(2).prefix { $0 != "/" }
-        // No character that could end the host of a URL or begin another component.
+        // Excludes any character that could end the host of a URL or begin another component.
         guard (1...255).contains(authority.utf8.count), authority.utf8.allSatisfy(Self.bucketCharacters.contains) else {
             throw Self.invalid("must have a bucket of letters, digits, '.', '-' and '_', and no user, password or port")
         }
@@ -92,7 +92,7 @@ struct S3Address: Sendable, Equatable {
         BlobError(.invalidLocator, "An s3 locator \(rule).", operation: "resolve")
     }
 
-    /// True when the bucket can be part of a host name that the AWS certificates cover.
+    /// True if the bucket can be part of a host name that the AWS certificates cover.
     var isHostName: Bool {
         (3...63).contains(self.bucket.utf8.count) && self.bucket.first != "-" && self.bucket.last != "-"
             && self.bucket.utf8.allSatisfy {
@@ -100,18 +100,18 @@ struct S3Address: Sendable, Equatable {
             }
     }
 
-    /// The key as the path of a request: each segment is percent-encoded once; `//`, `.` and `..` are kept.
+    /// The key as the path of a request. Each segment is percent-encoded once; `//`, `.` and `..` are kept.
     var encodedKey: String { PercentEncoding.encode(self.key, leaving: Self.segmentCharacters.union("/".utf8)) }
 
     /// The locator of the object without its version.
     var text: String { "s3://\(self.bucket)/\(self.encodedKey)" }
 
-    /// The query of a request.
+    /// The query of a request for the object.
     var query: [(name: String, value: String)] {
         self.version.map { [("versionId", PercentEncoding.encode($0.utf8, leaving: Self.segmentCharacters))] } ?? []
     }
 
-    /// The characters that a signed path leaves unencoded: the unreserved characters of RFC 3986.
+    /// The characters that remain unencoded in a signed path: the unreserved characters of RFC 3986.
     static let segmentCharacters = Self.bucketCharacters.union("~".utf8)
 
     /// The last component of the key, for display.

@@ -3,9 +3,9 @@ import BlobPlatform
 import BlobTransfer
 
 extension S3Requests {
-    /// The length in bytes above which computing an MD5 takes longer than a request.
+    /// The maximum length in bytes for which computing an MD5 takes no longer than a request.
     private static let maximumMD5ByteCount: Int64 = 8 << 20
-    /// The longest time without activity in a search, so that an unresponsive store does not stop the reading.
+    /// The maximum time without activity in a search, so that an unresponsive store does not stop the reading.
     private static let patience = Duration.seconds(5)
     /// The maximum length in bytes of a list of 1,000 parts; such a list has about 250 KiB.
     private static let maximumListByteCount = 1 << 20
@@ -14,8 +14,8 @@ extension S3Requests {
     ///
     /// Makes one HEAD request for each version of an object that is read from its start, if the ETag is not the MD5 or
     /// the object has 8 MiB or more. If the checksum is composed of the checksums of the parts (`COMPOSITE`), makes one
-    /// more request for each 1,000 parts. A store that refuses these requests, or does not respond for 5 seconds, has
-    /// no digests.
+    /// more request for each 1,000 parts. If a store refuses these requests, or does not respond within 5 seconds, no
+    /// digests are found.
     func findDigests(
         of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
@@ -33,7 +33,7 @@ extension S3Requests {
         }
     }
 
-    /// Requests the parts of a composite checksum that follow the known ones.
+    /// Requests the parts of a composite checksum that follow the known parts.
     private func findParts(
         of composite: CompositeChecksum, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
@@ -52,7 +52,7 @@ extension S3Requests {
         }
     }
 
-    /// Makes a request and passes on the response; nil if it is a refusal, and after any error.
+    /// Makes a request and passes on the response; nil if the response is a refusal, and after any error.
     private func send(
         _ call: S3Call, _ cancellation: BlobCancellation, _ completion: @escaping @Sendable (CollectedAnswer?) -> Void
     ) {
@@ -75,7 +75,7 @@ extension S3Requests {
     }
 }
 
-/// A checksum computed from the checksums of the parts of an object, not from its bytes.
+/// A checksum computed from the checksums of an object's parts rather than from its bytes.
 private struct CompositeChecksum {
     private let algorithm: StatedAlgorithm
     private let value: [UInt8]
@@ -84,7 +84,7 @@ private struct CompositeChecksum {
     /// The parts so far, in order, and the number of the last one.
     private(set) var (parts, lastNumber): ([StatedRange], Int) = ([], 0)
 
-    /// Returns nil if the head does not state a composite checksum.
+    /// Creates a checksum; fails if the head does not state a composite checksum.
     init?(_ head: ResponseHead, _ byteCount: Int64) {
         for algorithm in StatedAlgorithm.allCases {
             let words = head.value(of: "x-amz-checksum-\(algorithm.rawValue)")?.split(separator: "-") ?? []
@@ -97,7 +97,7 @@ private struct CompositeChecksum {
         return nil
     }
 
-    /// Adds the parts of a list. Returns false if the list is empty, or a part has no checksum or is out of order.
+    /// Adds the parts in a list; returns false if the list is empty, or if a part has no checksum or is out of order.
     mutating func add(_ document: MarkupElement) -> Bool {
         let list = document.children.first { $0.name.local == "ObjectParts" }?.children ?? []
         let (known, name) = (self.parts.count, "Checksum\(self.algorithm.rawValue.uppercased())")
@@ -118,7 +118,7 @@ private struct CompositeChecksum {
 
     var isComplete: Bool { self.parts.count >= self.count }
 
-    /// True when the parts cover the whole object and their checksums give this one.
+    /// True if the parts cover the whole object and their checksums produce this checksum.
     var isRight: Bool {
         var hasher = self.algorithm.makeHasher()
         for part in self.parts { part.digests[0].value.withUnsafeBytes { hasher?.update($0) } }

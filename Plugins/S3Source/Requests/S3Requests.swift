@@ -18,7 +18,7 @@ final class S3Requests: RemoteRequests {
     /// Requests the checksums of the object.
     static let checksumMode = BlobHTTPField("x-amz-checksum-mode", "ENABLED")
 
-    /// S3 has supported this condition since long before `If-Range`.
+    /// S3 supported this condition long before `If-Range`.
     var conditionField: String { "If-Match" }
 
     func makeRequest(
@@ -34,7 +34,7 @@ final class S3Requests: RemoteRequests {
 
     /// Returns a request without a body.
     ///
-    /// - Parameter fields: Fields in addition to the fields of the call; they are not signed.
+    /// - Parameter fields: Additional fields, which are not signed.
     func request(
         _ call: S3Call, _ fields: [BlobHTTPField], _ keys: AccessKeys?
     ) throws(BlobError) -> TransferRequest {
@@ -42,13 +42,14 @@ final class S3Requests: RemoteRequests {
         var request = TransferRequest(url, fields: fields)
         request.isHead = call.method == "HEAD"
         request.settings = self.store.settings
-        // A redirection requires another signature: see `corrects(_:_:)`.
+        // A redirection requires another signature; see `corrects(_:_:)`.
         request.maximumRedirectionCount = 0
         request.privateFields = privateFields
         return request
     }
 
-    /// Returns the URL of a request and its fields, including the authenticating ones; nil keys leave it unsigned.
+    /// Returns the URL of a request and its fields, including the fields that authenticate it; nil keys leave it
+    /// unsigned.
     func signed(_ call: S3Call, _ keys: AccessKeys?) throws(BlobError) -> (url: TransferURL, fields: [BlobHTTPField]) {
         let region = self.region.withLock { $0 }
         var (url, request) = try self.store.endpoint.target(self.address, region: region, call.parameters)
@@ -63,8 +64,8 @@ final class S3Requests: RemoteRequests {
 
     func name(_ head: ResponseHead) -> String? { self.address.name }
 
-    /// The checksums of the object, and its ETag if that is the MD5: if the object has no parts and is not encrypted
-    /// with a customer's key or by KMS.
+    /// The checksums of the object, and its ETag if that is the MD5. It is the MD5 if the object has no parts and is
+    /// not encrypted with a customer's key or by KMS.
     func digests(_ head: ResponseHead) -> [BlobStatedDigest] {
         let isEncrypted =
             head.value(of: "x-amz-server-side-encryption-customer-algorithm") != nil
@@ -76,7 +77,7 @@ final class S3Requests: RemoteRequests {
         S3Answer(head, explanation).error(head)
     }
 
-    /// Corrects the clock, the region or temporary keys if the response names them as the fault.
+    /// Corrects the clock, the region or temporary keys if the response identifies them as the fault.
     func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
         let answer = S3Answer(head, explanation)
         switch answer.code {
@@ -93,28 +94,28 @@ final class S3Requests: RemoteRequests {
     }
 }
 
-/// A request about an object, before it is signed.
+/// A request about an object before it is signed.
 struct S3Call: Sendable {
     var method = "GET"
     /// The names and values of the query, percent-encoded.
     var parameters: [(name: String, value: String)] = []
     /// The header fields. All are signed.
     var fields: [BlobHTTPField] = []
-    /// Additional fields, for checksums that not all stores support.
+    /// Additional fields for checksums, which not all stores support.
     var checksums: [BlobHTTPField] = []
     /// The SHA-256 of the body as hexadecimal digits.
     var payloadHash = SigV4Request.emptyPayloadHash
-    /// False if the request is repeated only after a refusal by the store, so that its effect does not occur twice.
+    /// False if the request may be repeated only after the store refused it, so that its effect does not occur twice.
     var isRepeatable = true
 }
 
-/// A store and its keys, shared by the sources of its objects.
+/// A store and its keys, shared by the sources of the store's objects.
 final class S3Store: Sendable {
     let endpoint: S3Endpoint
     let keys: KeyChain
     let region: String
     let settings: BlobTransferSettings
-    /// The number of seconds by which the clock of the store is ahead of the local clock.
+    /// The number of seconds by which the store's clock is ahead of the local clock.
     let clockSkew = Locked<Int64>(0)
     /// False after the store has refused a request for checksums.
     let knowsChecksums = Locked(true)
@@ -126,7 +127,7 @@ final class S3Store: Sendable {
     /// - Throws: The errors of ``KeyChain/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
     convenience init(_ options: S3Source.Options, _ environment: AWSEnvironment) throws {
         try CryptoDigest.requireTrait(for: "S3Source")
-        // The error matters only if the profile is needed.
+        // This error matters only if the profile is needed.
         let profile = Result { try environment.profile() }
         let settings = (try? profile.get()) ?? [:]
         let endpoint = try S3Endpoint(
@@ -145,7 +146,7 @@ final class S3Store: Sendable {
             case .automatic: try KeyChain(environment) { try profile.get() }
             }
         var transfers = options.transfers
-        // The signature is the only authorization that is sent.
+        // Only the signature is sent as authorization.
         (transfers.credentials, transfers.netrcFile) = (nil, nil)
         self.init(endpoint, keys, region: region, transfers)
     }

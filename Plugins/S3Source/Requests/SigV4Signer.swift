@@ -9,7 +9,7 @@ struct SigV4Request {
     static let emptyPayloadHash = sha256("")
 
     var method = "GET"
-    /// The path as it is sent: each segment is percent-encoded once and, as S3 requires, nothing is normalised.
+    /// The path as it is sent. Each segment is percent-encoded once and, as S3 requires, nothing is normalised.
     var path: String
     /// The names and values of the query, percent-encoded.
     var query: [(name: String, value: String)] = []
@@ -17,14 +17,14 @@ struct SigV4Request {
     var fields: [BlobHTTPField]
     var payloadHash = emptyPayloadHash
 
-    /// The text whose hash is signed, and the names of the fields in it.
+    /// The text whose hash is signed, and the names of the fields that it contains.
     var canonical: (text: String, fieldNames: String) {
         var values: [String: [String]] = [:]
         for field in self.fields {
             let words = field.value.split { $0 == " " || $0 == "\t" }
             values[field.name.lowercased(), default: []].append(words.joined(separator: " "))
         }
-        // Sorted by byte.
+        // Sorted by their bytes.
         let names = values.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         let query = self.query.map { "\($0.name)=\($0.value)" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         let lines = names.map { "\($0):\(values[$0, default: []].joined(separator: ","))\n" }
@@ -36,7 +36,7 @@ struct SigV4Request {
     }
 }
 
-/// Signs requests with AWS Signature Version 4, as stores with the interface of S3 verify them.
+/// Signs requests with AWS Signature Version 4, which stores with the S3 interface verify.
 struct SigV4Signer {
     private static let algorithm = "AWS4-HMAC-SHA256"
 
@@ -76,10 +76,10 @@ private func sha256(_ text: String) -> String { CryptoDigest.sha256.digest(of: A
 
 /// The time of a signature, in UTC.
 struct SigningTime: Sendable, Equatable {
-    /// The date and the time: `20130524T000000Z`.
+    /// The date and time, such as `20130524T000000Z`.
     let text: String
 
-    /// The date: `20130524`.
+    /// The date, such as `20130524`.
     var date: String { String(self.text.prefix(8)) }
 
     /// - Parameter seconds: The number of seconds since 1970.

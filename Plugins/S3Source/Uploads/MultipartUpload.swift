@@ -3,7 +3,7 @@ import BlobDeflate
 import BlobPlatform
 import BlobTransfer
 
-/// A multipart upload that a store has begun: its requests, and the checks of the responses.
+/// A multipart upload that a store has begun. Makes the requests, and checks the responses.
 struct MultipartUpload: Sendable {
     /// A part that the store has received.
     struct Part: Equatable, Sendable {
@@ -13,7 +13,7 @@ struct MultipartUpload: Sendable {
         let tag: String
     }
 
-    /// The maximum number of abort requests for one upload, as the store may still be storing a part.
+    /// The maximum number of abort requests for one upload, because the store may still be storing a part.
     private static let maximumAbortCount = 3
     /// The time limit for cleaning up after an error.
     private static let abortLimit = Duration.seconds(30)
@@ -27,7 +27,7 @@ struct MultipartUpload: Sendable {
 
     /// Begins an upload.
     ///
-    /// - Parameter fields: The fields stored with the object, such as `Content-Type`.
+    /// - Parameter fields: The fields to store with the object, such as `Content-Type`.
     static func begin(_ client: S3Client, _ fields: [BlobHTTPField]) async throws(BlobError) -> MultipartUpload {
         var call = S3Call(method: "POST", parameters: [("uploads", "")], fields: fields, isRepeatable: false)
         call.checksums = [BlobHTTPField("x-amz-checksum-algorithm", "CRC64NVME"), S3Call.wholeChecksumField]
@@ -39,7 +39,7 @@ struct MultipartUpload: Sendable {
         return MultipartUpload(client: client, identifier: identifier)
     }
 
-    /// Returns the parts that the store has, by part number; nil if the store does not know the upload.
+    /// Returns the parts in the store, keyed by part number; nil if the upload does not exist in the store.
     func parts() async throws(BlobError) -> [Int: Part]? {
         var (parts, marker): ([Int: Part], Int?) = ([:], 0)
         while let last = marker {
@@ -54,7 +54,7 @@ struct MultipartUpload: Sendable {
                 }
                 marker = nil
                 if document.text(of: "IsTruncated") == "true" {
-                    // A marker that does not grow would repeat the same request without end.
+                    // A marker that does not increase would repeat the same request endlessly.
                     guard let next = document.text(of: "NextPartNumberMarker").flatMap({ Int($0) }), next > last else {
                         throw S3Client.corrupted("contains an incomplete list of parts")
                     }
@@ -68,7 +68,7 @@ struct MultipartUpload: Sendable {
         return parts
     }
 
-    /// Returns one part from the store; nil if the store does not have it.
+    /// Returns one part from the store; nil if the part is not in the store.
     func part(_ number: Int) async throws(BlobError) -> Part? {
         let call = S3Call(parameters: [
             ("max-parts", "1"), ("part-number-marker", "\(number - 1)"), self.parameter,
@@ -104,8 +104,8 @@ struct MultipartUpload: Sendable {
     /// Completes the upload, so that the parts become the object.
     ///
     /// - Parameter sum: The checksum of all parts; nil if unknown.
-    /// - Returns: The entity tag of the object, and whether the store states the same checksum.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when the store states a different checksum.
+    /// - Returns: The entity tag of the object, and whether the store stated the same checksum.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` if the store stated a different checksum.
     func complete(_ parts: [Part], _ sum: CyclicSum?) async throws(BlobError) -> (tag: String, isCompared: Bool) {
         let list = parts.map {
             "<Part><PartNumber>\($0.number)</PartNumber><ETag>\"\(Self.escaped($0.tag))\"</ETag></Part>"
@@ -121,7 +121,7 @@ struct MultipartUpload: Sendable {
             let document = try answer.document("CompleteMultipartUploadResult")
             let tag = document.text(of: "ETag").map(EntityTag.text) ?? ""
             guard !tag.isEmpty else { throw S3Client.corrupted("does not contain the entity tag of the object") }
-            // The other checksums are computed from the checksums of the parts.
+            // Other checksums are computed from the checksums of the parts.
             let isWhole = document.text(of: "ChecksumType") != "COMPOSITE"
             let stated = isWhole ? document.text(of: "ChecksumCRC64NVME") : nil
             return (tag, try sum?.compare(stated, isTransient: false) ?? false)
@@ -132,9 +132,9 @@ struct MultipartUpload: Sendable {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
-    /// Makes the store delete all parts, even after a cancellation or a timeout.
+    /// Requests that the store delete all parts, even after a cancellation or a timeout.
     ///
-    /// - Throws: The error of the request that failed; the parts may remain in the store and be billed.
+    /// - Throws: The error of the failed request; the parts may remain in the store and incur costs.
     func abort() async throws(BlobError) {
         let context = BlobContext(deadline: .now + Self.abortLimit)
         let client = S3Client(self.client.requests, self.client.uploader, self.client.limits, context)
@@ -152,14 +152,14 @@ struct MultipartUpload: Sendable {
 }
 
 extension S3Call {
-    /// The field of an object whose checksum covers its bytes, not the checksums of its parts.
+    /// The field of an object whose checksum covers its bytes rather than the checksums of its parts.
     static let wholeChecksumField = BlobHTTPField("x-amz-checksum-type", "FULL_OBJECT")
 
     static let checksumName = "x-amz-checksum-crc64nvme"
 
     static func checksumField(_ sum: CyclicSum) -> BlobHTTPField { BlobHTTPField(self.checksumName, sum.base64) }
 
-    /// Returns a request whose body the store verifies by the digests.
+    /// Returns a request whose body the store verifies against the digests.
     static func put(
         _ digests: PartDigests, parameters: [(name: String, value: String)] = [],
         fields: [BlobHTTPField] = [BlobHTTPField("Content-Type", "application/octet-stream")]
@@ -192,10 +192,11 @@ extension CyclicSum {
 }
 
 extension S3Client.Answer {
-    /// Returns the entity tag without quotes, and whether the store states the same checksum. The tag is the MD5 unless
-    /// the store encrypts or uses another kind of tag.
+    /// Returns the entity tag without quotes, and whether the store states the same checksum.
     ///
-    /// - Throws: ``BlobError/Code/checksumMismatch``; ``BlobError/Code/corrupted`` without a tag.
+    /// The tag is the MD5, unless the store encrypts the object or uses another kind of tag.
+    ///
+    /// - Throws: ``BlobError/Code/checksumMismatch``; ``BlobError/Code/corrupted`` if the response contains no tag.
     func tag(
         matching digests: PartDigests, _ address: S3Address
     ) throws(BlobError) -> (tag: String, isCompared: Bool) {
@@ -218,7 +219,7 @@ extension S3Client.Answer {
     }
 }
 
-/// The completion of an object from its parts, with checks that the object has the bytes that the store accepted.
+/// Completes an object from its parts, and verifies that the object consists of the bytes that the store accepted.
 struct MultipartCompletion: Sendable {
     let client: S3Client
 
@@ -226,8 +227,9 @@ struct MultipartCompletion: Sendable {
 
     /// Completes the object and checks it.
     ///
-    /// - Parameter onMade: Called when the store has completed the object, before the check.
-    /// - Returns: The object, and what was compared, such as `MD5 (ETag)`; nil if only the length was compared.
+    /// - Parameter onMade: Called once the store has completed the object, before the check.
+    /// - Returns: The object, and the digest that was compared, such as `MD5 (ETag)`; nil if only the length was
+    ///   compared.
     func make(
         of parts: [FinishedPart], _ upload: MultipartUpload, onMade: () -> Void = {}
     ) async throws(BlobError) -> (object: S3Uploader.StoredObject, check: String?) {
@@ -294,7 +296,7 @@ struct MultipartCompletion: Sendable {
     }
 }
 
-/// A part in the store, with the MD5 of its source and, if known, its CRC-64/NVME.
+/// A part in the store, with the MD5 of its source and, if known, the CRC-64/NVME.
 struct FinishedPart: Sendable {
     let part: MultipartUpload.Part
     let md5: [UInt8]

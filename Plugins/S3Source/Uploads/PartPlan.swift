@@ -3,7 +3,7 @@ import BlobDeflate
 import BlobPlatform
 import CryptoDigest
 
-/// The limits that S3 sets for parts.
+/// The limits that S3 imposes on parts.
 struct PartLimits: Equatable, Sendable {
     /// The minimum length of every part except the last, in bytes.
     var minimumByteCount: Int64 = 5 << 20
@@ -21,9 +21,9 @@ struct PartPlan: Equatable, Sendable {
     let byteCount: Int64?
     let limits: PartLimits
 
-    /// Creates a plan. Enlarges the parts if the object, when its length is known, would have too many of them.
+    /// Creates a plan. If the object's length is known, enlarges the parts as necessary to limit their number.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a size that S3 refuses, ``BlobError/Code/limitExceeded`` for an
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a size that S3 refuses; ``BlobError/Code/limitExceeded`` for an
     ///   object that is too long.
     init(partByteCount: Int64, byteCount: Int64?, limits: PartLimits = PartLimits()) throws(BlobError) {
         guard (limits.minimumByteCount...limits.maximumByteCount).contains(partByteCount) else {
@@ -45,10 +45,10 @@ struct PartPlan: Equatable, Sendable {
         (self.partByteCount, self.byteCount, self.limits) = (partByteCount, byteCount, limits)
     }
 
-    /// The number of parts, at least 1; nil when the length is unknown.
+    /// The number of parts, at least 1; nil if the length is unknown.
     var count: Int? { self.byteCount.map { max(1, Int(($0 + self.partByteCount - 1) / self.partByteCount)) } }
 
-    /// Returns the byte range of a part, by its number from 1.
+    /// Returns the byte range of a part, specified by its number from 1.
     func range(of number: Int) -> Range<Int64> {
         let start = Int64(number - 1) * self.partByteCount
         return start..<min(start + self.partByteCount, self.byteCount ?? .max)
@@ -70,7 +70,7 @@ struct PartDigests: Equatable, Sendable {
 
     /// The SHA-256 that is signed, as hexadecimal digits.
     let sha256: String
-    /// The MD5: the entity tag of parts and objects that are not encrypted.
+    /// The MD5, which is the entity tag of parts and objects that are not encrypted.
     let md5: [UInt8]
     /// The CRC-64/NVME, which can be combined with the checksums of other parts.
     let sum: CyclicSum
@@ -136,26 +136,26 @@ struct PartDigests: Equatable, Sendable {
     var contentMD5: String { Data(self.md5).base64EncodedString() }
 }
 
-/// Functions for entity tags as stores state them, between quotes.
+/// Functions for entity tags, which stores state in quotes.
 enum EntityTag {
     /// Returns the text of a tag, without quotes.
     static func text(_ tag: String) -> String { tag.filter { $0 != "\"" } }
 
-    /// Returns true for 32 hexadecimal digits: the MD5 of a part that is not encrypted.
+    /// Returns true for 32 hexadecimal digits, the MD5 of a part that is not encrypted.
     static func isMD5(_ tag: String) -> Bool { self.md5(tag) != nil }
 
-    /// Returns the bytes of a tag of 32 hexadecimal digits; nil for any other tag.
+    /// Returns the bytes of a tag that consists of 32 hexadecimal digits; nil for any other tag.
     static func md5(_ tag: String) -> [UInt8]? {
         let bytes = [UInt8](hexadecimal: self.text(tag).utf8)
         return bytes?.count == 16 ? bytes : nil
     }
 
-    /// Returns the tag of an object whose parts have these MD5s: the MD5 of the MD5s, and their number.
+    /// Returns the tag of an object whose parts have these MD5s: the MD5 of the MD5s, followed by their number.
     static func combined(_ digests: [[UInt8]]) -> String {
         "\(CryptoDigest.md5.digest(of: Array(digests.joined())).hexadecimal)-\(digests.count)"
     }
 
-    /// Returns true when a tag has the form of ``combined(_:)``.
+    /// Returns true if a tag has the form of ``combined(_:)``.
     static func isCombined(_ tag: String) -> Bool {
         let parts = self.text(tag).split(separator: "-", omittingEmptySubsequences: false)
         return parts.count == 2 && self.isMD5(String(parts[0])) && Int(parts[1]) != nil

@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// An upload of a source with random access that reads and sends several parts at once.
+/// An upload of a source with random access, which reads and sends several parts at once.
 struct ConcurrentPartUpload: Sendable {
     let job: S3UploadJob
     let plan: PartPlan
@@ -22,7 +22,7 @@ struct ConcurrentPartUpload: Sendable {
         }
     }
 
-    /// Stores a part, unless the store already has it.
+    /// Stores a part, unless it is already in the store.
     func store(_ number: Int, of upload: MultipartUpload) async throws(BlobError) -> FinishedPart {
         let (body, validator) = self.part(number)
         let digests = try await self.job.digests(of: body, matching: validator)
@@ -31,7 +31,7 @@ struct ConcurrentPartUpload: Sendable {
 
     private func part(_ number: Int) -> (any BlobInputStreamDataSource, BlobValidator?) {
         let range = self.plan.range(of: number)
-        // The same form in which a slice identifies itself.
+        // The form in which a slice also identifies itself.
         let recipe = "slice-\(range.lowerBound)-\(range.upperBound)"
         return (self.job.source.slice(range), self.info.validator.map { .combined(recipe, [$0]) })
     }
@@ -44,7 +44,7 @@ struct SequentialPartUpload: Sendable {
     let info: BlobInfo
     let stored: [Int: MultipartUpload.Part]
 
-    /// Stores all parts and completes the object. A source that ends within its first part is stored with one request.
+    /// Stores all parts and completes the object. If the source ends within its first part, makes a single request.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
         let reader = PartReader(self.job, self.info.validator)
         defer { reader.close() }
@@ -83,7 +83,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
 
     init(_ job: S3UploadJob, _ validator: BlobValidator?) { (self.job, self.validator) = (job, validator) }
 
-    /// Returns the next bytes, and whether the source has ended.
+    /// Returns the next bytes, and true if the source has ended.
     func next(_ byteCount: Int64) async throws(BlobError) -> (bytes: Data, isLast: Bool) {
         try await BlockingPool.reads.value { () throws(BlobError) in
             try BlobError.wrapping { try self.read(Int(clamping: byteCount)) }
@@ -109,7 +109,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
     func close() { self.reader?.close() }
 }
 
-/// The number of bytes sent, summed over all parts.
+/// The number of bytes sent in all parts together.
 final class PartProgress: Sendable {
     private struct State {
         var byteCount: Int64?
@@ -124,7 +124,7 @@ final class PartProgress: Sendable {
 
     func begin(_ byteCount: Int64?) { self.state.withLock { $0.byteCount = byteCount } }
 
-    /// Records the number of bytes sent of a part.
+    /// Records the number of bytes sent for a part.
     func note(_ number: Int, _ count: Int64) {
         guard let handler else { return }
         let (sum, byteCount) = self.state.withLock { state in

@@ -1,17 +1,17 @@
 import BlobCore
 import BlobTransfer
 
-/// The requests that store an object. Each is signed anew when it is repeated after a transient error.
+/// The requests that store an object. Each request is signed again when it is repeated after a transient error.
 struct S3Client: Sendable {
     /// The maximum length of a response body in bytes; a list of 1,000 parts has about 250 KiB.
     private static let maximumAnswerByteCount = 1 << 20
 
     /// The limits for each request.
     struct Limits: Sendable {
-        /// The retry rules; the count of failures restarts when the store has accepted another request.
+        /// The retry rules. The count of failures restarts once the store has accepted another request.
         var retry = BlobRetry(maximumRetryCount: S3Uploader.defaultRetryCount)
         var idleLimit = BlobTransferSettings.defaultIdleLimit
-        /// The rate that the requests share.
+        /// The rate limit that the requests share.
         var allowance: ByteAllowance?
         /// Called before each repetition of a request.
         var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
@@ -21,10 +21,10 @@ struct S3Client: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         let body: [UInt8]
-        /// The secrets of the request. A store may repeat them, but an error must not.
+        /// The secrets of the request, which a store may repeat but an error must not.
         let secrets: SentSecrets
 
-        /// - Throws: ``BlobError/Code/corrupted`` when the body is not an XML document with this name.
+        /// - Throws: ``BlobError/Code/corrupted`` if the body is not an XML document with this name.
         func document(_ name: String) throws(BlobError) -> MarkupElement {
             let document: MarkupElement
             do throws(BlobError) {
@@ -53,9 +53,9 @@ struct S3Client: Sendable {
     /// Makes a request, and repeats it until the store accepts it.
     ///
     /// - Parameters:
-    ///   - body: The body of a PUT or POST, read again for each attempt; other methods have none.
-    ///   - onProgress: Called with the number of bytes of the body sent.
-    ///   - read: Reads the response; an error that it throws counts as an error of the request.
+    ///   - body: The body of a PUT or POST, read again for each attempt. Other methods have no body.
+    ///   - onProgress: Called with the number of body bytes sent.
+    ///   - read: Reads the response. An error that it throws counts as an error of the request.
     /// - Throws: The errors of ``BlobUploader`` and of the store, after the last attempt.
     func send<Value: Sendable>(
         _ call: S3Call, _ body: any BlobInputStreamDataSource = MemorySource([]),
@@ -147,7 +147,7 @@ struct S3Client: Sendable {
         }
     }
 
-    /// Returns the names of the digests that the store stated and that were compared; nil if none were.
+    /// Returns the names of the digests that the store stated and that were compared; nil if none were compared.
     static func check(_ hasChecksum: Bool, _ hasTag: Bool) -> String? {
         let names = (hasChecksum ? ["CRC-64/NVME"] : []) + (hasTag ? ["MD5 (ETag)"] : [])
         return names.isEmpty ? nil : names.joined(separator: " and ")

@@ -119,13 +119,13 @@ struct S3UploadJob: Sendable {
         return upload
     }
 
-    /// Stores a part, unless the store already has it.
+    /// Stores a part, unless it is already in the store.
     func store(
         _ number: Int, of upload: MultipartUpload, _ body: any BlobInputStreamDataSource,
         matching validator: BlobValidator?, _ digests: PartDigests, _ stored: MultipartUpload.Part?
     ) async throws(BlobError) -> FinishedPart {
         let isStored = stored.map { part in
-            // A tag that is not an MD5 proves nothing about the content; the validator does.
+            // A tag that is not an MD5 proves nothing about the content, whereas the validator does.
             part.byteCount == digests.byteCount
                 && (!EntityTag.isMD5(part.tag) || part.tag.lowercased() == digests.md5.hexadecimal)
         }
@@ -160,8 +160,9 @@ struct S3UploadJob: Sendable {
 
     // MARK: The state
 
-    /// Returns the state that an earlier run of the same upload saved. If the file has the state of another upload,
-    /// removes the state and aborts that upload.
+    /// Returns the state that an earlier run of the same upload saved.
+    ///
+    /// If the file contains the state of another upload, removes the state and aborts that upload.
     private func state(_ plan: PartPlan, _ info: BlobInfo) async throws(BlobError) -> S3UploadState? {
         guard let stateFile else { return nil }
         guard self.source.traits.contains(.repeatable), let validator = info.validator else {
@@ -186,9 +187,10 @@ struct S3UploadJob: Sendable {
 
     // MARK: Evidence
 
-    /// Returns true if the tag of an object proves that the object equals the source: if the tag is the MD5 of the
-    /// source, or the MD5 of the MD5s of its parts. Reads the source only if the lengths are equal and the tag has one
-    /// of these forms.
+    /// Returns true if the tag of an object proves that the object equals the source.
+    ///
+    /// The tag is proof if it is the MD5 of the source, or the MD5 of the MD5s of its parts. Reads the source only if
+    /// the lengths are equal and the tag has one of these forms.
     func isSource(
         _ object: S3Uploader.StoredObject, _ plan: PartPlan, _ info: BlobInfo
     ) async throws(BlobError) -> Bool {
@@ -204,7 +206,7 @@ struct S3UploadJob: Sendable {
         return tag == EntityTag.combined(digests)
     }
 
-    /// Downloads an object and returns true if it has the bytes of the source.
+    /// Downloads an object, and returns true if its bytes equal the source.
     func isSourceRead(_ object: S3Uploader.StoredObject, _ info: BlobInfo) async throws(BlobError) -> Bool {
         guard object.byteCount == info.byteCount else { return false }
         let context = self.context.blocking
@@ -218,11 +220,11 @@ struct S3UploadJob: Sendable {
     }
 }
 
-/// The facts by which another process continues a multipart upload.
+/// The facts that another process needs to continue a multipart upload.
 struct S3UploadState: Codable, Equatable, Sendable {
     /// The locator of the object.
     var object: String
-    /// The identifier that the store gave the upload.
+    /// The identifier that the store assigned to the upload.
     var identifier: String
     var partByteCount: Int64
     /// The length of the source in bytes; nil if unknown.

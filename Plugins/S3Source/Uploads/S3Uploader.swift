@@ -1,7 +1,7 @@
 public import BlobCore
 public import BlobTransfer
 
-/// Stores sources as objects of AWS S3, or of another store with its interface.
+/// Stores sources as objects in AWS S3 or another store with the S3 interface.
 ///
 /// ```swift
 /// var uploader = try S3Uploader()
@@ -9,19 +9,19 @@ public import BlobTransfer
 /// let object = try await uploader.upload(source, to: "s3://films/2026/a%20b.mov")
 /// ```
 ///
-/// A short source is stored with one request, and a longer one in parts (multipart upload). A source with random access
-/// that supports several readers is read twice, part by part: once for the digests that are signed, and once for
-/// sending, with several parts at a time. Any other source is kept in memory one part at a time.
+/// A short source is stored with one request, and a longer one in parts (multipart upload). A source that has random
+/// access and supports several readers is read twice, part by part: once for the digests to sign, and once for sending
+/// several parts at a time. Any other source is kept in memory one part at a time.
 ///
-/// Each request carries the SHA-256, the MD5 and the CRC-64/NVME of its body, which the store verifies, and is repeated
-/// after transient errors. If a store refuses the CRC-64/NVME, later requests omit it. The object appears only when it
-/// is complete, and not if the source fails or changes. At the end, the entity tag of the object is compared with the
-/// tags of the parts, and its checksum if the store states it; if the tag is not an MD5, the length is requested and
-/// compared.
+/// Each request includes the SHA-256, the MD5 and the CRC-64/NVME of its body, which the store verifies, and is
+/// repeated after transient errors. If a store refuses the CRC-64/NVME, later requests omit it. The object appears only
+/// once it is complete, and not if the source fails or changes. At the end, the entity tag of the object is compared
+/// with the tags of the parts, and its checksum is compared if the store states it. If the tag is not an MD5, the
+/// length is requested and compared.
 ///
-/// An upload that fails or is cancelled is aborted, and the store deletes its parts. With ``stateFile``, it is kept
-/// instead and continues the next time. If the response to the very first request is lost, an upload without parts may
-/// remain.
+/// An upload that fails or is cancelled is aborted, and the store deletes its parts. With ``stateFile``, the upload is
+/// kept instead, and continues the next time. If the response to the very first request is lost, an upload without
+/// parts may remain in the store.
 public struct S3Uploader: Sendable {
     /// The default of ``partByteCount`` and ``singleByteCount``: 16 MiB.
     public static let defaultPartByteCount: Int64 = 16 << 20
@@ -35,67 +35,69 @@ public struct S3Uploader: Sendable {
     /// The maximum length, in bytes, of a part that is kept in memory.
     static let maximumBufferByteCount: Int64 = 512 << 20
 
-    /// The length of a part in bytes, from 5 MiB to 5 GiB; 16 MiB by default.
+    /// The length of a part in bytes, from 5 MiB to 5 GiB. The default is 16 MiB.
     ///
     /// For a source of known length, the parts are enlarged as necessary, because an object has at most 10,000 parts. A
-    /// source of unknown length that exceeds this number ends with ``BlobError/Code/limitExceeded``: at 16 MiB, after
-    /// 156 GiB. A part that is kept in memory has at most 512 MiB.
+    /// source of unknown length that exceeds this number fails with ``BlobError/Code/limitExceeded``; at 16 MiB, this
+    /// happens after 156 GiB. A part that is kept in memory has at most 512 MiB.
     public var partByteCount = Self.defaultPartByteCount
 
-    /// The maximum length in bytes of a source that is stored with one request, from 0; 16 MiB by default.
+    /// The maximum length, in bytes, of a source to store with one request, from 0. The default is 16 MiB.
     ///
     /// A source of unknown length that ends within its first part is also stored with one request.
     public var singleByteCount = Self.defaultPartByteCount
 
-    /// The maximum number of parts of one object that are sent concurrently, from 1; 4 by default.
+    /// The maximum number of an object's parts to send concurrently, from 1. The default is 4.
     public var maximumPartsAtOnce = 4
 
-    /// The header fields stored with the object, such as `Cache-Control` or `x-amz-meta-name`.
+    /// The header fields to store with the object, such as `Cache-Control` or `x-amz-meta-name`.
     ///
     /// `Content-Type` replaces the media type of the source.
     public var fields: [BlobHTTPField] = []
 
-    /// The path of a file with the state of a multipart upload; nil, the default, keeps no state.
+    /// The path of a file for the state of a multipart upload. The default, nil, keeps no state.
     ///
     /// Another process can continue the upload with the same source, object and part size.
     ///
-    /// The source must be repeatable and have a validator; a weak one, such as the size and times of a file, identifies
-    /// the content in all likelihood. Parts in the store are kept if their length and MD5 match the source. If the file
-    /// has the state of other content, it is replaced and that upload is aborted. The file is removed at the end.
+    /// The source must be repeatable and have a validator. A weak validator, such as the size and times of a file, very
+    /// probably identifies the content. Parts in the store are kept if their length and MD5 match the source. If the
+    /// file contains the state of other content, the file is replaced and that upload is aborted. The file is removed
+    /// at the end.
     public var stateFile: String?
 
     /// The default of ``maximumRetryCount``.
     static let defaultRetryCount = 5
 
-    /// The rules by which each request is repeated after transient errors.
+    /// The rules for repeating each request after transient errors.
     ///
-    /// The count of errors restarts when the store has accepted another request. ``BlobRetry/identity`` has no effect.
+    /// The count of errors restarts once the store has accepted another request. ``BlobRetry/identity`` has no effect.
     public var retry = BlobRetry(maximumRetryCount: Self.defaultRetryCount)
 
-    /// The maximum number of consecutive repetitions by ``retry``; 5 by default.
+    /// The maximum number of consecutive repetitions by ``retry``. The default is 5.
     public var maximumRetryCount: Int {
         get { self.retry.maximumRetryCount }
         set { self.retry.maximumRetryCount = newValue }
     }
 
-    /// The maximum rate in bytes per second, above 0; nil, the default, sets no limit. With a limit, parts are sent one
-    /// at a time.
+    /// The maximum rate in bytes per second, above 0. The default, nil, sets no limit.
+    ///
+    /// With a limit, parts are sent one at a time.
     public var rateLimit: Int64?
 
-    /// The rate limit that this upload shares with others, in place of ``rateLimit``.
+    /// The rate limit that this upload shares with others, used instead of ``rateLimit``.
     package var allowance: ByteAllowance?
 
-    /// The longest time without activity on a connection; 60 seconds by default.
+    /// The longest time without activity on a connection. The default is 60 seconds.
     public var idleLimit = BlobTransferSettings.defaultIdleLimit
 
-    /// Called with each error after which a request is repeated, by any task of the upload.
+    /// Called by any task of the upload with each error after which a request is repeated.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
     /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
-    /// Called with the number of bytes that are stored or handed over, by any task of the upload. The number decreases
-    /// after a repetition.
+    /// Called by any task of the upload with the number of bytes stored or handed over. The number decreases after a
+    /// repetition.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
     /// An object that was stored.
@@ -104,17 +106,17 @@ public struct S3Uploader: Sendable {
         public let locator: String
         /// The length in bytes.
         public let byteCount: Int64
-        /// The entity tag, without quotes: often the MD5, or the MD5 of the MD5s of the parts with the number of parts.
+        /// The entity tag without quotes, often the MD5, or the MD5 of the parts' MD5s and the number of parts.
         public let entityTag: String
     }
 
-    /// Called at the end with what was compared, such as `MD5 (ETag)`; nil if only the length was compared.
+    /// Called at the end with the digest that was compared, such as `MD5 (ETag)`; nil if only the length was compared.
     package var onCheck: (@Sendable (String?) -> Void)?
 
     let store: S3Store
     var limits = PartLimits()
 
-    /// Creates an uploader. Reads the configuration files of the AWS tools; does not connect.
+    /// Creates an uploader. Reads the configuration files of the AWS tools, but does not connect.
     ///
     /// - Throws: The errors of ``S3Source/init(_:options:)`` for invalid settings.
     public init(_ options: S3Source.Options = S3Source.Options()) throws(BlobError) {
@@ -123,15 +125,15 @@ public struct S3Uploader: Sendable {
 
     init(_ store: S3Store) { self.store = store }
 
-    /// Stores a source, and returns when the store has the whole object.
+    /// Stores a source, and returns once the store has the whole object.
     ///
     /// - Parameters:
     ///   - source: The source.
-    ///   - locator: The object, as `s3://BUCKET/KEY` with the key percent-encoded. An existing object is replaced.
-    ///   - context: The context; its deadline applies to the whole upload, its idle limit to the source.
-    /// - Throws: The error of the source before any other; ``BlobError/Code/permissionDenied``,
-    ///   ``BlobError/Code/notFound`` and others by the response of the store; ``BlobError/Code/checksumMismatch`` when
-    ///   the bytes in the store differ; ``BlobError/Code/changed`` for content that changed meanwhile;
+    ///   - locator: The object, as `s3://BUCKET/KEY` with a percent-encoded key. An existing object is replaced.
+    ///   - context: The context. Its deadline applies to the whole upload, and its idle limit to the source.
+    /// - Throws: An error of the source, before any other error; ``BlobError/Code/permissionDenied``,
+    ///   ``BlobError/Code/notFound`` and others, according to the store's response; ``BlobError/Code/checksumMismatch``
+    ///   if the bytes in the store differ; ``BlobError/Code/changed`` for content that changed in the meantime;
     ///   ``BlobError/Code/limitExceeded`` for too many parts, or a part that is too large for memory;
     ///   ``BlobError/Code/unsupported`` for a state file with a source that cannot be read again or compared;
     ///   ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,
@@ -182,7 +184,7 @@ public struct S3Uploader: Sendable {
         try BlobHTTPField.validate(self.fields, reserved: reserved, "cannot be set, because the uploader sets it")
     }
 
-    /// Returns the object at a locator if its tag proves that it equals the source; otherwise, or on failure, nil.
+    /// Returns the object at a locator if its tag proves that it equals the source; nil otherwise, and after a failure.
     ///
     /// The tag is proof if it is the MD5 of the bytes, or the tag of an object with parts of ``partByteCount``. The
     /// tags of encrypted objects, and of objects with parts of another size, prove nothing.
@@ -191,7 +193,7 @@ public struct S3Uploader: Sendable {
     package func existing(
         _ source: any BlobInputStreamDataSource, at locator: String, _ context: BlobContext
     ) async throws(BlobError) -> StoredObject? {
-        // No repetitions here: an error would recur when the source is stored, which has repetitions.
+        // No repetitions here, because an error would recur when the source is stored, and that request is repeated.
         var asking = self
         asking.maximumRetryCount = 0
         let job = try S3UploadJob(asking, source, Self.address(locator), context)
@@ -203,13 +205,13 @@ public struct S3Uploader: Sendable {
         return try await job.isSource(found, plan, info) ? found : nil
     }
 
-    /// The maximum number of times that an incomplete list of parts is requested again.
+    /// The maximum number of repeated requests for an incomplete list of parts.
     private static let maximumListCount = 2
 
-    /// Begins a multipart upload in parts of ``partByteCount``, for a source that other processes can read as well.
+    /// Begins a multipart upload in parts of ``partByteCount``, for a source that other processes can also read.
     ///
-    /// - Returns: The upload, and the byte range of each part; nil for a source with a single part, and for a source
-    ///   that may differ between processes: one without random access or without a strong validator.
+    /// - Returns: The upload and the byte range of each part; nil for a source with a single part, or one that may
+    ///   differ between processes because it has no random access or no strong validator.
     /// - Throws: The errors of ``upload(_:to:context:)``.
     package func begin(
         _ source: any BlobInputStreamDataSource, to locator: String, _ context: BlobContext
@@ -229,12 +231,12 @@ public struct S3Uploader: Sendable {
         return (upload, (1...count).map(plan.range))
     }
 
-    /// Stores a part of a source, unless the store already has it.
+    /// Stores a part of a source, unless the part is already in the store.
     ///
     /// - Parameter number: The number of the part, from 1.
     /// - Returns: The byte range of the part, and its entity tag without quotes.
-    /// - Throws: The errors of ``upload(_:to:context:)``: ``BlobError/Code/changed`` when the source differs from the
-    ///   source at the beginning, ``BlobError/Code/notFound`` when the store no longer has the upload.
+    /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/changed`` if the source has changed since
+    ///   the beginning; ``BlobError/Code/notFound`` if the upload no longer exists in the store.
     package func store(
         _ number: Int, of upload: SharedMultipartUpload, _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) async throws(BlobError) -> (range: Range<Int64>, entityTag: String) {
@@ -251,16 +253,16 @@ public struct S3Uploader: Sendable {
         return (plan.range(of: number), try await parts.store(number, of: begun).part.tag)
     }
 
-    /// Completes the object from the parts that the store has.
+    /// Completes the object from the parts in the store.
     ///
-    /// If the store does not know the upload, an earlier call whose response was lost may have completed the object.
-    /// The object is then compared with the source: by its tag, or otherwise by the SHA-256 of its bytes, which are
-    /// downloaded.
+    /// If the upload does not exist in the store, an earlier call whose response was lost may have completed the
+    /// object. The object is then compared with the source: by its tag, or otherwise by the SHA-256 of its bytes, which
+    /// are downloaded.
     ///
-    /// - Parameter source: Returns the source; called only if a comparison is necessary.
+    /// - Parameter source: Returns the source. Called only if a comparison is necessary.
     /// - Returns: The object, and whether this call completed it.
-    /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/truncated`` when a part is missing;
-    ///   ``BlobError/Code/changed`` when the store has a different object.
+    /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/truncated`` if a part is missing;
+    ///   ``BlobError/Code/changed`` if the store has a different object.
     package func finish(
         _ upload: SharedMultipartUpload, of source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
         _ context: BlobContext
@@ -280,7 +282,7 @@ public struct S3Uploader: Sendable {
             return (found, false)
         }
         do throws(BlobError) {
-            // The tags prove nothing about the source, but each was compared when its part was stored.
+            // The tags prove nothing about the source, but each tag was compared when its part was stored.
             return (try await object.make(of: parts.map { FinishedPart(part: $0, md5: []) }, begun).object, true)
         } catch {
             guard let found = try? await object.stored() else { throw error }
@@ -307,7 +309,8 @@ public struct S3Uploader: Sendable {
         return try await job.isSourceRead(object, info)
     }
 
-    /// Returns all parts; nil if the store does not know the upload. A stored part may appear in the list with a delay.
+    /// Returns all parts; nil if the upload does not exist in the store. A stored part may appear in the list with a
+    /// delay.
     private func parts(
         of begun: MultipartUpload, _ plan: PartPlan, _ context: BlobContext
     ) async throws(BlobError) -> [MultipartUpload.Part]? {
@@ -327,7 +330,7 @@ public struct S3Uploader: Sendable {
         }
     }
 
-    /// Makes the store delete the parts of an upload, unless the upload is complete.
+    /// Requests that the store delete the parts of an upload, unless the upload is complete.
     package func abort(_ upload: SharedMultipartUpload, _ context: BlobContext) async throws(BlobError) {
         let client = try self.client(of: Self.address(upload.object), context)
         try await MultipartUpload(client: client, identifier: upload.identifier).abort()
@@ -336,19 +339,19 @@ public struct S3Uploader: Sendable {
 
 /// A multipart upload whose parts are stored by several processes, such as the tasks of an engine.
 ///
-/// One process begins the upload, others store its parts in any order and as often as they like, and one completes the
-/// object. The object appears only when it is complete. An upload that is neither completed nor aborted remains in the
+/// One process begins the upload, others store its parts in any order and any number of times, and one completes the
+/// object. The object appears only once it is complete. An upload that is neither completed nor aborted remains in the
 /// store.
 package struct SharedMultipartUpload: Sendable, Equatable {
     /// The locator of the object.
     package let object: String
-    /// The identifier that the store gave the upload.
+    /// The identifier that the store assigned to the upload.
     package let identifier: String
     /// The length of the source in bytes.
     package let byteCount: Int64
-    /// The length of each part but the last, in bytes.
+    /// The length of each part except the last, in bytes.
     package let partByteCount: Int64
-    /// The token of the strong validator of the source, by which each process checks that it reads the same content.
+    /// The token of the source's strong validator, with which each process checks that it reads the same content.
     package let validator: String
 
     package init(object: String, identifier: String, byteCount: Int64, partByteCount: Int64, validator: String) {

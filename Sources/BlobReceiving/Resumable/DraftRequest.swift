@@ -1,8 +1,8 @@
 package import BlobCore
 import BlobTransfer
 
-/// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), which the request
-/// identifies by its interop version.
+/// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), identified in the
+/// request by its interop version.
 package struct DraftRequest: ResumableRequest {
     /// The interop versions of drafts 4 to 11, whose differences do not affect the requests handled here.
     private static let versions: Set<String> = ["6", "7", "8"]
@@ -13,9 +13,10 @@ package struct DraftRequest: ResumableRequest {
     private let identifier: String?
     private let digests: RequestDigests
 
-    /// Creates the request; nil if it does not belong to this protocol.
+    /// Creates the request; fails if it does not belong to this protocol.
     ///
-    /// It does if its path is the path of an upload, or if it is a `POST` or `PUT` with the field `Upload-Complete`.
+    /// A request belongs to this protocol if its path is the path of an upload, or if it is a `POST` or `PUT` with the
+    /// field `Upload-Complete`.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         (self.method, self.path) = (method, path)
         // A repeated field has no valid value.
@@ -97,7 +98,7 @@ package struct DraftRequest: ResumableRequest {
     private func describe(
         _ upload: ResumableUpload, _ uploads: ResumableUploads
     ) throws(BlobError) -> any BodyReceiver {
-        // The next request may begin at this offset, so it must not change.
+        // The next request may begin at this offset, so the offset must not change.
         let facts = try upload.facts(interrupting: true)
         let parts = try upload.completeParts()
         var fields = [
@@ -109,7 +110,7 @@ package struct DraftRequest: ResumableRequest {
         return AnsweredRequest(204, fields, parts)
     }
 
-    /// Returns the length of the upload according to a request at `offset`; nil if the request states no length.
+    /// Returns the length of the upload, according to a request at `offset`; nil if the request states no length.
     ///
     /// - Throws: A refusal with 400 for contradictory lengths.
     private func byteCount(from offset: Int64) throws(BlobError) -> Int64? {
@@ -126,7 +127,7 @@ package struct DraftRequest: ResumableRequest {
 
     private static let maximumInteger: Int64 = 999_999_999_999_999
 
-    /// The length of the body; nil if it is sent in chunks.
+    /// The length of the body; nil if the body is sent in chunks.
     private var contentLength: Int64? {
         if let text = self.fields["content-length"] { return Int64(text) }
         return self.hasLength ? 0 : nil
@@ -137,7 +138,7 @@ package struct DraftRequest: ResumableRequest {
     /// The value of `Upload-Complete`; nil if missing or invalid.
     private var isLast: Bool? { self.item("upload-complete").flatMap { ["?1": true, "?0": false][$0] } }
 
-    /// Returns the value of a field with a number of bytes; nil if missing or invalid.
+    /// Returns the value of a field that contains a number of bytes; nil if missing or invalid.
     private func integer(_ name: String) -> Int64? {
         self.item(name).flatMap { text in
             let isInteger = (1...15).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
@@ -145,7 +146,7 @@ package struct DraftRequest: ResumableRequest {
         }
     }
 
-    /// Returns the bare item of a field, without its parameters.
+    /// Returns the bare item of a field, without parameters.
     private func item(_ name: String) -> String? {
         self.fields[name].map { $0.prefix { $0 != ";" }.filter { $0 != " " } }
     }

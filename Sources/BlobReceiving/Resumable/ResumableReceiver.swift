@@ -1,9 +1,10 @@
 import BlobCore
 import BlobTransfer
 
-/// Receives the bytes of a request that writes to an upload. Arrived bytes are kept if the request is interrupted.
+/// Receives the bytes of a request that writes to an upload. If the request is interrupted, keeps the bytes that
+/// arrived.
 final class ResumableReceiver: BodyReceiver {
-    /// The facts about the bytes of a request, depending on its protocol.
+    /// The facts about the bytes of a request, depending on the protocol.
     enum Bytes {
         case tus
         /// - byteCount: The length of the upload; nil if the request does not state it.
@@ -24,8 +25,9 @@ final class ResumableReceiver: BodyReceiver {
 
     /// - Parameters:
     ///   - digests: The digests that the bytes must match to be kept.
-    ///   - status: The status of the response; with the draft, for an upload that is still incomplete.
-    ///   - fields: The fields of the response besides the state of the upload.
+    ///   - status: The status of the response. With the draft, this is the status for an upload that is still
+    ///     incomplete.
+    ///   - fields: The fields of the response, in addition to the upload's state.
     init(
         _ upload: ResumableUpload, at offset: Int64, _ bytes: Bytes, _ digests: [BlobStatedDigest],
         status: Int, _ fields: [RequestAnswer.Field]
@@ -77,7 +79,7 @@ final class ResumableReceiver: BodyReceiver {
     func abandon() {
         guard !self.isOver else { return }
         self.isOver = true
-        // Fails if another request has taken over, which has then done the same.
+        // Fails if another request has taken over, because that request has already ended this one.
         _ = try? self.upload.end(self.permit, keeping: self.check.isEmpty)
     }
 }

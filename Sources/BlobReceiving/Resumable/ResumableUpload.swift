@@ -3,10 +3,11 @@ import BlobPlatform
 import BlobTransfer
 import CryptoDigest
 
-/// One resumable upload: its bytes so far in a hidden file, with a record next to it.
+/// One resumable upload: the bytes received so far in a hidden file, with a record next to it.
 ///
-/// The offset is the length of the file, so that it is correct after the receiver was killed. One request at a time
-/// writes. A new request revokes the permit of the previous one, whose connection may be dead without being closed.
+/// The offset is the length of the file, so it is correct even after the receiver was killed. Only one request at a
+/// time writes. A new request revokes the permit of the previous one, whose connection may be dead without being
+/// closed.
 final class ResumableUpload: Sendable {
     /// The permission of one request to write.
     struct Permit: Equatable {
@@ -18,7 +19,7 @@ final class ResumableUpload: Sendable {
         /// The number of bytes that have arrived and need no further check.
         let arrivedByteCount: Int64
         let record: UploadRecord
-        /// True when no more bytes are expected.
+        /// True if no more bytes are expected.
         let isWhole: Bool
 
         /// The length in bytes; nil while unknown.
@@ -41,9 +42,9 @@ final class ResumableUpload: Sendable {
 
     let identifier: String
     private let folder: String
-    /// The hidden file; nil if the upload is complete and named.
+    /// The hidden file; nil if the upload is complete and its file is named.
     private let file: UploadFile?
-    // Bytes are written under the lock: after a new request has begun, no earlier one may write.
+    // Bytes are written while the lock is held, because no earlier request may write after a new one has begun.
     private let state: Locked<State>
 
     /// Creates an empty upload.
@@ -59,10 +60,10 @@ final class ResumableUpload: Sendable {
 
     /// Creates a final upload from the concatenated bytes of other uploads.
     ///
-    /// If the receiver is killed before the end, no upload exists, and the remaining file is reused when the same
-    /// upload is created again.
+    /// If the receiver is killed before the end, no upload exists, and the remaining file is reused if the same upload
+    /// is created again.
     ///
-    /// - Throws: A refusal with 423 while another request creates the same upload.
+    /// - Throws: A refusal with 423 while another request is creating the same upload.
     init(
         _ identifier: String, concatenating parts: [ResumableUpload], as record: UploadRecord, in folder: String
     ) throws(BlobError) {
@@ -91,7 +92,7 @@ final class ResumableUpload: Sendable {
 
     /// Opens an upload of this receiver or an earlier one.
     ///
-    /// - Throws: A refusal with 404 if the upload does not exist, and with 423 while another process has it open.
+    /// - Throws: A refusal with 404 if the upload does not exist, or with 423 while another process has it open.
     init(_ identifier: String, in folder: String) throws(BlobError) {
         let path = Self.path(of: identifier, in: folder)
         guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw RequestRefusal.missing }
@@ -109,7 +110,7 @@ final class ResumableUpload: Sendable {
         guard offset <= record.part.byteCount else {
             throw BlobError(.corrupted, "The file of an upload is longer than the upload.")
         }
-        // The receiver was killed between naming the file and removing the hidden name.
+        // The receiver was killed after naming the file and before removing the hidden name.
         if record.isComplete, status.linkCount > 1 { file.hide() }
     }
 
@@ -124,17 +125,17 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Begins a request that writes at `offset`, and revokes the permits of all earlier ones.
+    /// Begins a request that writes at `offset`, and revokes the permits of all earlier requests.
     ///
-    /// If the offset is wrong, an earlier request continues: its connection may have ended before all its bytes are
-    /// stored.
+    /// If the offset is wrong, an earlier request continues, because its connection may have ended before all its bytes
+    /// are stored.
     ///
     /// - Parameters:
     ///   - isChecked: True if the bytes are kept only after ``end(_:keeping:isLast:)`` confirms them.
     ///   - byteCount: The length of the upload; nil if the request does not state it.
     ///   - isLast: True if the request states that it is the last one, and states its length.
     /// - Throws: A refusal with 409 if the offset differs from the number of arrived bytes, with 400 for a
-    ///   contradictory length, with 413 for a length beyond the limit, and with 403 for a final upload.
+    ///   contradictory length, with 413 for a length beyond the limit, or with 403 for a final upload.
     func begin(
         at offset: Int64, isChecked: Bool = false, byteCount: Int64? = nil, isLast: Bool = false
     ) throws(BlobError) -> Permit {
@@ -158,8 +159,8 @@ final class ResumableUpload: Sendable {
 
     /// Appends bytes.
     ///
-    /// - Throws: A refusal with 413 for bytes beyond the length of the upload, and with 409 after another request
-    ///   began.
+    /// - Throws: A refusal with 413 for bytes beyond the length of the upload, or with 409 after another request has
+    ///   begun.
     func append(_ bytes: UnsafeRawBufferPointer, _ permit: Permit) throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
@@ -170,7 +171,7 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Ends a writing request, and synchronises its bytes.
+    /// Ends a writing request and synchronises its bytes.
     ///
     /// - Parameters:
     ///   - keeping: False to drop the bytes of the request, which must be a checked one.
@@ -196,10 +197,11 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Names the file if all bytes have arrived and it is still unnamed.
+    /// Names the file if all bytes have arrived and it is not yet named.
     ///
-    /// - Returns: The file; empty if bytes are missing, if it was returned before, and for a part of a final upload.
-    /// - Throws: A refusal with 400, and removes the upload, if the bytes do not match the digests stated at creation.
+    /// - Returns: The file; empty if bytes are missing, if it was already returned, or for a part of a final upload.
+    /// - Throws: A refusal with 400 if the bytes do not match the digests stated at creation; the upload is then
+    ///   removed.
     func completeParts() throws(BlobError) -> [ReceivedPart] {
         try self.state.withLock { state throws(BlobError) in
             guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {
@@ -219,7 +221,8 @@ final class ResumableUpload: Sendable {
                     throw error
                 }
                 state.record.part.sha256 = hasher.finalizeHexadecimal()
-                // From now on, a receiver that finds the record without the bytes knows that the file has been named.
+                // From now on, a receiver that finds the record without the bytes can conclude that the file has been
+                // named.
                 try state.record.store(at: self.recordPath)
             }
             var part = state.record.part
@@ -230,7 +233,7 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    /// Removes the upload. A file that has been named is kept.
+    /// Removes the upload, but keeps a file that has been named.
     func remove() throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
@@ -263,7 +266,7 @@ final class ResumableUpload: Sendable {
         try record.store(at: self.recordPath)
     }
 
-    /// Revokes the permit of the current request, and drops its bytes if their check is not complete.
+    /// Revokes the permit of the current request, and drops its bytes unless their check is complete.
     private func interrupt(_ state: inout State) throws(BlobError) {
         state.permit = Permit(number: state.permit.number + 1)
         guard let verified = state.record.verifiedByteCount else { return }
@@ -287,15 +290,15 @@ final class ResumableUpload: Sendable {
     private static func path(of identifier: String, in folder: String) -> String { "\(folder)/.\(identifier).upload" }
 }
 
-/// The hidden file with the bytes of a resumable upload, locked against other receivers of the folder.
+/// The hidden file that contains the bytes of a resumable upload, locked against other receivers of the folder.
 final class UploadFile: Sendable {
-    /// The number of bytes per read when the file is read back.
+    /// The number of bytes per read when the file is read again.
     private static let readByteCount = 1 << 18
 
     let path: String
     private let descriptor: Descriptor
 
-    /// Creates the file, or empties a file that an interrupted creation left.
+    /// Creates the file, or empties a file left by an interrupted creation.
     init(creatingAt path: String) throws(BlobError) {
         self.path = path
         self.descriptor = try Descriptor(
@@ -304,7 +307,7 @@ final class UploadFile: Sendable {
         try self.truncate(to: 0)
     }
 
-    /// Opens the file; nil if it does not exist.
+    /// Opens the file; fails if it does not exist.
     init?(openingAt path: String) throws(BlobError) {
         self.path = path
         do throws(BlobError) {
@@ -321,7 +324,8 @@ final class UploadFile: Sendable {
     /// True while the file has its hidden name.
     var isHidden: Bool { access(self.path, F_OK) == 0 }
 
-    /// Writes bytes. Advances `offset` by the number of stored bytes, so that it is correct even after an error.
+    /// Writes bytes. Advances `offset` by the number of stored bytes, so that the offset is correct even after an
+    /// error.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: inout Int64) throws(BlobError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -333,7 +337,7 @@ final class UploadFile: Sendable {
         }
     }
 
-    /// Calls `take` with each piece of the first bytes of the file, read from the disk or the system's cache.
+    /// Calls `take` with each piece of the file's first bytes, read from the disk or the system's cache.
     func read(_ byteCount: Int64, _ take: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readByteCount, alignment: 4096)
         defer { buffer.deallocate() }
@@ -368,36 +372,36 @@ final class UploadFile: Sendable {
     }
 }
 
-/// The facts about a resumable upload that outlive the receiver, in a small file next to its bytes.
+/// The facts about a resumable upload that outlive the receiver, stored in a small file next to its bytes.
 struct UploadRecord: Codable, Equatable {
     enum Trait: String, Codable {
         /// A part of a final upload, which is never named or reported.
         case partial
-        /// An upload that ends only with a request that says so.
+        /// An upload that ends only with a request that declares the end.
         case unended
-        /// An upload of unknown length: the length of the part is a limit.
+        /// An upload of unknown length. The length of the part is then a limit.
         case unbounded
     }
 
-    /// The maximum length of a record that is read. Request headers, which contain all names, are smaller.
+    /// The maximum length of a record to read. Request headers, which contain all names, are smaller.
     private static let maximumFileByteCount = 1 << 20
 
-    /// The file as it will be reported: with its total length, and without a digest until all bytes have arrived.
+    /// The file as it will be reported: with its total length, but without a digest until all bytes have arrived.
     var part: ReceivedPart
 
     /// The traits; nil for none.
     private var traits: Set<Trait>?
 
-    /// The value of `Upload-Concat` with which a final upload was created.
+    /// The value of `Upload-Concat` that created a final upload.
     var concatenation: String?
 
-    /// The digests that the complete content must match, in the form of `Repr-Digest`; nil if none were stated.
+    /// The digests that the complete content must match, in the format of `Repr-Digest`; nil if none were stated.
     var digests: String?
 
     /// The number of bytes to keep if the receiver is killed during a request with a checksum; nil for all bytes.
     var verifiedByteCount: Int64?
 
-    /// A check for all bytes, starting with the first.
+    /// A check of all bytes, starting with the first.
     var check: ContentCheck { ContentCheck(BlobStatedDigest.list("Repr-Digest", [self.digests ?? ""])) }
 
     /// True once all bytes are on the disk and their digest is known.
@@ -408,7 +412,7 @@ struct UploadRecord: Codable, Equatable {
         self.traits = traits.isEmpty ? nil : traits
     }
 
-    /// Reads a record; nil if the file cannot be opened.
+    /// Reads a record; fails if the file cannot be opened.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` if the file is not a valid record.
     init?(contentsOf path: String) throws(BlobError) {
@@ -427,9 +431,9 @@ struct UploadRecord: Codable, Equatable {
 
     func has(_ trait: Trait) -> Bool { self.traits?.contains(trait) == true }
 
-    /// Sets the length of an upload, of which `offset` bytes have arrived.
+    /// Sets the length of an upload of which `offset` bytes have arrived.
     ///
-    /// - Throws: A refusal with 400 if the length differs from the known one, and with 413 if it exceeds the limit.
+    /// - Throws: A refusal with 400 if the length differs from the known one, or with 413 if it exceeds the limit.
     mutating func bound(at byteCount: Int64, from offset: Int64) throws(BlobError) {
         let limit = self.part.byteCount
         guard byteCount >= offset, self.has(.unbounded) || byteCount == limit else {
@@ -442,7 +446,7 @@ struct UploadRecord: Codable, Equatable {
         self.traits?.remove(.unbounded)
     }
 
-    /// Allows the upload to be complete when all its bytes have arrived.
+    /// Allows the upload to be complete once all its bytes have arrived.
     mutating func end() { self.traits?.remove(.unended) }
 
     /// Replaces the file, and waits until it is on the disk.

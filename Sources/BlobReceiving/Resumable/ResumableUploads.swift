@@ -7,15 +7,14 @@ package protocol ResumableRequest: Sendable {
     /// True for a request with the whole body of a new upload, which may be received like an ordinary request.
     var isWholeBody: Bool { get }
 
-    /// Carries out a request without a body, or returns the receiver of its body.
+    /// Carries out a request without a body, or returns the receiver for its body.
     ///
     /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the disk.
     func makeReceiver(in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver
 }
 
 extension ResumableRequest {
-    /// Returns the receiver of the request as ``makeReceiver(in:)`` does; nil if it is to be received like an ordinary
-    /// request.
+    /// Returns the receiver for the request as ``makeReceiver(in:)`` does; nil to receive it like an ordinary request.
     ///
     /// - Parameter uploads: The uploads; nil if nothing is stored.
     package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
@@ -29,10 +28,10 @@ extension ResumableRequest {
 
 /// The resumable uploads of a folder, including the uploads of earlier receivers.
 package final class ResumableUploads: Sendable {
-    /// The time after which abandoned uploads and the records of complete ones are removed: a week.
+    /// The time after which abandoned uploads and the records of complete ones are removed: one week.
     private static let lifetime = 7 * 24 * 3600.0
 
-    /// The number of known uploads from which unused ones are discarded from memory.
+    /// The number of known uploads above which unused ones are discarded from memory.
     private static let maximumIdleCount = 1024
 
     private static let identifierLength = 32
@@ -56,7 +55,7 @@ package final class ResumableUploads: Sendable {
         let files = FileManager.default
         for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] {
             guard name.wholeMatch(of: /\.[0-9a-f]{32}\.upload(\.json)?/) != nil else { continue }
-            // The modification date of the bytes counts for their record, too.
+            // The modification date of the bytes also counts for their record.
             let bytes = "\(folder)/\(name.prefix(ResumableUpload.fileNameLength))"
             let path = files.fileExists(atPath: bytes) ? bytes : "\(folder)/\(name)"
             let change = (try? files.attributesOfItem(atPath: path))?[.modificationDate] as? Date
@@ -91,8 +90,9 @@ package final class ResumableUploads: Sendable {
         return upload
     }
 
-    /// Creates a final upload, or returns the upload that an earlier request with the same words created, as its sender
-    /// may not have received the response.
+    /// Creates a final upload, or returns the one that an earlier request with the same words created.
+    ///
+    /// The sender of the earlier request may not have received the response.
     ///
     /// - Complexity: Copies the bytes of all parts.
     func concatenate(
@@ -110,7 +110,7 @@ package final class ResumableUploads: Sendable {
         return upload
     }
 
-    /// Returns the object for an upload. Each upload has only one.
+    /// Returns the object that represents an upload. An upload has only one such object.
     ///
     /// - Throws: A refusal with 404 if the upload does not exist.
     func find(_ identifier: String) throws(BlobError) -> ResumableUpload {

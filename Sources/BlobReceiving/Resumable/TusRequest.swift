@@ -2,8 +2,8 @@ package import BlobCore
 import BlobPlatform
 import BlobTransfer
 
-/// A request of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions creation,
-/// creation-with-upload, termination, checksum and concatenation.
+/// A request of the tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions
+/// creation, creation-with-upload, termination, checksum and concatenation.
 package struct TusRequest: ResumableRequest {
     private static let version = RequestRefusal.tusVersion
 
@@ -17,10 +17,10 @@ package struct TusRequest: ResumableRequest {
 
     package var isWholeBody: Bool { false }
 
-    /// Creates the request; nil if it does not belong to this protocol.
+    /// Creates the request; fails if it does not belong to this protocol.
     ///
-    /// It does if it names a version, regardless of its path, or if it is an `OPTIONS` request.
-    /// `X-HTTP-Method-Override` replaces the method of a request that names a version.
+    /// A request belongs to this protocol if it names a version, regardless of its path, or if it is an `OPTIONS`
+    /// request. `X-HTTP-Method-Override` replaces the method of a request that names a version.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
         self.digests = RequestDigests(fields)
@@ -31,7 +31,7 @@ package struct TusRequest: ResumableRequest {
         switch self.method {
         case "OPTIONS": return
         case "POST", "HEAD", "PATCH", "DELETE": guard hasVersion else { return nil }
-        // Otherwise the request would be stored as a file of its own, not as part of its upload.
+        // Otherwise, the request would be stored as a file of its own rather than as part of its upload.
         default: guard override != nil else { return nil }
         }
     }
@@ -87,8 +87,8 @@ package struct TusRequest: ResumableRequest {
     /// Creates a final upload.
     ///
     /// - Parameter value: The value of `Upload-Concat`: `final;` and the URLs of the parts, separated by spaces.
-    /// - Throws: A refusal with 400 for another value, and for a part that is not a partial upload or not complete;
-    ///   with 404 for a part that does not exist.
+    /// - Throws: A refusal with 400 for any other value, and for a part that is not a partial upload or is not
+    ///   complete; with 404 for a part that does not exist.
     private func concatenate(_ value: String, in uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
         let words = value.split(separator: ";", maxSplits: 1)
         guard words.count == 2, words[0] == "final" else {
@@ -118,7 +118,7 @@ package struct TusRequest: ResumableRequest {
         return Self.answered(201, [("Location", upload.path)], try upload.completeParts())
     }
 
-    /// Returns the path of an `http` URL, or of a URL without scheme and host.
+    /// Returns the path of an `http` URL, or of a URL without a scheme and host.
     private static func path(of url: Substring) -> String {
         guard let scheme = url.firstRange(of: "://") else { return String(url) }
         return String(url[scheme.upperBound...].drop { $0 != "/" })
@@ -133,7 +133,7 @@ package struct TusRequest: ResumableRequest {
             byteCount: byteCount, sha256: "")
     }
 
-    /// The non-empty values of `Upload-Metadata` by their keys. The field contains comma-separated pairs of a key and a
+    /// The nonempty values of `Upload-Metadata`, keyed by name. The field contains comma-separated pairs of a key and a
     /// base64 value.
     private var metadata: [String: String] {
         get throws(BlobError) {
@@ -208,7 +208,7 @@ package struct TusRequest: ResumableRequest {
         }
     }
 
-    /// Returns the value of a field with a number of bytes; nil unless it consists of digits.
+    /// Returns the value of a field that contains a number of bytes; nil unless the value consists of digits.
     private func number(_ name: String) -> Int64? {
         self.fields[name].flatMap { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64($0) : nil }
     }

@@ -1,33 +1,33 @@
-/// The settings of connections, for downloads and uploads.
+/// Settings for the connections of downloads and uploads.
 public struct BlobTransferSettings: Sendable, Equatable {
-    /// The default for the longest time without activity, used if the context of a job sets no limit.
+    /// The default limit for a connection without activity, used if the context of a job sets no limit.
     public static let defaultIdleLimit = Duration.seconds(60)
 
-    /// The path of a PEM file with the certificates to trust; nil uses the system's file.
+    /// The path of a PEM file with the certificates to trust; nil for the system's certificates.
     public var certificateFile: String?
 
-    /// The path of a PEM file with the client certificate; nil sends none.
+    /// The path of a PEM file with the client certificate; nil to send no certificate.
     public var clientCertificateFile: String?
 
-    /// The path of an unencrypted PEM file with the private key of the client; nil reads it from the certificate file.
+    /// The path of an unencrypted PEM file with the client's private key; nil if the certificate file contains the key.
     public var clientKeyFile: String?
 
     /// True to accept any server certificate.
     public var isInsecure = false
 
-    /// The URL of a proxy. Nil uses curl's environment variables; an empty string disables proxies.
+    /// The URL of a proxy; nil to use curl's environment variables, or an empty string to disable proxies.
     public var proxy: String?
 
-    /// The user and the password for the origin of the first URL; they replace the credentials in the URL.
+    /// The user and the password for the origin of the first URL. They replace credentials in the URL.
     public var credentials: Credentials?
 
-    /// The path of a netrc file with users and passwords, used if the URL has no credentials; nil uses none.
+    /// The path of a netrc file with users and passwords, used if the URL has no credentials; nil to use no file.
     public var netrcFile: String?
 
-    /// The longest time for connecting, including TLS.
+    /// The time limit for connecting, including TLS.
     public var connectLimit = Duration.seconds(30)
 
-    /// Creates curl's default settings.
+    /// Creates settings with curl's defaults.
     public init() {}
 
     /// A user and a password, sent with Basic authentication.

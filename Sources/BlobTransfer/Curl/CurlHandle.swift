@@ -8,10 +8,10 @@ final class CurlHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var setupCode = CURLE_OK
-    /// The transfer that the callbacks use, kept until the request is freed.
+    /// The transfer that the callbacks use, retained until the request is freed.
     private var owner: (any LoopTransfer)?
 
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing or memory is exhausted.
     init() throws(BlobError) {
         try CurlLibrary.load()
         guard let easy = blob_curl_easy_init() else { throw CurlLibrary.couldNotStart }
@@ -44,9 +44,9 @@ final class CurlHandle {
         self.note(blob_curl_set_pointer(self.easy, option, pointer))
     }
 
-    /// Sets a body that is sent together with the head, by POST unless another method is set.
+    /// Sets a body to send together with the head, using POST unless another method is set.
     ///
-    /// - Parameter body: The bytes. They are used until the handle is closed.
+    /// - Parameter body: The bytes, which must remain valid until the handle is closed.
     func setBody(_ body: UnsafeRawBufferPointer) {
         self.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(body.count))
         let pointer = UnsafeMutableRawPointer(mutating: body.baseAddress)
@@ -83,20 +83,20 @@ final class CurlHandle {
         self.note(blob_curl_set_prerequisite(self.easy, prerequisite))
     }
 
-    /// Sets the options that all requests share, and the settings of their connection.
+    /// Sets the options common to all requests, and the settings of their connection.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL without credentials.
     ///   - urlCredentials: The credentials in the first URL, if any.
-    ///   - mayAuthenticate: False when a redirection has led to another origin.
+    ///   - mayAuthenticate: False if a redirection has led to another origin.
     func setUp(
         _ url: String, _ settings: BlobTransferSettings, _ urlCredentials: BlobTransferSettings.Credentials?,
         mayAuthenticate: Bool = true
     ) {
         self.set(CURLOPT_URL, url)
-        // Keeps the path unchanged, because it may be signed: the key of a store may contain the segment `..`.
+        // Keeps the path unchanged, because it may be signed, and a store's key may contain the segment `..`.
         self.set(CURLOPT_PATH_AS_IS, 1)
-        // Leaves the signal handlers of the process unchanged, and cancels without waiting for a name server.
+        // Leaves the process's signal handlers unchanged, and allows cancelling without waiting for a name server.
         self.set(CURLOPT_NOSIGNAL, 1)
         self.set(CURLOPT_QUICK_EXIT, 1)
         // HTTP/2 stalls and spins on large uploads before libcurl 8.2.
@@ -127,8 +127,9 @@ final class CurlHandle {
         }
     }
 
-    /// Shares an HTTP/2 connection with other requests, once the server has shown that it supports HTTP/2. For short
-    /// responses only, so that a long read is not subject to the limits of one connection.
+    /// Shares an HTTP/2 connection with other requests once the server has shown that it supports HTTP/2.
+    ///
+    /// Call this for short responses only, so that long reads are not subject to the limits of one connection.
     func shareConnection() {
         self.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         self.set(CURLOPT_PIPEWAIT, 1)
@@ -144,7 +145,7 @@ final class CurlHandle {
         self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
     }
 
-    /// Passes the response to a transfer, on the loop's thread, and retains the transfer until the request is freed.
+    /// Passes the response to a transfer on the loop's thread, and retains the transfer until the request is freed.
     func receive(for owner: any LoopTransfer) {
         self.owner = owner
         let this = Unmanaged.passUnretained(self).toOpaque()
@@ -165,14 +166,14 @@ final class CurlHandle {
     }
 
     private func note(_ code: CURLcode) {
-        // Options that an older library does not know are optional refinements; all others are required.
+        // An option unknown to an older library is an optional refinement; all other options are required.
         if self.setupCode == CURLE_OK, code != CURLE_UNKNOWN_OPTION { self.setupCode = code }
     }
 
     /// Checks that libcurl accepted every option, and restricts the request to HTTP.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option, ``BlobError/Code/unavailable`` when
-    ///   it ran out of memory.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if libcurl refused an option; ``BlobError/Code/unavailable`` if it
+    ///   ran out of memory.
     func finishSetup() throws(BlobError) {
         self.note(blob_curl_set_http_only(self.easy))
         guard self.setupCode != CURLE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
@@ -181,10 +182,10 @@ final class CurlHandle {
         }
     }
 
-    /// Resumes the request after a callback has paused it. Callbacks may run before this returns.
+    /// Resumes the request after a callback paused it. Callbacks may run before this method returns.
     func resume() { if let easy { blob_curl_easy_pause(easy, CURLPAUSE_CONT) } }
 
-    /// Frees the request, which must no longer be in a multi handle. A second call has no effect.
+    /// Frees the request, which must already be removed from its multi handle. A second call has no effect.
     func close() {
         guard let easy else { return }
         self.easy = nil
@@ -196,7 +197,7 @@ final class CurlHandle {
 
     // MARK: Results
 
-    /// The `errno` of the failed connection; nil without a system error.
+    /// The `errno` of the failed connection; nil if no system error occurred.
     private var systemErrorNumber: CInt? {
         var number = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else {
@@ -212,7 +213,7 @@ final class CurlHandle {
         return count
     }
 
-    /// True when the request reused an existing connection.
+    /// True if the request reused an existing connection.
     var hasReusedConnection: Bool {
         var count = 0
         guard let easy, blob_curl_get_long(easy, CURLINFO_NUM_CONNECTS, &count) == CURLE_OK else { return false }
@@ -234,11 +235,11 @@ final class CurlHandle {
         return "\(text[...start])\(printableURL(String(text[start..<end].dropFirst())))\(text[end...])"
     }
 
-    /// Returns the error for the result code of a request.
+    /// Returns the error for a request's result code.
     ///
     /// - Parameters:
     ///   - stage: The progress of the upload, as the end of the sentence; nil for a request without a body.
-    ///   - isRepeatable: True when the request may be repeated after the server has received it.
+    ///   - isRepeatable: True if the request may be repeated after the server has received it.
     func error(for code: CURLcode, stage: String? = nil, isRepeatable: Bool = true) -> BlobError {
         let text = self.explanation(of: code)
         let end = stage.map { "; \($0)." } ?? "."
@@ -259,7 +260,7 @@ final class CurlHandle {
         case CURLE_PARTIAL_FILE: return error(.truncated, "The response was cut off: \(text)")
         case CURLE_OUT_OF_MEMORY:  // libcurl's result for a header line without an end.
             return error(.limitExceeded, "The header of the response is too large: \(text)", isTransient: false)
-        // The request would have to be sent again on a connection that was used before.
+        // The request would have to be sent again on a connection that was already used.
         case CURLE_SEND_FAIL_REWIND, CURLE_GOT_NOTHING:
             return error(.io, "The server closed the connection without a response")
         default:

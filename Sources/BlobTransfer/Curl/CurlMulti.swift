@@ -1,21 +1,21 @@
 package import BlobCore
 import CCurl
 
-/// The connections and the event loop of requests.
+/// The connections and the event loop for requests.
 ///
 /// Use it on the thread that drives it; only ``wake()`` may be called on other threads.
 final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders `wake` and `close`.
-    /// The number of attempts to wake the waiting thread, as a system failure may be temporary.
+    /// The number of attempts to wake the waiting thread, because a system failure may be temporary.
     private static let wakingAttemptCount = 3
 
     private let multi: UnsafeMutableRawPointer
     private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
 
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing or memory is exhausted.
     init() throws(BlobError) {
         try CurlLibrary.load()
         guard let multi = blob_curl_multi_init() else { throw CurlLibrary.couldNotStart }
-        // If it cannot create a pair of sockets, libcurl still starts, but would sleep through new requests.
+        // Without its pair of sockets, libcurl still starts, but would sleep through new requests.
         guard Self.wake(multi) else {
             blob_curl_multi_cleanup(multi)
             throw CurlLibrary.couldNotStart
@@ -25,9 +25,9 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
 
     deinit { self.close() }
 
-    /// Starts a request. From then on, its callbacks run within ``perform()``.
+    /// Starts a request. Its callbacks then run within ``perform()``.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if libcurl refused an option.
     func add(_ handle: CurlHandle) throws(BlobError) {
         try handle.finishSetup()
         try self.check(blob_curl_multi_add(self.multi, handle.identity))
@@ -44,21 +44,20 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
         try self.check(blob_curl_multi_perform(self.multi, &runningCount))
     }
 
-    /// Returns the identity and the result of a request that has ended; nil if none has.
+    /// Returns the identity and the result of a request that has ended; nil if no request has ended.
     func takeResult() -> (identity: UnsafeMutableRawPointer, code: CURLcode)? {
         var code = CURLE_OK
         return blob_curl_multi_take_result(self.multi, &code).map { ($0, code) }
     }
 
-    /// Waits until there is work, one of the other sockets is ready, or ``wake()`` is called, at most for the given
-    /// number of milliseconds.
+    /// Waits until there is work, another socket is ready, or ``wake()`` is called, for at most `milliseconds`.
     func wait(milliseconds: Int, for others: [curl_waitfd] = []) throws(BlobError) {
         var others = others
         try self.check(
             blob_curl_multi_poll(self.multi, &others, CUnsignedInt(others.count), CInt(clamping: milliseconds)))
     }
 
-    /// Ends ``wait(milliseconds:for:)``. May be called on any thread at any time.
+    /// Ends ``wait(milliseconds:for:)``. Can be called on any thread at any time.
     func wake() {
         self.wakeable.withLock { multi in
             if let multi { _ = Self.wake(multi.value) }
@@ -69,12 +68,12 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
         (0..<Self.wakingAttemptCount).contains { _ in blob_curl_multi_wakeup(multi) == CURLM_OK }
     }
 
-    /// Frees the connections. All requests must have been removed. A second call has no effect.
+    /// Frees the connections. All requests must already be removed. A second call has no effect.
     func close() { if self.wakeable.take() != nil { blob_curl_multi_cleanup(self.multi) } }
 
     private func check(_ code: CURLMcode) throws(BlobError) {
         guard code != CURLM_OK else { return }
-        // A lack of memory and a failed wait are system errors, not defects.
+        // Exhausted memory and a failed wait are system errors, not programming errors.
         let kind: (code: BlobError.Code, isTransient: Bool) =
             switch code {
             case CURLM_OUT_OF_MEMORY: (.unavailable, true)
@@ -86,9 +85,9 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
     }
 }
 
-/// The libcurl library, loaded at first use: linking it would increase the launch time of a program tenfold.
+/// The libcurl library, loaded on first use, because linking it would make programs launch ten times slower.
 package enum CurlLibrary {
-    /// Version 7.80 of 2021, the first with `CURLOPT_PREREQFUNCTION`.
+    /// Version 7.80 (2021), the first with `CURLOPT_PREREQFUNCTION`.
     private static let oldestVersion: UInt32 = 0x07_5000
 
     private static let loading: Result<Void, BlobError> = {
@@ -115,8 +114,8 @@ package enum CurlLibrary {
 
     /// Loads the library on another thread without blocking the caller.
     ///
-    /// Call ``load()`` before the process exits: the exit handlers that the TLS library registers must not run while it
-    /// is starting.
+    /// Call ``load()`` before the process exits: the TLS library's exit handlers must not run while the library is
+    /// starting.
     package static func preload() { BlockingPool.openings.run { try? CurlLibrary.load() } }
 
     static var couldNotStart: BlobError { BlobError(.unavailable, "libcurl could not start.") }

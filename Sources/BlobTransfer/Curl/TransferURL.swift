@@ -3,10 +3,11 @@ import CCurl
 
 /// An `http` or `https` URL, parsed by libcurl, so that decisions about its origin agree with libcurl's connections.
 package struct TransferURL: Sendable, Equatable {
-    /// The scheme, host and port to which secrets belong.
+    /// The scheme, host and port for which secrets are valid.
     ///
-    /// Equal for all spellings of an origin: default ports, letters in either case, and numeric addresses. As in
-    /// browsers, a host with a trailing dot is a different host: the dot prevents resolvers from completing the name.
+    /// All spellings of an origin are equal: default ports, letters in either case, and numeric addresses. As in
+    /// browsers, a host with a trailing dot is a different host, because the dot prevents resolvers from completing the
+    /// name.
     package struct Origin: Sendable, Equatable {
         package let scheme: String
         package let host: String
@@ -15,25 +16,25 @@ package struct TransferURL: Sendable, Equatable {
         var zone: String?
     }
 
-    /// The URL without user, password and fragment. Its path is unchanged.
+    /// The URL without its user, password and fragment. The path is unchanged.
     package let text: String
     package let origin: Origin
 
-    /// The user and the password in the URL, decoded; nil if the URL has no user.
+    /// The user and the password in the URL, decoded; nil if the URL contains no user.
     package let credentials: BlobTransferSettings.Credentials?
 
     /// The path, percent-encoded.
     package let path: String
 
-    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL or another scheme;
-    ///   ``BlobError/Code/unavailable`` without libcurl or memory.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL or another scheme; ``BlobError/Code/unavailable``
+    ///   if libcurl is missing or memory is exhausted.
     package init(_ text: String) throws(BlobError) { try self.init(text, relativeTo: nil) }
 
     /// Returns the URL to which a `Location` field points.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL or another scheme.
     package func resolving(_ location: String) throws(BlobError) -> TransferURL {
-        // libcurl would drop the last component of the path (RFC 3986, sections 4.4 and 5.2.2).
+        // libcurl would remove the last component of the path (RFC 3986, sections 4.4 and 5.2.2).
         if location.isEmpty || location.first == "#" { return try TransferURL(self.text) }
         return try TransferURL(location, relativeTo: self.text)
     }
@@ -43,9 +44,9 @@ package struct TransferURL: Sendable, Equatable {
         guard let url = blob_curl_url_init() else { throw CurlLibrary.couldNotStart }
         defer { blob_curl_url_cleanup(url) }
         if let base { _ = blob_curl_url_set(url, CURLUPART_URL, base, CUnsignedInt(CURLU_PATH_AS_IS)) }
-        // Servers send spaces in `Location`, and relative paths that libcurl has to make absolute.
+        // In `Location`, servers send spaces, and relative paths that libcurl has to make absolute.
         let flags = CUnsignedInt(base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE)
-        // libcurl also accepts a third slash, and takes the beginning of the path for the host.
+        // libcurl also accepts a third slash, and treats the beginning of the path as the host.
         let isPlausible = !text.utf8.drop { !":/?#".utf8.contains($0) }.starts(with: ":///".utf8)
         let status = isPlausible ? blob_curl_url_set(url, CURLUPART_URL, text, flags) : CURLUE_MALFORMED_INPUT
         guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
@@ -53,7 +54,7 @@ package struct TransferURL: Sendable, Equatable {
         func part(_ part: CURLUPart, _ flags: CInt = 0) throws(BlobError) -> String? {
             var text: UnsafeMutablePointer<CChar>?
             let status = blob_curl_url_get(url, part, &text, CUnsignedInt(flags))
-            // If a component were omitted for lack of memory, the request could be sent without a password.
+            // If exhausted memory removed a component, the request could be sent without a password.
             guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
             guard status == CURLUE_OK, let text else { return nil }
             defer { blob_curl_free(text) }

@@ -1,18 +1,18 @@
 package import BlobCore
 import BlobPlatform
 
-/// The header fields of requests and responses that state digests.
+/// The header fields that state digests in requests and responses.
 extension BlobStatedDigest {
-    /// The algorithms by their names in `Repr-Digest` and `Content-Digest` (RFC 9530, section 5) and in `x-goog-hash`.
-    /// The `Digest` field of RFC 3230 uses the same names.
+    /// The algorithms, keyed by their names in `Repr-Digest` and `Content-Digest` (RFC 9530, section 5) and in
+    /// `x-goog-hash`. The `Digest` field of RFC 3230 uses the same names.
     private static let algorithms: [String: StatedAlgorithm] = [
         "sha-512": .sha512, "sha-256": .sha256, "sha": .sha1, "md5": .md5, "crc32c": .crc32c,
     ]
 
-    /// The fields with digests of the whole representation, even if a message contains only a part of it.
+    /// The fields that state digests of the whole representation, even in a message with only a part of it.
     package static let representationFields = ["Repr-Digest", "Digest"]
 
-    /// The fields with digests of the content of one message.
+    /// The fields that state digests of one message's content.
     package static let contentFields = ["Content-Digest", "Content-MD5"]
 
     /// Returns the digests in the values of a field. A malformed digest has no bytes; unknown algorithms are omitted.
@@ -37,7 +37,7 @@ extension BlobStatedDigest {
         return items.isEmpty ? nil : items.joined(separator: ", ")
     }
 
-    /// Creates a digest from base64 text; without bytes if the text is malformed or has the wrong length.
+    /// Creates a digest from base64 text. The digest has no bytes if the text is malformed or has the wrong length.
     package init(_ algorithm: StatedAlgorithm, base64 text: String, _ origin: String) {
         let value = Data(base64Encoded: text).map(Array.init) ?? []
         self.init(algorithm.rawValue, value.count == algorithm.byteCount ? value : [], origin: origin)

@@ -1,16 +1,16 @@
 import BlobCore
 import BlobDeflate
 
-/// The comparison of the digests that a server states of an object with the bytes that the readers of one job deliver,
-/// in any order and concurrently.
+/// Compares the digests that a server states for an object with the bytes that one job's readers deliver, in any order
+/// and concurrently.
 ///
-/// A reader that passes the start of a stated range computes a digest of any algorithm for the range. For the bytes
-/// that other readers deliver, each run has its own checksum if the algorithm's checksums can be combined (CRC);
-/// adjacent runs are merged, and a run that covers a stated range is compared. Other digests (SHA-256, MD5) need the
-/// bytes in order, from one reader or from several consecutive ones. Bytes that the job has read before are not
-/// compared again.
+/// A reader that starts at the beginning of a stated range computes the digest of the range with any algorithm. For
+/// bytes delivered by other readers, each run has its own checksum if the algorithm's checksums can be combined (CRC).
+/// Adjacent runs are merged, and a run that covers a stated range is compared. Other digests (SHA-256, MD5) require the
+/// bytes in order, from one reader or several consecutive ones. Bytes that the job has already read are not compared
+/// again.
 ///
-/// Memory is bounded: at most 16,384 runs of 40 bytes each are kept; the bytes of additional runs count as unread.
+/// Memory is bounded: at most 16,384 runs of 40 bytes each are kept. The bytes of any further runs count as unread.
 final class DigestCoverage: Sendable {
     /// Contiguous bytes within one stated range.
     private struct Run {
@@ -22,20 +22,20 @@ final class DigestCoverage: Sendable {
     private struct State {
         /// The runs in order, without overlaps.
         var runs: [Run] = []
-        /// The indices of the stated ranges that have been read, and whether their digests were compared.
+        /// Whether the digests of each stated range were compared, keyed by the index of a range that has been read.
         var isProven: [Int: Bool] = [:]
-        /// The checks of passes that ended early, to be continued when the job resumes reading there.
+        /// The checks of passes that ended early, which continue if the job resumes reading there.
         var interrupted: [StatedDigestCheck] = []
     }
 
     private static let maximumRunCount = 16_384
     private static let maximumInterruptedCount = 16
-    /// The maximum number of bytes that a resumed pass reads again for comparison.
+    /// The maximum number of bytes that a resumed pass reads again to compare them.
     private static let maximumOverlap = Int64(DeliveredBytes.lastByteCount)
 
     /// The ranges in order, without gaps; empty if the server states no digests.
     private let ranges: [StatedRange]
-    /// The algorithm whose checksums can be combined; nil if no such algorithm is stated.
+    /// The algorithm whose checksums can be combined; nil if the server states no such algorithm.
     private let algorithm: StatedAlgorithm?
     private let state = Locked(State())
 
@@ -46,7 +46,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Returns the checks for a pass from an offset: the checks that the job interrupted there, or a new one.
+    /// Returns the checks for a pass from an offset: those that the job interrupted there, or a new one.
     func begin(at byteOffset: Int64) -> [StatedDigestCheck] {
         let new = self.ranges.first { $0.start == byteOffset }?.makeCheck()
         return self.state.withLock { state in
@@ -58,7 +58,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Keeps a check of a pass that ended early. Discards the oldest check if there are too many.
+    /// Keeps a check of a pass that ended early. If there are too many, discards the oldest check.
     func keep(_ check: StatedDigestCheck) {
         self.state.withLock { state in
             if state.interrupted.count == Self.maximumInterruptedCount { state.interrupted.removeFirst() }
@@ -66,12 +66,13 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Adds bytes that a reader is about to deliver, and compares each digest whose range ends within them.
+    /// Adds bytes that a reader is about to deliver, and compares each digest whose range ends within the bytes.
     ///
     /// - Parameters:
-    ///   - checks: The checks of the reader's pass; completed ones are removed.
-    ///   - proven: The end of the bytes, from the first one on, that the reader's pass has proven, and the last proof.
-    /// - Returns: The proof of the whole object once all of it has been read; the inner optional is nil if the digest
+    ///   - checks: The checks of the reader's pass. Completed checks are removed.
+    ///   - proven: The end of the bytes, counted from the first one, that the reader's pass has proven, and the last
+    ///     proof.
+    /// - Returns: The proof of the whole object once all of it has been read. The inner optional is nil if the digest
     ///   of a part could not be compared because of the order in which the part was read.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     func pass(
@@ -107,7 +108,7 @@ final class DigestCoverage: Sendable {
         return outcome
     }
 
-    /// Records that a stated range was read, and compares its checksum if no pass has compared its digest.
+    /// Records that a stated range was read, and compares its checksum unless a pass has already compared its digest.
     private func finish(_ index: Int, _ run: Run, _ proof: String?) throws(BlobError) -> String?? {
         var (proof, range) = (proof, self.ranges[index])
         if proof == nil, let sum = run.sum, let algorithm {
@@ -123,7 +124,7 @@ final class DigestCoverage: Sendable {
         }
     }
 
-    /// Adds bytes to the runs. Removes and returns the run that covers the whole stated range, if it is complete.
+    /// Adds bytes to the runs. Removes and returns the run that covers the whole stated range once it is complete.
     ///
     /// - Parameter prefix: The checksum of all bytes from the start of the stated range; nil if unknown.
     private func add(
@@ -179,7 +180,7 @@ final class DigestCoverage: Sendable {
     }
 }
 
-/// The coverages of an object by the jobs that read it, with the most recently used one last.
+/// The coverages of an object by the jobs that read it, ordered by use with the most recent last.
 final class DigestCoverages: Sendable {
     private static let maximumCount = 16
 
@@ -191,7 +192,8 @@ final class DigestCoverages: Sendable {
 
     private let entries = Locked<[Entry]>([])
 
-    /// Returns the coverage of a job, or a new one. Discards the least recently used coverage if there are too many.
+    /// Returns the coverage of a job, creating one if necessary. If there are too many, discards the least recently
+    /// used.
     func coverage(of facts: RemoteFacts, in context: BlobContext) -> DigestCoverage {
         let job = context.cancellation.root
         return self.entries.withLock { entries in

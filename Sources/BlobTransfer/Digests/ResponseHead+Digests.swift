@@ -2,7 +2,7 @@ package import BlobCore
 import BlobPlatform
 
 extension ResponseHead {
-    /// The digests of the whole object that this response states, even if its body is only a part.
+    /// The digests of the whole object that this response states, even if the body is only a part of the object.
     package var objectDigests: [BlobStatedDigest] {
         var digests = BlobStatedDigest.representationFields.flatMap(self.list)
         // Google's digest covers the stored bytes, and Google may have decoded them for this response.
@@ -10,7 +10,7 @@ extension ResponseHead {
         if storedCoding == self.contentCodings.last ?? "identity" { digests += self.list("x-goog-hash") }
         if self.status != 206 {
             digests += self.bodyDigests
-            // Servers disagree on whether it covers the part or the whole (RFC 7231, appendix B).
+            // Servers disagree on whether this digest covers the part or the whole (RFC 7231, appendix B).
             digests += self.list("Content-MD5")
         }
         for algorithm in [StatedAlgorithm.crc64nvme, .crc32c, .crc32, .sha256, .sha1] {
@@ -22,14 +22,14 @@ extension ResponseHead {
         return digests.filter { !$0.value.isEmpty }
     }
 
-    /// The digests of the body of this response. They apply to the object if the body is the whole object.
+    /// The digests of this response's body. They apply to the object if the body is the whole object.
     package var bodyDigests: [BlobStatedDigest] { self.list("Content-Digest").filter { !$0.value.isEmpty } }
 
     private func list(_ field: String) -> [BlobStatedDigest] {
         BlobStatedDigest.list(field, self.values(of: field.lowercased()))
     }
 
-    /// The MD5 in the ETag of a store: 32 hexadecimal digits; nil for any other ETag.
+    /// The MD5 in the ETag of a store, 32 hexadecimal digits; nil for any other ETag.
     package var tagDigest: BlobStatedDigest? {
         let text = (self.value(of: "etag") ?? "").split(separator: "\"", omittingEmptySubsequences: false)
         guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32,

@@ -4,11 +4,11 @@ import CryptoDigest
 
 /// A digest algorithm that servers use.
 package enum StatedAlgorithm: String, CaseIterable, Sendable {
-    // In order of preference: the checksums come before the broken hashes, which find no more damage and take twenty
+    // In order of preference. The checksums come before the broken hashes, which detect no more damage and take twenty
     // times as long.
     case sha512, sha256, crc64nvme, crc32c, crc32, sha1, md5
 
-    /// The number of bytes of a digest.
+    /// The length of a digest in bytes.
     package var byteCount: Int {
         switch self {
         case .sha512: 64
@@ -20,7 +20,7 @@ package enum StatedAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The name for display.
+    /// The algorithm's name for display.
     package var title: String {
         switch self {
         case .sha512: "SHA-512"
@@ -33,7 +33,7 @@ package enum StatedAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The checksum of an empty sequence; nil for an algorithm that cannot combine the digests of two pieces.
+    /// The checksum of an empty sequence; nil if the algorithm cannot combine the digests of two pieces.
     package var sum: CyclicSum? {
         switch self {
         case .crc64nvme: CyclicSum(.crc64NVME)
@@ -43,7 +43,7 @@ package enum StatedAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// Starts a computation; nil for a hash without the package trait `Crypto`.
+    /// Creates a hasher; returns nil for a hash in a build without the package trait `Crypto`.
     package func makeHasher() -> (any BlobHasher)? {
         self.sum ?? CryptoDigest.all.first { $0.name == self.rawValue }?.makeHasher()
     }

@@ -1,7 +1,7 @@
 package import BlobCore
 package import BlobDeflate
 
-/// The comparison of bytes with the digests that a server states for them.
+/// Compares bytes with the digests that a server states for them.
 package struct StatedDigestCheck {
     let algorithm: StatedAlgorithm
     private let stated: [BlobStatedDigest]
@@ -16,7 +16,7 @@ package struct StatedDigestCheck {
     /// The offset after the last byte added so far.
     package private(set) var reached: Int64
 
-    /// Creates a check without bytes; nil if none of the digests can be computed.
+    /// Creates a check of no bytes yet; fails if none of the digests can be computed.
     ///
     /// - Parameter start: The offset of the first byte that the digests cover.
     package init?(_ digests: [BlobStatedDigest], from start: Int64 = 0, to end: Int64? = nil) {
@@ -30,15 +30,15 @@ package struct StatedDigestCheck {
         return nil
     }
 
-    /// The checksum of the bytes so far; nil for an algorithm whose digests cannot be combined.
+    /// The checksum of the bytes added so far; nil if the algorithm's digests cannot be combined.
     var sum: CyclicSum? { self.hasher as? CyclicSum }
 
-    /// True when the digests cover a stated range.
+    /// True if the digests cover a stated range.
     func isOf(_ range: StatedRange) -> Bool {
         self.start == range.start && self.end == range.end && range.digests.contains(self.stated[0])
     }
 
-    /// Adds bytes from an offset, which is at most ``reached``. Bytes that were added before are skipped.
+    /// Adds bytes from an offset, which is at most ``reached``. Bytes that were already added are skipped.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int64) {
         let known = Int(clamping: self.reached - byteOffset)
         let new = bytes.dropFirst(known).prefix(self.end.map { Int(clamping: $0 - self.reached) } ?? .max)
@@ -46,7 +46,7 @@ package struct StatedDigestCheck {
         self.reached += Int64(new.count)
     }
 
-    /// Compares the digest of all bytes. Must be the last call.
+    /// Compares the digest of all bytes. This must be the last call.
     ///
     /// - Parameter sum: The checksum of all bytes if they were not added to this check; nil uses the added bytes.
     /// - Returns: The algorithm and the origin of the digest, such as `SHA-256 (Repr-Digest)`.
@@ -65,7 +65,7 @@ package struct StatedDigestCheck {
     }
 }
 
-/// Bytes of an object with the digests that its server states for them: all bytes, or a part.
+/// A range of an object's bytes and the digests that the server states for it.
 package struct StatedRange: Sendable, Equatable {
     /// The offset of the first byte.
     package let start: Int64
@@ -79,6 +79,6 @@ package struct StatedRange: Sendable, Equatable {
         (self.start, self.end, self.digests) = (start, end, digests)
     }
 
-    /// Starts the comparison of the bytes; nil if none of the digests can be computed.
+    /// Creates a check of the bytes; returns nil if none of the digests can be computed.
     func makeCheck() -> StatedDigestCheck? { StatedDigestCheck(self.digests, from: self.start, to: self.end) }
 }

@@ -1,18 +1,18 @@
 public import BlobCore
 public import BlobPlatform
 
-/// The options for a download that can be resumed.
+/// Options for a resumable download.
 public struct BlobDownloadOptions: Sendable {
     /// True to start over if the content has changed since the download began; false, the default, throws
     /// ``BlobError/Code/changed``.
     public var restartsIfChanged = false
 
-    /// The digests that the complete content must match; empty by default.
+    /// The digests that the complete content must match. The array is empty by default.
     public var digests: [BlobStatedDigest] = []
 
-    /// The number of connections, from 1 to 16, each of which reads a part of the bytes; 4 by default.
+    /// The number of connections, from 1 to 16, each of which reads a part of the bytes. The default is 4.
     ///
-    /// Fewer connections are used if less than 2 MiB are missing for each, and a single one unless the source is a
+    /// Fewer connections are used if less than 2 MiB per connection is missing, and a single one unless the source is a
     /// server with ranges and a strong validator. An interruption loses at most the last 1 MiB of each connection.
     public var connectionCount = 4
 
@@ -24,16 +24,16 @@ public struct BlobDownloadOptions: Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// Writes all bytes to a file, and resumes an earlier call that was interrupted.
+    /// Writes all bytes to a file, resuming an earlier interrupted call.
     ///
-    /// The earlier call may have ended with its process or with the system.
+    /// The earlier call may have been interrupted by the end of its process or of the system.
     ///
     /// The bytes are written to a file next to `url` with the suffix `.blob-part`, in blocks of 1 MiB whose checksums
-    /// are kept in a record next to it. The file gets its name when it is complete, matches the digests and is on the
-    /// disk. An existing file with matching digests is left unchanged. Reading resumes only with the same content. The
-    /// content is identified by the digests that the options or the server state, or by its validator; with a weak
-    /// validator, the last 4 KiB before each gap are compared as well. If a block is damaged, only that block is read
-    /// again.
+    /// are kept in a record next to that file. The file gets its final name once it is complete, matches the digests
+    /// and is on the disk. An existing file with matching digests is left unchanged. Reading resumes only if the
+    /// content is the same, according to the digests that the options or the server state, or to its validator. With a
+    /// weak validator, the last 4 KiB before each gap are compared as well. If a block is damaged, only that block is
+    /// read again.
     ///
     /// ```swift
     /// let source = try HTTPSource("https://example.com/model.bin")
@@ -41,15 +41,15 @@ extension BlobInputStreamDataSource {
     /// ```
     ///
     /// - Parameters:
-    ///   - url: A file URL; its folder must exist. An existing file is replaced.
+    ///   - url: A file URL whose folder must exist. An existing file is replaced.
     ///   - options: The options for resuming and checking.
     ///   - context: The context of the job.
     /// - Returns: The number of bytes in the file.
-    /// - Throws: ``BlobError/Code/changed`` when the content has changed since the download began;
+    /// - Throws: ``BlobError/Code/changed`` if the content has changed since the download began;
     ///   ``BlobError/Code/checksumMismatch``, after which the next call starts over; ``BlobError/Code/unavailable``
     ///   while another process writes the file; the errors of reading and of the file system, after which the next call
     ///   resumes.
-    /// - Complexity: A resumed download reads the existing part once, and once more if digests are to be compared.
+    /// - Complexity: A resumed download reads the existing part once, and once more to compare digests.
     @discardableResult
     public func write(
         to url: URL, resuming options: BlobDownloadOptions, context: BlobContext = BlobContext()
@@ -89,7 +89,7 @@ extension BlobInputStreamDataSource {
         }
         try parts.read()
         try file.check(options.digests, context)
-        // A single pass over all bytes has already compared the digests of the server.
+        // A single pass over all bytes has already compared the server's digests.
         if isResumed || parts.isParallel {
             let check = try file.check(info.digests, context)
             if parts.isParallel || check != nil, let locator {

@@ -1,20 +1,20 @@
 import BlobCore
 
-/// A reader of the missing bytes of a file, one part after the other or several concurrently.
+/// Reads the missing parts of a file, one after the other or several concurrently.
 ///
-/// One thread reads all parts, each over its own connection. A connection that has finished its part takes half of the
-/// longest remaining part.
+/// One thread reads all parts, each over its own connection. When a connection has finished its part, it takes over
+/// half of the longest remaining part.
 struct MissingParts {
     typealias Run = (start: Int64, end: Int64?)
 
-    /// The length from which a part is worth a request of its own.
+    /// The minimum length for which a part is worth a request of its own.
     static let minimumByteCount: Int64 = 2 << 20
 
     /// A part that is being read.
     private struct Part {
         let reader: BlobReader
         var place: PartialFile.Place
-        /// The offset after the last byte; nil to read to the end of the content, which includes the checks there.
+        /// The offset after the last byte; nil to read to the end of the content and perform the checks there.
         var end: Int64?
     }
 
@@ -29,13 +29,13 @@ struct MissingParts {
     private let signal = WaitSignal()
     private let buffer = Window(256 * 1024)
 
-    /// True when each part is read over its own connection.
+    /// True if each part is read over its own connection.
     var isParallel: Bool { self.context.readsPartsInParallel }
 
     /// - Parameters:
     ///   - connectionCount: The number of connections, from 1, for a source that benefits from several.
-    ///   - onBytes: Called with the number of bytes received, negative for bytes that have to be read again, and with
-    ///     the length of the content, or nil while it is unknown.
+    ///   - onBytes: Called with the number of bytes received, which is negative for bytes that must be read again, and
+    ///     with the length of the content; nil while the length is unknown.
     init(
         of file: PartialFile, _ source: any BlobInputStreamDataSource, _ info: BlobInfo, connectionCount: Int,
         _ context: BlobContext, onBytes: @escaping (_ count: Int64, _ total: Int64?) -> Void
@@ -43,7 +43,7 @@ struct MissingParts {
         (self.source, self.info, self.file, self.onBytes) = (source, info, file, onBytes)
         let runs = file.missing
         let missing = runs.reduce(0) { $0 + ($1.end ?? info.byteCount ?? $1.start) - $1.start }
-        // Parts of an origin's bytes are checked as well as a single pass; members and filters have their own checks.
+        // Parts of an origin are checked as thoroughly as a single pass; members and filters have their own checks.
         let isOrigin =
             source.locator.map { !$0.scheme.contains("+") && $0.selectors.isEmpty } ?? false
             && source.first(ofType: (any BlobLayer).self) == nil
@@ -54,7 +54,7 @@ struct MissingParts {
         let count = mayBeParallel ? min(wanted, missing / Self.minimumByteCount) : 0
         self.connectionCount = max(1, Int(count))
         var context = context
-        // Otherwise, a single part would use several connections to request pieces ahead.
+        // Otherwise, a single part would use several connections to prefetch pieces.
         context.readsPartsInParallel = count >= min(2, wanted)
         (self.context, self.runs) = (context, runs)
         if self.connectionCount > 1 { self.split(missing) }
@@ -90,7 +90,7 @@ struct MissingParts {
         BlockingPool.leave { _ = self.signal.wait(for: nil) }
     }
 
-    /// Returns the next run to read: a missing one, or half of the longest part that is being read.
+    /// Returns the next run to read: a missing one, or half of the longest part being read.
     private mutating func nextRun() -> Run? {
         if !self.runs.isEmpty { return self.runs.removeFirst() }
         let rests = self.parts.map { ($0.end ?? self.info.byteCount ?? 0) - $0.place.byteOffset }
@@ -128,7 +128,7 @@ struct MissingParts {
             let result = try self.buffer.fill { try part.reader.read(into: &$0, atMost: rest) }
             if result == .notYet { return false }
         } catch let error as BlobError where error.isTransient && self.parts.count > 1 {
-            // The server may limit the number of connections: the other connections read this part, too.
+            // The server may limit the number of connections, so the other connections read this part, too.
             let start = PartialFile.blockStart(part.place.byteOffset)
             self.onBytes(start - part.place.byteOffset, self.info.byteCount)
             self.connectionCount = self.parts.count - 1

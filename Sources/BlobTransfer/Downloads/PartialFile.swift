@@ -2,13 +2,13 @@ import BlobCore
 import BlobDeflate
 import BlobPlatform
 
-/// A file that is being downloaded, with a record next to it of the content and of the blocks that are complete.
+/// A file that is being downloaded, with a record next to it that describes the content and the complete blocks.
 ///
-/// A block is valid if the bytes in the file match the checksum in the record, so it does not matter in which order the
-/// two were written before a loss of power. The record has a line of JSON about the content, and a line for each block:
-/// `NUMBER CHECKSUM`, where the checksum is a CRC-64/NVME in hexadecimal digits.
+/// A block is valid if the bytes in the file match the checksum in the record, so the order in which both were written
+/// before a power failure does not matter. The record consists of a line of JSON about the content and a line for each
+/// block: `NUMBER CHECKSUM`, where the checksum is a CRC-64/NVME in hexadecimal digits.
 final class PartialFile {
-    /// The description of the content that is downloaded.
+    /// The description of the content to download.
     struct Content: Codable, Equatable {
         let version: Int
         let byteCount: Int64?
@@ -20,8 +20,8 @@ final class PartialFile {
             self.digests = (digests + info.digests).map { "\($0.algorithm) \($0.value.hexadecimal)" }
         }
 
-        /// Returns true if the versions and the lengths are equal, and the content is the same: by a digest that both
-        /// have, or by equal validators if one of them has no digest.
+        /// Returns true if the versions and the lengths are equal and the content is the same, judged by a digest that
+        /// both have, or by equal validators if one of them has no digest.
         func isSame(as other: Self) -> Bool {
             guard self.version == other.version, self.byteCount == other.byteCount else { return false }
             let areEqual = self.validator == other.validator
@@ -32,7 +32,7 @@ final class PartialFile {
         }
     }
 
-    /// A position for writing, starting at the beginning of a block.
+    /// A position for writing, which starts at the beginning of a block.
     struct Place {
         /// The offset of the next byte.
         fileprivate(set) var byteOffset: Int64
@@ -42,7 +42,7 @@ final class PartialFile {
         init(at byteOffset: Int64) { self.byteOffset = byteOffset }
     }
 
-    /// The length of a block in bytes; a kill loses at most the block that is being written.
+    /// The length of a block in bytes. A kill loses at most the block being written.
     static let blockByteCount: Int64 = 1 << 20
     /// The number of bytes after which the file and its record are synchronised to disk.
     private static let synchronisedByteCount: Int64 = 64 << 20
@@ -65,12 +65,12 @@ final class PartialFile {
     static func partPath(_ path: String) -> String { path + ".blob-part" }
     static func recordPath(_ path: String) -> String { path + ".blob-part.record" }
 
-    /// Opens and reads the files of an earlier download, if any.
+    /// Opens and reads the files of an earlier download, if there are any.
     ///
     /// - Parameters:
     ///   - digests: The digests that the user expects.
     ///   - restarts: True to start over if the content has changed.
-    /// - Throws: ``BlobError/Code/changed`` when the content has changed; ``BlobError/Code/unavailable`` while another
+    /// - Throws: ``BlobError/Code/changed`` if the content has changed; ``BlobError/Code/unavailable`` while another
     ///   process downloads the file; the errors of the file system.
     init(
         _ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], restarts: Bool, _ context: BlobContext
@@ -103,7 +103,7 @@ final class PartialFile {
         try self.note(Array(JSONEncoder().encode(content)))
     }
 
-    /// Opens and locks the file, and checks that it still has its name.
+    /// Opens and locks the file, and verifies that it still has its name.
     private static func openLocked(_ path: String) throws(BlobError) -> Descriptor {
         while true {
             let file = try Descriptor(
@@ -130,7 +130,7 @@ final class PartialFile {
             let (start, overflows) = number.multipliedReportingOverflow(by: Self.blockByteCount)
             let length = min((self.byteCount ?? .max) - start, Self.blockByteCount)
             guard !overflows, length > 0 else { continue }
-            // If the length is unknown, only blocks without a gap before them are usable.
+            // If the length is unknown, a block is usable only if no gap precedes it.
             guard self.byteCount != nil || number == self.blocks.count else { break }
             let bytes = try self.part.bytes(at: start, count: Int(length), named: self.partPath)
             var sum = CyclicSum(.crc64NVME)
@@ -146,7 +146,7 @@ final class PartialFile {
         return count - Self.blockByteCount + byteCount % Self.blockByteCount
     }
 
-    /// The runs of missing bytes, in order; an `end` of nil is the end of the content.
+    /// The runs of missing bytes, in order; a nil `end` means the end of the content.
     var missing: [(start: Int64, end: Int64?)] {
         let count = self.byteCount.map { ($0 + Self.blockByteCount - 1) / Self.blockByteCount }
         var (runs, number): ([(start: Int64, end: Int64?)], Int64) = ([], 0)
@@ -160,7 +160,7 @@ final class PartialFile {
             while number < count, !self.blocks.contains(number) { number += 1 }
             runs.append((start, number == count ? nil : number * Self.blockByteCount))
         }
-        // An empty content is read as well, because its end is checked.
+        // Empty content is read as well, because its end is checked.
         return runs.isEmpty && self.byteCount == 0 ? [(0, nil)] : runs
     }
 
@@ -187,7 +187,7 @@ final class PartialFile {
         }
     }
 
-    /// Ends the last block of the content, which may be shorter; has no effect after a full block.
+    /// Ends the last block of the content, which may be shorter. Has no effect after a full block.
     func endBlock(at place: inout Place) throws(BlobError) {
         if place.byteOffset % Self.blockByteCount != 0 { try self.noteBlock(at: &place) }
     }
@@ -210,14 +210,14 @@ final class PartialFile {
 
     /// Compares all bytes with the digests.
     ///
-    /// - Returns: The digest that was compared; nil if none could be computed.
+    /// - Returns: The digest that was compared; nil if no digest could be computed.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     @discardableResult
     func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws -> String? {
         try Self.check(digests, of: self.part, self.partPath, context)
     }
 
-    /// Returns true if the file exists, has the length of the content and matches the digests.
+    /// Returns true if the file exists, has the same length as the content, and matches the digests.
     static func isThere(_ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], _ context: BlobContext) -> Bool
     {
         guard !digests.isEmpty, let status = FileStatus(at: path), status.isRegular,
@@ -242,10 +242,10 @@ final class PartialFile {
         return try check.finish()
     }
 
-    /// Removes the file and its record, because it is unknown which bytes are wrong.
+    /// Removes the file and its record, because it is not known which bytes are wrong.
     func discard() { for path in [self.recordPath, self.partPath] { _ = unlink(path) } }
 
-    /// Gives the file its name after all bytes are on the disk.
+    /// Gives the file its final name once all bytes are on the disk.
     func commit() throws(BlobError) {
         try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
         guard rename(self.partPath, self.path) == 0 else {

@@ -4,16 +4,16 @@ package import BlobCore
 public struct BlobHTTPField: Sendable, Equatable {
     /// The name, as sent or received.
     public let name: String
-    /// The value, without surrounding spaces.
+    /// The value, without leading or trailing spaces.
     public let value: String
 
-    /// Creates a field. If HTTP does not allow the name or the value, the request with this field throws an error.
+    /// Creates a field. If HTTP does not allow the name or the value, a request with this field throws an error.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    /// Parses a line such as `Name: value`, or `Name;` for a field without a value; nil for anything else.
+    /// Parses a line such as `Name: value`, or `Name;` for a field without a value; fails for any other text.
     package init?(line: String) {
         if line.hasSuffix(";"), !line.contains(":") {
             self.init(String(line.dropLast()), "")
@@ -25,11 +25,12 @@ public struct BlobHTTPField: Sendable, Equatable {
         self.init(String(line[..<colon]), String(value))
     }
 
-    /// The field in libcurl's notation: a semicolon means an empty value; with a colon, libcurl would omit the field.
+    /// The field in libcurl's notation. A semicolon marks an empty value, because libcurl omits a field that ends in a
+    /// colon.
     package var line: String { self.value.isEmpty ? "\(self.name);" : "\(self.name): \(self.value)" }
 
     /// - Throws: ``BlobError/Code/invalidArgument`` for a name or value that HTTP does not allow, and for a name in
-    ///   `reserved`, whose names are in lower case; `reason` ends the message.
+    ///   `reserved`, which contains lowercase names. `reason` ends the message.
     package func validate(reserved: Set<String>, _ reason: String) throws(BlobError) {
         guard !self.name.isEmpty, self.name.utf8.allSatisfy(Self.tokenCharacters.contains) else {
             throw BlobError(.invalidArgument, "'\(self.name)' is not a valid name for a header field.")
@@ -42,7 +43,7 @@ public struct BlobHTTPField: Sendable, Equatable {
         }
     }
 
-    /// Validates each field of a request with ``validate(reserved:_:)``.
+    /// Validates each field of a request as ``validate(reserved:_:)`` does.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument``, also for a repeated field that must be unique.
     package static func validate(
@@ -76,6 +77,6 @@ extension BlobHTTPField: CustomStringConvertible, CustomReflectable {
     /// The name only, because the value may be a secret.
     public var description: String { "\(self.name): ***" }
 
-    /// A mirror with the description only.
+    /// A mirror that shows the description only.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 }

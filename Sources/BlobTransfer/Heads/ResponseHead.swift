@@ -4,7 +4,7 @@ import CCurl
 
 /// The status line and header fields of a response, parsed line by line within fixed limits.
 package struct ResponseHead: Sendable {
-    /// The limit for all heads of one request together, in bytes; many servers send at most 8 KiB.
+    /// The maximum length of all heads of one request together, in bytes; many servers send at most 8 KiB.
     static let maximumByteCount = 64 * 1024
     static let maximumLineCount = 100
     static let maximumInformationalCount = 100
@@ -12,7 +12,7 @@ package struct ResponseHead: Sendable {
     private static let (usualFieldCount, usualByteCount) = (16, 512)
 
     private var version = ""
-    /// The status of the most recent head; 0 before the first.
+    /// The status of the most recent head; 0 before the first head.
     package private(set) var status = 0
     package private(set) var reason = ""
     /// The names and values of the fields, concatenated. Most are never converted to strings.
@@ -20,10 +20,11 @@ package struct ResponseHead: Sendable {
     /// The offsets at which the names and values end.
     private var ends: [(name: Int, value: Int)] = []
 
-    /// True once the blank line after the last head is parsed. Without this check, a truncated response looks complete.
+    /// True once the blank line after the last head has been parsed. A truncated response would otherwise look
+    /// complete.
     package private(set) var isComplete = false
 
-    /// The announced length of the body in bytes; nil if it was not announced.
+    /// The announced length of the body in bytes; nil if none was announced.
     package private(set) var contentLength: Int64?
     private var byteCount = 0
     private var lineCount = 0
@@ -36,7 +37,7 @@ package struct ResponseHead: Sendable {
 
     package var isSuccess: Bool { self.isFinal && self.status < 300 }
 
-    /// True when the server closes the connection after this response (RFC 9112, sections 6.3 and 9.3).
+    /// True if the server will close the connection after this response (RFC 9112, sections 6.3 and 9.3).
     package var announcesClose: Bool {
         let options = (self.value(of: "connection") ?? "").lowercased()
         let isFramed = self.contentLength != nil || self.value(of: "transfer-encoding") != nil
@@ -52,17 +53,17 @@ package struct ResponseHead: Sendable {
         }
     }
 
-    /// Returns the first value of a field; the name is given in lower case.
+    /// Returns the first value of a field. The name must be in lower case.
     package func value(of name: String) -> String? { self.values(of: name).first }
 
-    /// Returns the values of a field, in order; the name is given in lower case.
+    /// Returns the values of a field, in order. The name must be in lower case.
     package func values(of name: String) -> [String] {
         self.ends.indices.lazy.map(self.field).filter { $0.name.equalsIgnoringCase(name) }
             .map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    /// The value of `Location`; nil if missing. Bytes that are invalid in a URL are percent-encoded as received, so
-    /// that they name the same path in any encoding.
+    /// The value of `Location`; nil if the field is missing. Bytes that are invalid in a URL are percent-encoded as
+    /// received, so that they name the same path in any encoding.
     package var location: String? {
         self.ends.indices.lazy.map(self.field).first { $0.name.equalsIgnoringCase("location") }
             .map { PercentEncoding.encode($0.value, leaving: Self.asciiCharacters) }
@@ -86,8 +87,8 @@ package struct ResponseHead: Sendable {
     /// The longest delay that a server can request, in seconds: a day.
     private static let longestRetryDelay: Int64 = 86_400
 
-    /// The delay in a `Retry-After` field, given in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil
-    /// if missing.
+    /// The delay in a `Retry-After` field, specified in seconds or as a date (RFC 9110, section 10.2.3), at most a day;
+    /// nil if the field is missing.
     package var retryDelay: Duration? {
         guard let text = self.value(of: "retry-after"),
             let seconds = Int64(text) ?? Self.seconds(text).map({ max(0, $0 - Int64(time(nil))) }), seconds >= 0
@@ -95,13 +96,13 @@ package struct ResponseHead: Sendable {
         return .seconds(min(seconds, Self.longestRetryDelay))
     }
 
-    /// Returns the time of a date in any of HTTP's formats, in seconds since 1970; nil for anything else.
+    /// Returns the time of a date in any of HTTP's formats, in seconds since 1970; nil for any other text.
     private static func seconds(_ date: String) -> Int64? {
         let seconds = Int64(blob_curl_date(date))
         return seconds < 0 ? nil : seconds
     }
 
-    /// Returns the error message for this response, a refusal, with the beginning of its explanation.
+    /// Returns the error message for this response, a refusal, including the beginning of its explanation.
     package func refusalMessage(_ explanation: some Collection<UInt8>) -> String {
         BlobError.refusalMessage(
             self.status, self.reason, location: self.value(of: "location"), explanation)
@@ -112,7 +113,7 @@ package struct ResponseHead: Sendable {
         return (self.bytes[start..<ends.name], self.bytes[ends.name..<ends.value])
     }
 
-    /// Parses a line, including its line end.
+    /// Parses a line, including its line ending.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` or ``BlobError/Code/corrupted``.
     package mutating func take(_ line: UnsafeRawBufferPointer) throws(BlobError) {
@@ -155,7 +156,7 @@ package struct ResponseHead: Sendable {
         guard self.lineCount <= Self.maximumLineCount else {
             throw Self.limit("more header lines than the limit of \(Self.maximumLineCount)")
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }  // Not a field: ignored.
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }  // Not a field.
         func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         var value = line[(colon + 1)...].drop(while: isBlank)
         while let last = value.last, isBlank(last) { value = value.dropLast() }
@@ -165,7 +166,7 @@ package struct ResponseHead: Sendable {
         self.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: value))
         self.ends.append((end, self.bytes.count))
         guard name.equalsIgnoringCase("content-length") else { return }
-        // libcurl ignores a length that does not fit, and uses the second of two lengths.
+        // libcurl ignores a length that is too large, and uses the second of two lengths.
         let digits = value.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits.count == value.count, let length = Int64(String(decoding: digits, as: UTF8.self)),
             self.contentLength ?? length == length

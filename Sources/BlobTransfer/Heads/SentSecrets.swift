@@ -6,17 +6,17 @@ package struct SentSecrets {
     /// The minimum length in bytes of a secret; shorter values may occur in any text.
     private static let minimumByteCount = 4
 
-    /// The prefixes of field names whose values are not secret: they describe a body and often appear in refusals.
+    /// The prefixes of field names whose values are not secret. They describe a body and often appear in refusals.
     private static let plainFields = ["accept", "content-", "if-", "range", "tus-", "upload-", "user-agent"]
 
     private var texts: Set<String> = []
 
-    /// The environment variables from which libcurl takes a proxy.
+    /// The environment variables from which libcurl reads a proxy.
     private static let proxyVariables = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
 
     /// - Parameters:
-    ///   - urls: The original URL, and the URL to which redirections led.
-    ///   - credentials: The credentials in the URL, if it is passed without them.
+    ///   - urls: The original URL, and the URL reached by redirections.
+    ///   - credentials: The credentials in the URL, if the URL is passed without them.
     package init(
         _ urls: [String], _ fields: [BlobHTTPField], _ settings: BlobTransferSettings,
         _ credentials: BlobTransferSettings.Credentials? = nil
@@ -36,13 +36,13 @@ package struct SentSecrets {
         }
     }
 
-    /// Returns a text from elsewhere with each secret replaced by `***`.
+    /// Returns an external text with each secret replaced by `***`.
     package func removed(from text: String) -> String {
-        // The longest first, because a secret may contain another one.
+        // The longest secret first, because a secret may contain another one.
         self.texts.sorted { $0.utf8.count > $1.utf8.count }.reduce(text) { $0.replacing($1, with: "***") }
     }
 
-    /// Returns an error whose message has the secrets removed.
+    /// Returns an error with the secrets removed from its message.
     package func removed(from error: BlobError) -> BlobError {
         let message = self.removed(from: error.message)
         return message == error.message ? error : error.replacingMessage(message)
@@ -67,7 +67,7 @@ package struct SentSecrets {
         self.add(decoded.first ?? "", decoded.dropFirst().first ?? "")
     }
 
-    /// Adds a user and a password, both plain and in the encoded form in which they are sent.
+    /// Adds a user and a password, both plain and in the encoded form that is sent.
     private mutating func add(_ user: String, _ password: String) {
         for text in [user, password, Data("\(user):\(password)".utf8).base64EncodedString()] { self.add(text) }
     }

@@ -4,14 +4,15 @@ package import BlobCore
 package typealias CollectedAnswer = (head: ResponseHead, body: [UInt8])
 
 extension TransferRequest {
-    /// Starts the request, and passes on the complete response.
+    /// Starts the request and passes on the complete response.
     ///
     /// - Parameters:
     ///   - maximumByteCount: The maximum length of the body, which is kept in memory.
-    ///   - completion: Called once on the thread of all transfers, unless the transfer is cancelled, with
-    ///     ``BlobError/Code/limitExceeded`` for a longer body, ``BlobError/Code/unavailable``, ``BlobError/Code/io``,
-    ///     ``BlobError/Code/truncated``, ``BlobError/Code/timedOut`` and the errors of invalid heads.
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
+    ///   - completion: Called once on the thread of all transfers, unless the transfer is cancelled. It gets the
+    ///     response, ``BlobError/Code/limitExceeded`` for a longer body, ``BlobError/Code/unavailable``,
+    ///     ``BlobError/Code/io``, ``BlobError/Code/truncated``, ``BlobError/Code/timedOut``, or the error of an invalid
+    ///     head.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl, memory or a thread is unavailable.
     @discardableResult package func start(
         upTo maximumByteCount: Int, _ completion: @escaping @Sendable (Result<CollectedAnswer, BlobError>) -> Void
     ) throws(BlobError) -> Transfer {
@@ -20,7 +21,7 @@ extension TransferRequest {
         return transfer
     }
 
-    /// Makes the request, and waits for the complete response without blocking a thread.
+    /// Makes the request and waits for the complete response without blocking a thread.
     ///
     /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.
     package func answer(
@@ -41,7 +42,7 @@ extension TransferRequest {
         }
     }
 
-    /// Requests the head of the object, and blocks until it has arrived.
+    /// Requests the head of the object, and blocks until it arrives.
     ///
     /// - Returns: The last head, regardless of its status.
     /// - Throws: The errors of ``start(upTo:_:)``; ``BlobError/Code/cancelled``.

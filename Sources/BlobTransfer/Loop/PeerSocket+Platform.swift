@@ -1,7 +1,7 @@
 import BlobPlatform
 
 extension PeerSocket {
-    /// True if the system reports whether a reset connection was already closed by the peer or still open.
+    /// True if the system reports whether the peer had already closed a connection when it was reset.
     static let tellsResets: Bool = {
         #if os(Linux)
         true
@@ -17,7 +17,7 @@ extension PeerSocket {
         var length = socklen_t(MemoryLayout.size(ofValue: count))
         guard getsockopt(self.descriptor, SOL_SOCKET, SO_NWRITE, &count, &length) == 0 else { return 0 }
         #else
-        // Another name for SIOCOUTQ (tcp(7)).
+        // The same constant as SIOCOUTQ; see tcp(7).
         guard ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
         #endif
         return Int(count)

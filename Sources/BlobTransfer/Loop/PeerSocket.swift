@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 import CCurl
 
-/// The socket of a request. It shows how much the peer's system has received, which libcurl does not report.
+/// The socket of a request. It shows how much data the peer's system has received, which libcurl does not report.
 struct PeerSocket: Equatable {
     private static let maximumReceiveCount = 16
 
@@ -20,12 +20,12 @@ struct PeerSocket: Equatable {
 
     func close() { _ = BlobPlatform.close(self.descriptor) }
 
-    /// Discards bytes that have arrived, and returns whether the peer reset the connection when it closed its side; nil
+    /// Discards bytes that have arrived. Returns whether the peer reset the connection when it closed its side; nil
     /// while the peer's side is open.
     ///
     /// A system resets a connection if its program closed it with unread data. Data that arrives after the program
-    /// closed the connection, such as the closing message of TLS, is also answered with a reset. Linux distinguishes
-    /// the two: the latter is `EPIPE`.
+    /// closed the connection, such as the closing message of TLS, also causes a reset. Linux distinguishes the two: the
+    /// latter is `EPIPE`.
     func takeReset() -> Bool? {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { buffer in
             // A peer that sends endlessly must not delay other connections.
@@ -38,7 +38,7 @@ struct PeerSocket: Equatable {
         }
     }
 
-    /// True when bytes or the end can be read.
+    /// True if bytes or the end can be read.
     var hasInput: Bool {
         var request = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&request, 1, 0) > 0
@@ -50,7 +50,7 @@ struct PeerSocket: Equatable {
         return getsockopt(self.descriptor, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : 0
     }
 
-    /// True when the socket has a pending error. Reading the error itself would clear it.
+    /// True if the socket has a pending error. Reading the error itself would clear it.
     var hasFailed: Bool {
         var request = pollfd(fd: self.descriptor, events: 0, revents: 0)
         return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR) != 0
@@ -65,12 +65,12 @@ protocol SocketUser: AnyObject {
 
 /// The sockets of a loop's connections, which libcurl does not report while a request is in progress.
 final class OpenSockets {
-    /// The sockets whose ports are unknown, because they were not connected when they were last checked.
+    /// The sockets whose ports are unknown, because they were not connected when last checked.
     private var descriptors: Set<CInt> = []
     private var connected: [Ports: Set<CInt>] = [:]
     private var users: [CInt: any SocketUser] = [:]
 
-    /// Registers the callbacks for the sockets of a request. The sockets may outlive the request.
+    /// Registers the socket callbacks of a request. The sockets may outlive the request.
     func observe(_ handle: CurlHandle) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         handle.set(CURLOPT_SOCKOPTDATA, this)
@@ -87,7 +87,8 @@ final class OpenSockets {
         }
     }
 
-    /// Assigns the socket with the two ports to a transfer, until it is closed or released; nil unless it is unique.
+    /// Assigns the socket with the two ports to a transfer until it is closed or released; returns nil unless it is
+    /// unique.
     func claim(localPort: CInt, remotePort: CInt, for user: any SocketUser) -> CInt? {
         for descriptor in self.descriptors {
             guard let ports = Ports(of: descriptor) else { continue }
@@ -120,7 +121,7 @@ private struct Ports: Hashable {
 
     init(local: CInt, remote: CInt) { (self.local, self.remote) = (local, remote) }
 
-    /// Reads the ports of a socket; nil before it is connected.
+    /// Reads the ports of a socket; fails before the socket is connected.
     init?(of descriptor: CInt) {
         guard let local = port(of: descriptor, getsockname), let remote = port(of: descriptor, getpeername) else {
             return nil
@@ -144,7 +145,7 @@ private func port(
     }
 }
 
-/// The sockets of successful uploads whose peers have not closed their side yet.
+/// The sockets of successful uploads whose peers have not yet closed their side.
 struct ClosingSockets {
     private struct Closing {
         let socket: PeerSocket
@@ -156,7 +157,7 @@ struct ClosingSockets {
 
     var isEmpty: Bool { self.closings.isEmpty }
 
-    /// The earliest end of a wait; nil without sockets.
+    /// The earliest end of a wait; nil if there are no sockets.
     var end: Moment? { self.closings.map(\.end).min() }
 
     /// The sockets with the events to wait for, in libcurl's format.
@@ -164,7 +165,7 @@ struct ClosingSockets {
         self.closings.map { curl_waitfd(fd: $0.socket.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
     }
 
-    /// Shuts down sending, and waits for at most `limit` until the peer closes its side or resets the connection.
+    /// Shuts down sending, and waits up to `limit` for the peer to close its side or reset the connection.
     ///
     /// - Parameter done: Called once, after the socket is closed.
     mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
@@ -186,7 +187,7 @@ struct ClosingSockets {
         }
     }
 
-    /// Closes all sockets without waiting, and reports no resets.
+    /// Closes all sockets without waiting, reporting no resets.
     mutating func endAll() {
         for closing in self.closings { Self.end(closing, isReset: false) }
         self.closings = []

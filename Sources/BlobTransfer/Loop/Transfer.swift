@@ -2,17 +2,17 @@ package import BlobCore
 import BlobPlatform
 import CCurl
 
-/// One GET, HEAD or DELETE request, with the redirections that follow it, run by the thread of all transfers.
+/// One GET, HEAD or DELETE request and the redirections that follow it, run by the thread of all transfers.
 ///
-/// If a connection breaks before a response begins, libcurl replaces it, because a GET can be repeated.
+/// If a connection breaks before a response begins, libcurl opens another one, because a GET can be repeated.
 package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only the loop's thread uses mutable state.
-    /// The maximum number of bytes kept of an explanation.
+    /// The maximum number of bytes to keep of an explanation.
     private static let maximumExplanationByteCount = 64 * 1024
 
-    /// The maximum number of bytes that are read and discarded so that the connection can be reused.
+    /// The maximum number of bytes to read and discard so that the connection can be reused.
     private static let maximumDroppedByteCount = 64 * 1024
 
-    /// The longest wait for an explanation, from the last byte received.
+    /// The longest wait for an explanation, measured from the last byte received.
     private static let explanationTimeout = Duration.seconds(1)
 
     let request: TransferRequest
@@ -23,14 +23,14 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     private var disposition: TransferDisposition?
     private var explanation: [UInt8] = []
     private var droppedByteCount = 0
-    /// The error for which a callback ended the request; libcurl reports only that a callback ended it.
+    /// The error for which a callback ended the request, because libcurl reports only that a callback ended it.
     private var failure: BlobError?
     private var isPaused = false
     private var lastActivity = Moment.now
     private var loop: TransferLoop?
     private let assignedLoop: Result<TransferLoop, BlobError>
 
-    /// - Parameter sink: Kept until the transfer ends.
+    /// - Parameter sink: Retained until the transfer ends.
     convenience init(_ request: TransferRequest, _ sink: any TransferSink) {
         self.init(request, sink, on: TransferLoop.shared)
     }
@@ -39,9 +39,9 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         (self.request, self.route, self.sink, self.assignedLoop) = (request, Route(request), sink, loop)
     }
 
-    /// Starts the request. Called once.
+    /// Starts the request. Call this method once.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl, memory or a thread is unavailable.
     package func start() throws(BlobError) {
         try self.assignedLoop.get().perform { loop in
             self.route.begin()
@@ -58,7 +58,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
     }
 
-    /// Ends the transfer without a call of ``TransferSink/end(_:)``. Has no effect after the transfer has ended.
+    /// Ends the transfer without calling ``TransferSink/end(_:)``. Has no effect after the transfer has ended.
     package func cancel() {
         try? self.assignedLoop.get().perform { loop in
             self.sink = nil
@@ -89,7 +89,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     private func setUp(_ handle: CurlHandle) {
-        // The idle limit is checked here, and does not end a lookup: see `LookupLimiter`.
+        // The idle limit is checked here and does not end a lookup; see `LookupLimiter`.
         handle.setUp(
             self.route.url.text, self.request.settings, self.request.url.credentials,
             mayAuthenticate: !self.route.hasLeftOrigin)
@@ -146,7 +146,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         return self.droppedByteCount <= Self.maximumDroppedByteCount ? bytes.count : 0
     }
 
-    /// Ends the request with libcurl's result, and follows a redirection.
+    /// Ends the request with libcurl's result, or follows a redirection.
     func finish(_ code: CURLcode, _ loop: TransferLoop) {
         if self.failure == nil, self.route.follow() {
             if let handle { loop.remove(handle) }
@@ -208,12 +208,12 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 }
 
-/// The URLs of the requests of one transfer: the first one, and the targets of redirections.
+/// The URLs of one transfer's requests: the first URL and the targets of redirections.
 struct Route {
     private let request: TransferRequest
     private var place: Relocation.Place
     private var redirectionCount = 0
-    /// True when the first request went to the URL to which an earlier transfer was redirected.
+    /// True if the first request was sent to the target of an earlier transfer's redirection.
     private var isRelocated = false
     /// The URL of the next request; nil if the response is final.
     private var target: Relocation.Place?
@@ -225,16 +225,16 @@ struct Route {
 
     var url: TransferURL { self.place.url }
 
-    /// True when the request must not contain secrets.
+    /// True if the request must not contain secrets.
     var hasLeftOrigin: Bool { self.place.hasLeftOrigin }
 
-    /// Switches to the URL to which earlier transfers were redirected. Called before the first request.
+    /// Switches to the target of an earlier transfer's redirection. Call this before the first request.
     mutating func begin() {
         guard let place = self.request.relocation?.place.withLock({ $0 }) else { return }
         (self.place, self.isRelocated) = (place, true)
     }
 
-    /// Decides from a head whether another request follows.
+    /// Returns whether another request follows, according to a head.
     ///
     /// - Throws: ``BlobError/Code/refused`` for a redirection that is not followed.
     mutating func followsRedirection(_ head: ResponseHead) throws(BlobError) -> Bool {
@@ -256,7 +256,7 @@ struct Route {
         return true
     }
 
-    /// Discards the URL to which earlier transfers were redirected, after a request to it failed.
+    /// Discards the target of an earlier transfer's redirection after a request to it failed.
     func forget() { if self.isRelocated { _ = self.request.relocation?.place.take() } }
 
     private mutating func redirection(_ head: ResponseHead) throws(BlobError) -> Relocation.Place? {
@@ -280,10 +280,10 @@ struct Route {
     }
 }
 
-/// The URL to which the requests for an object were redirected. Later requests start there.
+/// The URL to which the requests for an object were redirected, where later requests start.
 ///
-/// Discarded when a request to it fails before the response begins. If it is refused with a status that may mean that
-/// it has expired, as signed URLs do, the request is sent to its original URL once more.
+/// The URL is discarded if a request to it fails before the response begins. If the request is refused with a status
+/// that may mean that the URL has expired, as signed URLs do, the request is sent once more to its original URL.
 package final class Relocation: Sendable {
     /// A URL, and whether a redirection on the way to it left the origin to which secrets belong.
     struct Place: Sendable {
@@ -291,7 +291,7 @@ package final class Relocation: Sendable {
         let hasLeftOrigin: Bool
     }
 
-    /// The statuses from 400 to 499 that do not mean that a URL has expired: they are about a range or a condition, or
+    /// The statuses from 400 to 499 that do not mean that a URL has expired: they concern a range or a condition, or
     /// ask the client to wait.
     private static let lastingStatuses: Set = [408, 412, 416, 425, 429]
 

@@ -2,13 +2,13 @@ import BlobCore
 import BlobPlatform
 import CCurl
 
-/// The thread that runs all transfers of the process, on shared connections.
+/// Runs all transfers of the process on one thread and on shared connections.
 ///
-/// The first transfer starts it. It then remains, and sleeps while there are no transfers.
+/// The first transfer starts the thread, which then remains and sleeps while there are no transfers.
 final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; one thread uses the rest.
     typealias Job = @Sendable (TransferLoop) -> Void
 
-    /// Waits for events of libcurl and of other sockets, for at most the given number of milliseconds.
+    /// Waits for events of libcurl and of other sockets, up to the given number of milliseconds.
     typealias Wait = @Sendable (CurlMulti, Int, [curl_waitfd]) throws(BlobError) -> Void
 
     private struct Inbox {
@@ -17,19 +17,19 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         var isParked = false
     }
 
-    /// The loop of the process, or the error that prevented its creation.
+    /// The process's loop, or the error that prevented its creation.
     static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
 
-    /// The longest time between two checks of the limits of transfers, as no event signals that a limit is exceeded.
+    /// The longest time between two checks of the transfers' limits, because no event signals that a limit is exceeded.
     private static let longestWait = Duration.seconds(2)
 
     private let multi: CurlMulti
     private let wait: Wait
     /// The shared TLS sessions, which libcurl would otherwise keep for each request separately.
     private let sessions: UnsafeMutableRawPointer?
-    /// Used on the thread of the loop only.
+    /// Used only on the thread of the loop.
     let sockets = OpenSockets()
-    /// Used on the thread of the loop only.
+    /// Used only on the thread of the loop.
     var closingSockets = ClosingSockets()
     private let inbox = Locked(Inbox())
     private let jobSignal = WaitSignal()
@@ -37,8 +37,8 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
     private var lookups = LookupLimiter()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
-    /// The time at which this turn began, so that events need no system call. At most one turn old. Used on the thread
-    /// of the loop only.
+    /// The time at which this turn began, so that events need no system call. It is at most one turn old. Used only on
+    /// the thread of the loop.
     private(set) var time = Moment.now
 
     init(
@@ -53,7 +53,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         }
     }
 
-    /// Runs `job` on the thread of the transfers. Does not wait for it.
+    /// Runs `job` on the thread of the transfers without waiting for it.
     func perform(_ job: @escaping Job) {
         let (isFirst, isParked) = self.inbox.withLock { inbox in
             inbox.jobs.append(job)
@@ -78,7 +78,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         }
     }
 
-    /// Performs all work that is possible, and waits for more.
+    /// Performs all work that is possible, then waits for more.
     private func turn() throws(BlobError) {
         self.time = .now
         for job in self.takeJobs() { job(self) }
@@ -116,7 +116,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
     }
 
     /// Ends all transfers after an error of libcurl itself, and waits for the next transfer, so that a persistent error
-    /// occurs once per transfer.
+    /// occurs only once per transfer.
     private func fail(_ error: BlobError) {
         for transfer in Array(self.transfers.values) + self.lookups.takeQueue() { transfer.fail(error, self) }
         for handle in self.lookups.takeAll() { self.free(handle) }
@@ -137,7 +137,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
 
     // MARK: For transfers, on the thread of the loop
 
-    /// Wakes the readers of sinks that have news since the last call.
+    /// Wakes the readers of the sinks that have changed since the last call.
     private func flush() {
         guard !self.newsSinks.isEmpty else { return }
         let sinks = self.newsSinks.values
@@ -152,7 +152,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         self.nextCheck = min(self.nextCheck, self.time + delay)
     }
 
-    /// Calls ``LoopTransfer/connect(_:)`` when another lookup may start.
+    /// Calls ``LoopTransfer/connect(_:)`` once another lookup may start.
     func enqueue(_ transfer: any LoopTransfer) {
         self.lookups.enqueue(transfer)
         // Each check schedules the next one.
@@ -200,34 +200,34 @@ protocol LoopTransfer: AnyObject {
 
     /// Ends the transfer if its time is up, or schedules the next call with ``TransferLoop/check(within:)``.
     ///
-    /// Called when the transfer is new, when any transfer has scheduled a check, and every two seconds.
+    /// Called for a new transfer, after any transfer has scheduled a check, and every two seconds.
     func checkLimits(_ loop: TransferLoop)
 }
 
-/// The transfers whose hosts are being looked up, and the transfers that wait for a lookup.
+/// The transfers whose hosts are being looked up, and those that wait for a lookup.
 ///
-/// libcurl starts a thread for each lookup that its cache cannot answer, and cannot stop it: a lookup counts until it
-/// has finished, even if its transfer was cancelled.
+/// libcurl starts a thread for each lookup that its cache cannot answer, and cannot stop it. A lookup therefore counts
+/// until it has finished, even if its transfer was cancelled.
 struct LookupLimiter {
     /// The maximum number of concurrent lookups.
     static let maximumLookupCount = 32
 
     private var queue = Fifo<any LoopTransfer>()
 
-    /// The requests whose host is not resolved yet.
+    /// The requests whose host is not yet resolved.
     private var lookups: [UnsafeMutableRawPointer: CurlHandle] = [:]
 
     var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
 
-    /// The waiting transfers, in order. Some may have ended.
+    /// The waiting transfers, in order. Some may already have ended.
     var waiting: [any LoopTransfer] { self.queue.all }
 
-    /// True when a waiting transfer can begin.
+    /// True if a waiting transfer can begin.
     var hasNext: Bool { !self.queue.isEmpty && self.lookups.count < Self.maximumLookupCount }
 
     mutating func enqueue(_ transfer: any LoopTransfer) { self.queue.append(transfer) }
 
-    /// Removes and returns the next transfer to begin; nil if no transfer waits or too many lookups are in progress.
+    /// Removes and returns the next transfer to begin; nil if none is waiting or too many lookups are in progress.
     mutating func next() -> (any LoopTransfer)? { self.hasNext ? self.queue.popFirst() : nil }
 
     /// Removes and returns all waiting transfers.
@@ -240,7 +240,7 @@ struct LookupLimiter {
         self.lookups[identity] = handle
     }
 
-    /// Returns true if a request has to be kept until its lookup has finished.
+    /// Returns true if a request must be kept until its lookup has finished.
     func holds(_ identity: UnsafeMutableRawPointer) -> Bool { self.lookups[identity] != nil }
 
     /// Removes and returns a request that has ended.
@@ -248,7 +248,7 @@ struct LookupLimiter {
         self.lookups.removeValue(forKey: identity)
     }
 
-    /// Removes and returns the requests whose lookup has finished.
+    /// Removes and returns the requests whose lookups have finished.
     mutating func takeHandlesWithAddress() -> [UnsafeMutableRawPointer: CurlHandle] {
         let found = self.lookups.filter(\.value.hasAddress)
         for identity in found.keys { self.lookups[identity] = nil }

@@ -5,10 +5,10 @@ package struct TransferRequest: Sendable {
     /// The URL. Its credentials are sent unless the settings provide credentials.
     package var url: TransferURL
 
-    /// The fields of the request itself, such as `Range`; they are also sent to the targets of redirections.
+    /// The fields of the request itself, such as `Range`, which are also sent to the targets of redirections.
     package var fields: [BlobHTTPField] = []
 
-    /// The fields that may contain secrets; like credentials, they are sent to the origin of ``url`` only.
+    /// The fields that may contain secrets, which like credentials are sent only to the origin of ``url``.
     package var privateFields: [BlobHTTPField] = []
 
     package var settings = BlobTransferSettings()
@@ -19,16 +19,16 @@ package struct TransferRequest: Sendable {
     /// True for a DELETE request.
     package var isDelete = false
 
-    /// True for a request whose response has at most 1 MiB and may share a connection with others.
+    /// True for a request whose response is at most 1 MiB and may share a connection with others.
     package var isShort = false
 
     /// The longest time without activity on the connection, unless the sink has paused it.
     package var idleLimit = BlobTransferSettings.defaultIdleLimit
 
-    /// The maximum number of redirections to follow; redirections from `https` to `http` are never followed.
+    /// The maximum number of redirections to follow. Redirections from `https` to `http` are never followed.
     package var maximumRedirectionCount = 5
 
-    /// The redirection target that requests for the same object share; nil to start at ``url``.
+    /// The redirection target shared by requests for the same object; nil to start at ``url``.
     package var relocation: Relocation?
 
     package init(_ url: TransferURL, fields: [BlobHTTPField] = []) { (self.url, self.fields) = (url, fields) }
@@ -46,19 +46,19 @@ enum TransferDisposition: Sendable {
 
 /// The consumer of a response. Its methods are called on the thread of all transfers and must not block.
 protocol TransferSink: AnyObject, Sendable {
-    /// Decides how to handle a response whose head is complete; an error ends the transfer.
+    /// Decides how to handle a response whose head is complete. An error ends the transfer.
     func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition
 
     /// Consumes bytes of the body. Returns false to consume none and pause until ``Transfer/resume()``.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// Called after one or more calls of ``begin(_:)`` and ``take(_:)``, to wake readers.
+    /// Called after one or more calls to ``begin(_:)`` and ``take(_:)``, to wake readers.
     func flush()
 
     /// Returns the error for a response with the disposition ``TransferDisposition/explain``.
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError
 
-    /// Ends the transfer; no other call follows. Not called after ``Transfer/cancel()`` has taken effect.
+    /// Ends the transfer. No other call follows. Not called after ``Transfer/cancel()`` has taken effect.
     func end(_ error: BlobError?)
 }
 

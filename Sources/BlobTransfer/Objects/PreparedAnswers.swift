@@ -1,11 +1,11 @@
 import BlobCore
 
-/// The responses that are requested before they are read, and the ranges that are queued to be requested.
+/// The responses that are requested before they are read, and the ranges waiting to be requested.
 struct PreparedAnswers {
     /// A range to request.
     struct Plan {
         private(set) var range: Range<Int64>
-        /// The position of its first read in the order of all reads.
+        /// The position of the range's first read in the order of all reads.
         private(set) var position: Int
         /// The offsets at which the expected reads of the range begin.
         private(set) var starts: [Int64]
@@ -14,15 +14,15 @@ struct PreparedAnswers {
             (self.range, self.position, self.starts) = (range, position, starts)
         }
 
-        /// True for a range that is streamed instead of kept.
+        /// True for a range that is streamed rather than kept.
         fileprivate var isLong: Bool { self.range.count > PreparedAnswers.maximumPieceByteCount }
 
-        /// The number of bytes that the response may keep in memory.
+        /// The number of bytes of the response that may be kept in memory.
         fileprivate var byteCount: Int64 {
             self.isLong ? Int64(RemoteBodyState.streamCapacity) : Int64(self.range.count)
         }
 
-        /// Adds a range that begins no earlier; returns false if the range needs a request of its own.
+        /// Adds a range that does not begin earlier; returns false if the range needs a request of its own.
         fileprivate mutating func add(_ range: Range<Int64>, _ position: Int) -> Bool {
             let end = max(self.range.upperBound, range.upperBound)
             guard range.lowerBound - self.range.upperBound <= PreparedAnswers.maximumGap,
@@ -35,7 +35,7 @@ struct PreparedAnswers {
             return true
         }
 
-        /// Removes the read to which an offset belongs; returns true if it was the last one.
+        /// Removes the read that contains an offset; returns true if it was the last one.
         fileprivate mutating func finishRead(at byteOffset: Int64) -> Bool {
             if let index = self.starts.lastIndex(where: { $0 <= byteOffset }) { self.starts.remove(at: index) }
             return self.starts.isEmpty
@@ -47,7 +47,7 @@ struct PreparedAnswers {
         var plan: Plan
         let since: Moment
 
-        /// The bytes that the response has or will have.
+        /// The bytes that the response contains or will contain.
         var range: Range<Int64> {
             self.plan.range.lowerBound..<(self.body.failedEnd ?? self.plan.range.upperBound)
         }
@@ -57,19 +57,19 @@ struct PreparedAnswers {
 
     /// The maximum number of concurrent requests.
     private static let maximumRequestCount = 64
-    /// The maximum number of unread bytes of all responses.
+    /// The maximum number of unread bytes in all responses.
     private static let maximumByteCount: Int64 = 16 << 20
-    /// The maximum length of a range that is requested at once and kept completely.
+    /// The maximum length of a range that is requested as a whole and kept completely.
     static let maximumPieceByteCount: Int64 = 2 << 20
-    /// The maximum number of pieces of a long range that are requested concurrently, including the one being read.
+    /// The maximum number of concurrently requested pieces of a long range, including the piece being read.
     private static let maximumPieceCount: Int64 = 4
-    /// The gap between two ranges that costs less than a request: at 100 MB/s, a sixth of a millisecond.
+    /// The gap between two ranges that costs less than a request, a sixth of a millisecond at 100 MB/s.
     private static let maximumGap: Int64 = 16 * 1024
-    /// The maximum distance, in reading order, of ranges that share a request, whose bytes are kept until all are read.
+    /// The maximum distance, in reading order, of ranges that share a request; their bytes are kept until all are read.
     private static let maximumDistance = 16
-    /// The age at which a response without readers makes room for others.
+    /// The age at which a response without readers is removed to make room for others.
     private static let patience = Duration.seconds(30)
-    /// The age at which a response that waits for room is requested again, as its server may have timed out.
+    /// The age at which a response that waits for room is requested again, because its server may have timed out.
     private static let serverPatience = Duration.seconds(5)
 
     private var plans = Fifo<Plan>()
@@ -77,7 +77,7 @@ struct PreparedAnswers {
 
     var bodies: [RemoteBody] { self.prepared.map(\.body) }
 
-    /// Returns the response that extends farthest from an offset; nil if no response has the byte at the offset.
+    /// Returns the response that extends farthest from an offset; nil if no response contains the byte at the offset.
     func body(at byteOffset: Int64) -> RemoteBody? {
         self.prepared.filter { $0.body.serves(byteOffset) }.max { $0.plan.range.upperBound < $1.plan.range.upperBound }?
             .body
@@ -85,7 +85,7 @@ struct PreparedAnswers {
 
     /// Plans the requests for ranges that will be read in this order. Neighbouring ranges share a request.
     ///
-    /// - Parameter arePieces: False to make one request for each range, regardless of its length.
+    /// - Parameter arePieces: False to make one request per range, regardless of its length.
     mutating func plan(_ ranges: [Range<Int64>], within byteCount: Int64?, arePieces: Bool) {
         guard arePieces else {
             for range in ranges { self.plans.append(Plan(range: range, position: 0, starts: [range.lowerBound])) }
@@ -94,7 +94,7 @@ struct PreparedAnswers {
         var plans: [Plan] = []
         let inside = ranges.map { range in
             let range = range.clamped(to: 0..<(byteCount ?? .max))
-            // The rest of a long range is requested while it is read.
+            // The rest of a long range is requested while the range is read.
             return range.lowerBound..<range.lowerBound + min(Int64(range.count), Self.maximumByteCount)
         }
         for (position, range) in inside.enumerated().sorted(by: { $0.element.lowerBound < $1.element.lowerBound })
@@ -110,7 +110,7 @@ struct PreparedAnswers {
 
     /// Plans the pieces after an offset for a reader that reads to the end.
     ///
-    /// - Parameter planned: The end of the pieces that were planned for this reader.
+    /// - Parameter planned: The end of the pieces already planned for this reader.
     mutating func plan(after byteOffset: Int64, to end: Int64, planned: inout Int64) {
         planned = max(planned, byteOffset)
         let farthest = min(end, byteOffset + Self.maximumPieceCount * Self.maximumPieceByteCount)
@@ -127,7 +127,8 @@ struct PreparedAnswers {
         }
     }
 
-    /// Removes and returns the responses to cancel: those without readers that begin in a range that will not be read.
+    /// Removes and returns the responses to cancel: those that have no readers and begin in a range that will not be
+    /// read.
     mutating func cancel(_ range: Range<Int64>) -> [RemoteBody] {
         let isUnread = { (plan: Plan) in range.contains(plan.range.lowerBound) }
         let kept = self.plans.all.filter { !isUnread($0) }
@@ -138,7 +139,7 @@ struct PreparedAnswers {
         return unread
     }
 
-    /// Removes and returns the responses to cancel because they have waited for room for too long.
+    /// Removes and returns the responses to cancel because they have waited too long for room.
     mutating func removeStale(at now: Moment = .now) -> [RemoteBody] {
         let stale = self.prepared.filter { prepared in
             prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.serverPatience < now
@@ -158,7 +159,7 @@ struct PreparedAnswers {
         return self.plans.popFirst()
     }
 
-    /// The number of bytes that may be requested now; nil for any number.
+    /// The number of bytes that may be requested now; nil for no limit.
     private var room: Int64? {
         guard !self.prepared.isEmpty else { return nil }
         guard self.prepared.count(where: { $0.body.isUnderWay }) < Self.maximumRequestCount else { return 0 }
@@ -169,7 +170,7 @@ struct PreparedAnswers {
         self.prepared.append(Prepared(body: body, plan: plan, since: now))
     }
 
-    /// Drops a response after a reader has read its bytes from an offset, unless further reads are expected.
+    /// Drops a response after a reader has read its bytes from an offset, unless more reads are expected.
     ///
     /// - Returns: True if the response was dropped.
     mutating func wasRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {

@@ -1,8 +1,9 @@
 import BlobCore
 
-/// The bytes of one response: a window into an object that grows while the response arrives.
+/// The bytes of one response, a window into an object that grows while the response arrives.
 ///
-/// Kept completely for any number of readers, or, if it is a stream, dropped as its only reader reads it.
+/// The response is kept completely for any number of readers or, if it is a stream, dropped as its only reader reads
+/// it.
 final class RemoteBody: TransferSink {
     enum Step {
         case bytes, notYet
@@ -10,18 +11,18 @@ final class RemoteBody: TransferSink {
         case end
         /// All bytes of the response have been read, up to this offset, and the response was the whole object.
         case endOfObject(Int64)
-        /// Another response has the bytes at the offset.
+        /// Another response contains the bytes at the offset.
         case elsewhere
     }
 
-    /// The requested range; without an end if it extends to the end of the object.
+    /// The requested range, without an end if it extends to the end of the object.
     let wanted: (start: Int64, end: Int64?)
-    /// False when the whole object was requested, without a range.
+    /// False if the whole object was requested, without a range.
     var isRange: Bool { self.wanted.start > 0 || self.wanted.end != nil }
     private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
     private let relocation: Relocation
-    /// Judges the head; returns the range of the bytes that follow.
+    /// Judges the head, and returns the range of the bytes that follow.
     private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
     private let onEnd: @Sendable (RemoteBody, BlobError?) -> Void
 
@@ -31,7 +32,7 @@ final class RemoteBody: TransferSink {
         case range(Range<Int64>)
         case object(byteCount: Int64?)
         case explanation
-        /// No bytes follow: the object ends before the requested offset, or has to be requested differently.
+        /// No bytes follow: the object ends before the requested offset or must be requested differently.
         case nothing
     }
 
@@ -75,29 +76,29 @@ final class RemoteBody: TransferSink {
 
     // MARK: Reading
 
-    /// True when this response has, or will have, the byte at an offset for any reader.
+    /// Returns true if this response has, or will have, the byte at an offset for any reader.
     func serves(_ byteOffset: Int64) -> Bool {
         self.state.withLock { state in
             !state.isStream && state.covers(byteOffset) && (state.failure == nil || byteOffset < state.blocks.end)
         }
     }
 
-    /// True when the response has bytes, even if not all of them.
+    /// True if the response has any bytes.
     var hasBytes: Bool { self.state.withLock { $0.blocks.byteCount > 0 } }
 
-    /// The number of bytes that the response keeps when it is complete.
+    /// The number of bytes that the response keeps once it is complete.
     var plannedByteCount: Int64 {
         self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
     }
 
-    /// True while the transfer is paused until a reader makes room.
+    /// True while the transfer is paused until a reader frees space.
     var isPaused: Bool { self.state.withLock { $0.isPaused && !$0.isOver } }
 
     /// True while more bytes may arrive.
     var isUnderWay: Bool { self.state.withLock { !$0.isOver } }
 
     /// Turns a response that was cut off into a complete, shorter one. Returns false if it has a reader, which then
-    /// gets the error.
+    /// receives the error.
     func becomeShort() -> Bool {
         self.state.withLock { state in
             guard state.slots.isEmpty, state.failure != nil else { return false }
@@ -123,13 +124,13 @@ final class RemoteBody: TransferSink {
             (state.isStream, state.ownedStart) = (true, state.blocks.end)
             return true
         }
-        if isStream { self.flush() }  // Other readers look elsewhere.
+        if isStream { self.flush() }  // Other readers continue with another response.
         return isStream
     }
 
-    /// Returns true while the head has not arrived.
+    /// Returns true until the head arrives.
     ///
-    /// - Throws: The error that occurred instead of a head; a later error is thrown after the bytes that precede it.
+    /// - Throws: The error that occurred instead of a head. A later error is thrown after the bytes that precede it.
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
             if !state.hasHead, let failure = state.failure { throw failure }
@@ -157,7 +158,7 @@ final class RemoteBody: TransferSink {
         return .bytes
     }
 
-    /// Returns bytes from an offset without copying them; nil if none are available.
+    /// Returns bytes from an offset without copying them; nil if no bytes are available.
     func take(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? { try? self.look(at: byteOffset, isOwner).bytes }
 
     private func look(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> (step: Step, bytes: BlobBytes?) {
@@ -168,7 +169,7 @@ final class RemoteBody: TransferSink {
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
             if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.isUnproven {
-                // A body remains available to any reader while it is kept.
+                // While a body is kept, it remains available to any reader.
                 let isExclusive = isOwner && byteOffset >= state.ownedStart
                 return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
             }
@@ -180,30 +181,30 @@ final class RemoteBody: TransferSink {
         }
     }
 
-    /// Registers a reader's slot, which fires at each change from now on.
+    /// Registers a reader's slot, which then fires at each change.
     func join(_ slot: BlobWakerSlot) { self.state.withLock { $0.slots[ObjectIdentifier(slot)] = slot } }
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
 
-    /// Makes readers wait as they do for the head, or ends that wait.
+    /// Makes readers wait as they do for the head, or ends this wait.
     func setHeld(_ isHeld: Bool) {
         self.state.withLock { $0.isHeld = isHeld }
         self.flush()
     }
 
-    /// The digest that all bytes of this response matched; nil if none was compared.
+    /// The digest that all bytes of this response matched; nil if no digest was compared.
     var proof: String? { self.state.withLock { $0.proof } }
 
-    /// The comparison with the digests of this response, if the response was cut off.
+    /// The comparison with the digests of this response; nil unless the response was cut off.
     var cutCheck: StatedDigestCheck? { self.state.withLock { $0.failure == nil ? nil : $0.digestCheck } }
 
-    /// Unregisters the slot of a reader; a stream ends with its reader.
+    /// Unregisters a reader's slot. A stream ends with its reader.
     func leave(_ slot: BlobWakerSlot, isOwner: Bool) {
         _ = self.state.withLock { $0.slots.removeValue(forKey: ObjectIdentifier(slot)) }
         if isOwner { self.cancel() }
     }
 
-    /// Drops the bytes of a response that has ended, and returns the memory for another one.
+    /// Drops the bytes of a response that has ended, and returns their memory for another response.
     func takeSpares() -> [Window] {
         self.state.withLock { $0.isOver && $0.slots.isEmpty ? $0.blocks.takeSpares() : [] }
     }
@@ -285,7 +286,7 @@ final class RemoteBody: TransferSink {
             let isUnproven = state.isUnproven
             state.isOver = true
             state.failure = error ?? state.shortage ?? state.mismatch()
-            // These bytes have not been delivered, and can be requested again.
+            // These bytes have not been delivered and can be requested again.
             if isUnproven, state.failure != nil { state.blocks.removeAll() }
             if state.failure == nil { state.limit = state.blocks.end }
             let transfer = state.transfer.take()
@@ -299,33 +300,33 @@ final class RemoteBody: TransferSink {
 
 /// The state of a ``RemoteBody``: its bytes, its end, and its waiting readers.
 struct RemoteBodyState {
-    /// The number of unread bytes at which the transfer is paused; it resumes at half of this number.
+    /// The number of unread bytes at which the transfer is paused; it resumes at half this number.
     ///
-    /// Large enough for the largest window, extended to whole blocks, and for the largest piece.
+    /// The capacity holds the largest window, extended to whole blocks, and the largest piece.
     static let capacity = Int(PreparedAnswers.maximumPieceByteCount) + 2 * ByteBlocks.blockByteCount
 
     /// The same limit for a longer response, which is streamed.
     static let streamCapacity = 1 << 20
 
     var blocks: ByteBlocks
-    /// The offset after the last byte of the body; nil until the end if the length of the body is unknown.
+    /// The offset after the last byte of the body; nil if the length of the body is unknown before the end.
     var limit: Int64?
-    /// True when the response has more bytes than were requested; the excess is ignored.
+    /// True if the response contains more bytes than were requested; the excess is ignored.
     var isExcessive = false
     var hasHead = false
     var isHeld = false
-    /// True when the response is the whole object.
+    /// True if the response is the whole object.
     var isObject = false
     var isStream: Bool
-    /// The offset from which only the owner of the stream has seen bytes.
+    /// The offset from which only the stream's owner has received bytes.
     var ownedStart: Int64 = 0
     var isPaused = false
     var isOver = false
     var failure: BlobError?
     var transfer: Transfer?
-    /// The fields and the idle limit for repeating the request; nil after a repetition.
+    /// The fields and the idle limit for repeating the request; nil after the request was repeated.
     var repetition: (fields: [BlobHTTPField], idleLimit: Duration?)?
-    /// True when the response showed how to correct the request.
+    /// True if the response showed how to correct the request.
     var isCorrected = false
     var slots: [ObjectIdentifier: BlobWakerSlot] = [:]
 
@@ -333,10 +334,10 @@ struct RemoteBodyState {
     var digestCheck: StatedDigestCheck?
     var proof: String?
 
-    /// True while the bytes are withheld until their digest is compared; a stream compares it at its end.
+    /// True while the bytes are withheld until their digest is compared. A stream compares its digest at its end.
     var isUnproven: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
 
-    /// True when the response is longer than the capacity.
+    /// True if the response is longer than the capacity.
     var isLong: Bool { (self.limit ?? .max) - self.blocks.start > Int64(Self.capacity) }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
@@ -344,7 +345,7 @@ struct RemoteBodyState {
         self.blocks.append(bytes)
     }
 
-    /// Returns the error if the body does not match its digest. Called once.
+    /// Returns the error if the body does not match its digest. Call this method once.
     mutating func mismatch() -> BlobError? {
         var check = self.digestCheck.take()
         do throws(BlobError) {
@@ -366,34 +367,34 @@ struct RemoteBodyState {
         byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
     }
 
-    /// Returns the transfer, if it is paused and there is room again.
+    /// Returns the transfer if it is paused and there is room again.
     mutating func takeResumption() -> Transfer? {
         guard self.isPaused, self.blocks.byteCount <= self.capacity / 2 else { return nil }
         self.isPaused = false
         return self.transfer
     }
 
-    /// The error for a body that ended too early. libcurl checks the length of the body, but not of a range.
+    /// The error for a body that ended too early. libcurl checks the length of a body, but not the length of a range.
     var shortage: BlobError? {
         guard let limit, self.blocks.end < limit else { return nil }
         return BlobError(.truncated, "The response has fewer bytes than its header states.", isTransient: true)
     }
 }
 
-/// A sequence of bytes in blocks that grows at its end and can be dropped from its front.
+/// A sequence of bytes in blocks, which can grow at its end and shrink from its front.
 ///
-/// Existing bytes never change or move: lent bytes may be read while more are appended.
+/// Existing bytes never change or move, so lent bytes may be read while more are appended.
 struct ByteBlocks {
     static let blockByteCount = 64 * 1024
 
     private var blocks: [Window] = []
-    /// Empty blocks, so that a long sequence does not allocate.
+    /// Empty blocks to reuse, so that a long sequence does not allocate.
     private var spares: [Window] = []
     /// The offset of the first byte of the first block.
     private(set) var start: Int64
     private(set) var end: Int64
 
-    /// - Parameter spares: Empty blocks, which are used first.
+    /// - Parameter spares: Empty blocks to use first.
     init(at byteOffset: Int64, spares: [Window] = []) {
         (self.start, self.end, self.spares) = (byteOffset, byteOffset, spares)
     }
@@ -421,7 +422,7 @@ struct ByteBlocks {
             UnsafeRawBufferPointer(rebasing: block.bytes[offset...]), ownedBy: block, isExclusive: isExclusive)
     }
 
-    /// Drops the blocks that lie entirely before an offset.
+    /// Drops the blocks that end at or before an offset.
     mutating func drop(before byteOffset: Int64) {
         while byteOffset - self.start >= Int64(Self.blockByteCount), !self.blocks.isEmpty,
             self.byteCount >= Self.blockByteCount
@@ -434,7 +435,7 @@ struct ByteBlocks {
         }
     }
 
-    /// Drops all bytes, and returns the blocks without other owners for reuse.
+    /// Drops all bytes, and returns the blocks that have no other owners for reuse.
     mutating func takeSpares() -> [Window] {
         var free = self.spares
         for index in self.blocks.indices where isKnownUniquelyReferenced(&self.blocks[index]) {

@@ -1,36 +1,36 @@
 import BlobCore
 
-/// The facts about one version of an object, from the head of a response.
+/// The facts about one version of an object, obtained from the head of a response.
 struct RemoteFacts: Equatable {
     /// The info for readers.
     private(set) var info: BlobInfo
 
-    /// The digests of the parts of the object, in order and without gaps; empty if unknown.
+    /// The digests of the object's parts, in order and without gaps; empty if unknown.
     private var parts: [StatedRange] = []
 
     /// The ETag, strong or weak.
     let tag: String?
 
-    /// The value for a condition that the object is unchanged; nil if the head has neither a strong ETag nor a date.
+    /// The value of a condition that the object is unchanged; nil if the head has neither a strong ETag nor a date.
     let condition: String?
 
     /// The encoding that was applied to the bytes last, in lower case; nil if the bytes are not encoded.
     ///
-    /// The bytes are read as they are stored. Ranges are ranges of the encoded bytes, too (RFC 9110, sections 8.4 and
+    /// The bytes are read as they are stored. Ranges also refer to the encoded bytes (RFC 9110, sections 8.4 and
     /// 14.1.2).
     let coding: String?
 
-    /// True when the bytes of two responses may be joined.
+    /// True if the bytes of two responses may be joined.
     ///
-    /// A server that encodes responses on the fly may encode each one differently; only a strong ETag excludes this.
+    /// A server that encodes responses on the fly may encode each one differently, unless the object has a strong ETag.
     var canBeJoined: Bool { self.coding == nil || self.info.validator?.isStrong == true }
 
-    /// The ranges for which digests are stated: the whole object, or the parts; empty without digests.
+    /// The ranges with stated digests, either the whole object or its parts; empty if no digests are stated.
     var statedRanges: [StatedRange] {
         self.info.digests.isEmpty ? self.parts : [StatedRange(0, self.info.byteCount, self.info.digests)]
     }
 
-    /// Adds digests that the server states outside of the response.
+    /// Adds digests that the server states outside the response.
     mutating func add(_ ranges: [StatedRange]) {
         if ranges.count == 1, ranges[0].start == 0, ranges[0].end == self.info.byteCount {
             self.info.digests = ranges[0].digests + self.info.digests
@@ -41,7 +41,7 @@ struct RemoteFacts: Equatable {
 
     /// - Parameters:
     ///   - byteCount: The length of the whole object; nil if unknown.
-    ///   - hasRanges: True when the server supports ranges.
+    ///   - hasRanges: True if the server supports ranges.
     init(
         _ head: ResponseHead, byteCount: Int64?, hasRanges: Bool, name: String? = nil, digests: [BlobStatedDigest] = []
     ) {
@@ -53,11 +53,11 @@ struct RemoteFacts: Equatable {
             if let strongTag {
                 .strong(strongTag)
             } else {
-                // A weak tag and a date identify more together than alone, and more still with the length.
+                // A weak tag and a date together identify more than either alone, and still more with the length.
                 tag == nil && date == nil
                     ? nil : .weak([tag, date, byteCount.map(String.init)].compactMap(\.self).joined(separator: " "))
             }
-        // `Content-Type` is the type of the bytes before encoding.
+        // `Content-Type` is the type of the bytes before they were encoded.
         let type =
             if let coding {
                 Self.codingTypes[coding]
@@ -69,26 +69,26 @@ struct RemoteFacts: Equatable {
             isRandomAccess: hasRanges, digests: digests)
     }
 
-    /// Returns true if another response is from the same version.
+    /// Returns true if another response is about the same version.
     ///
-    /// A fact that only one of them has, such as a length that a proxy omits, is ignored.
+    /// A fact that only one of them states, such as a length that a proxy omits, is ignored.
     func isSameVersion(as other: RemoteFacts) -> Bool {
         let (validator, otherValidator) = (self.info.validator, other.info.validator)
         let (count, otherCount) = (self.info.byteCount, other.info.byteCount)
         if let count, let otherCount, count != otherCount { return false }
         if let coding, let otherCoding = other.coding, coding != otherCoding { return false }
-        // The digest of the body of a response may be the digest of the object, if the body is the whole object.
+        // If the body of a response is the whole object, its digest may also be the digest of the object.
         for digest in self.info.digests {
             let stated = other.info.digests.filter { ($0.algorithm, $0.origin) == (digest.algorithm, digest.origin) }
             guard stated.isEmpty || stated.contains(digest) else { return false }
         }
-        // A weak validator contains the length.
+        // A weak validator includes the length.
         let areAlike = (count == nil) == (otherCount == nil)
         if let validator, validator.isStrong || areAlike { return validator == otherValidator }
         return otherValidator?.isStrong != true && self.condition == other.condition
     }
 
-    /// The media types of encoded bytes; other encodings have none.
+    /// The media types of encoded bytes. Other encodings have no media type.
     private static let codingTypes = [
         "gzip": "application/gzip", "x-gzip": "application/gzip", "zstd": "application/zstd",
     ]
@@ -102,12 +102,12 @@ struct RemoteFacts: Equatable {
 
 /// The value of a `Content-Range` field (RFC 9110, section 14.4).
 struct ContentRange: Equatable {
-    /// The range of the bytes in the response; nil if the requested range is outside of the object.
+    /// The range of the bytes in the response; nil if the requested range is outside the object.
     let bytes: Range<Int64>?
-    /// The length of the object; nil if the server does not know it.
+    /// The length of the object; nil if the server does not state it.
     let byteCount: Int64?
 
-    /// Returns nil for an invalid text, and for a range that does not fit the length.
+    /// Fails for an invalid text, and for a range that does not fit the length.
     init?(_ text: String) {
         let words = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -127,7 +127,7 @@ struct ContentRange: Equatable {
         self.bytes = first..<(last + 1)
     }
 
-    /// True when the response has the whole object, which is not empty.
+    /// True if the response contains the whole object, which is not empty.
     var isWhole: Bool { self.bytes?.lowerBound == 0 && self.bytes?.upperBound == self.byteCount }
 
     private static func number(_ digits: Substring) -> Int64? {

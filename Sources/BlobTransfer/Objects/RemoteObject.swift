@@ -1,8 +1,8 @@
 package import BlobCore
 
-/// An object on a server, read by ranges: the engine of sources whose bytes come from HTTP responses.
+/// An object on a server, read by ranges. It is the engine of sources whose bytes come from HTTP responses.
 ///
-/// All readers of a source share the facts from its responses, and the most recently read windows.
+/// All readers of a source share the facts from its responses and the most recently read windows.
 package final class RemoteObject: Sendable {
     private struct State {
         var version: RemoteVersion?
@@ -10,7 +10,7 @@ package final class RemoteObject: Sendable {
         var lastUse = Moment.now
     }
 
-    /// The default number of bytes kept for the readers of one object.
+    /// The default number of bytes to keep for the readers of one object.
     package static let defaultCacheByteCount: Int64 = 4 << 20
 
     /// The age at which facts and bytes without readers are no longer used, because the object may have changed.
@@ -23,14 +23,16 @@ package final class RemoteObject: Sendable {
 
     /// - Parameters:
     ///   - requests: The requests for the object.
-    ///   - cacheByteCount: The number of bytes to keep for all readers together, from 0; the latest response is always
+    ///   - cacheByteCount: The number of bytes to keep for all readers together, from 0. The latest response is always
     ///     kept, up to 1 MiB.
     package init(_ requests: any RemoteRequests, cacheByteCount: Int64 = defaultCacheByteCount) {
         (self.requests, self.cacheByteCount) = (requests, cacheByteCount)
     }
 
-    /// Returns the facts of the object. Requests them, with the beginning of the object, unless a recent response has
-    /// them, and blocks until they arrive.
+    /// Returns the facts about the object.
+    ///
+    /// Unless a recent response states them, requests them with the beginning of the object, and blocks until they
+    /// arrive.
     package func describe(_ context: BlobContext) throws(BlobError) -> BlobInfo {
         let stream = try self.makeStream(BlobOpening(context: context))
         defer { stream.close() }
@@ -71,7 +73,7 @@ package final class RemoteObject: Sendable {
         }
     }
 
-    /// Opens a stream, which makes its requests when it is read or when its info is requested. Does not block.
+    /// Opens a stream, which makes its requests when it is read or its info is requested. Does not block.
     package func makeStream(_ opening: BlobOpening) throws(BlobError) -> any BlobByteStream {
         let version = self.version(matching: opening.validator) { $0.readerCount += 1 }
         let onClose = { @Sendable in
@@ -84,21 +86,21 @@ package final class RemoteObject: Sendable {
     }
 }
 
-/// The requests for one remote object: how they are made, and the meaning of the responses.
+/// The requests for one remote object, and the interpretation of the responses.
 ///
-/// The interface between the reading of objects (``RemoteObject``) and a protocol with its addresses and signatures. A
-/// source consists of its locator and a value of this type.
+/// This protocol is the interface between ``RemoteObject``, which reads objects, and a network protocol with its
+/// addresses and signatures. A source consists of its locator and a value of this type.
 package protocol RemoteRequests: Sendable {
-    /// Makes the request for the object with the given fields, `Range` and a condition, and passes it on.
+    /// Makes the request for the object with the given fields, such as `Range` and a condition, and passes it on.
     ///
-    /// Must not block. `completion` is called once, on any thread, perhaps before this returns.
+    /// Must not block. `completion` is called once, on any thread, possibly before this method returns.
     func makeRequest(
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void)
 
     /// The scheme of the object's locator.
     var scheme: String { get }
 
-    /// The name of the field for the condition that the object is unchanged: `If-Range` or `If-Match`.
+    /// The name of the field that requires the object to be unchanged: `If-Range` or `If-Match`.
     var conditionField: String { get }
 
     /// Returns the name of the object, for display and forms.
@@ -107,20 +109,21 @@ package protocol RemoteRequests: Sendable {
     /// Returns the digests of the whole object that a response states.
     func digests(_ head: ResponseHead) -> [BlobStatedDigest]
 
-    /// Requests digests that responses with bytes do not state, if any may exist.
+    /// Requests digests that responses with bytes do not state, if there may be any.
     ///
     /// - Parameters:
     ///   - tag: The ETag of the object.
     ///   - cancellation: Ends the requests.
-    ///   - completion: Called once, perhaps before this returns, with the digests that were found: for the whole
-    ///     object, or for its parts in order; with an empty array after any error.
+    ///   - completion: Called once, possibly before this method returns, with the digests found, either for the whole
+    ///     object or for its parts in order; with an empty array after any error.
     func findDigests(
         of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
     )
 
-    /// Learns from a response that refuses the object; returns true if a new request may succeed. Called once for each
-    /// part of an object.
+    /// Uses a response that refuses the object to correct later requests; returns true if a new request may succeed.
+    ///
+    /// Called once for each part of an object.
     func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
 
     /// Returns the error for a response that refuses the object.
@@ -133,13 +136,13 @@ extension RemoteRequests {
     /// The digests in ``ResponseHead/objectDigests``.
     package func digests(_ head: ResponseHead) -> [BlobStatedDigest] { head.objectDigests }
 
-    /// Finds no digests, because responses state all available digests.
+    /// Finds no digests, because responses already state all available digests.
     package func findDigests(
         of info: BlobInfo, tag: String?, _ cancellation: BlobCancellation,
         _ completion: @escaping @Sendable ([StatedRange]) -> Void
     ) { completion([]) }
 
-    /// Returns false, because nothing is learned from responses.
+    /// Returns false, because a response corrects nothing.
     package func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }
 
     /// The error of ``BlobError/init(refusing:_:)``.

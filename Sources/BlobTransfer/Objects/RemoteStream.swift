@@ -1,12 +1,12 @@
 import BlobCore
 
-/// A stream of the bytes of an object. It requests a window first, and the whole rest when reading continues.
+/// A stream of the bytes of an object, which requests one window first and the whole rest when reading continues.
 ///
-/// A reader from the start of an object probably reads all of it; a reader from an offset probably reads a part, and
-/// requests two windows before the rest.
+/// A reader from the start of an object probably reads all of it. A reader from an offset probably reads only a part,
+/// so the stream requests two windows before the rest.
 final class RemoteStream: BlobByteStream {
-    /// The maximum number of consecutive responses without the needed byte: one may only have the facts, one may refuse
-    /// a range, and other readers may take over others.
+    /// The maximum number of consecutive responses without the needed byte: one may contain only the facts, one may
+    /// refuse a range, and other readers may take over others.
     private static let maximumFruitlessCount = 8
 
     private let version: RemoteVersion
@@ -15,12 +15,12 @@ final class RemoteStream: BlobByteStream {
     private let context: BlobContext
     private let onClose: @Sendable () -> Void
     private var byteOffset: Int64
-    /// The end of the ranges that were requested ahead for this stream.
+    /// The end of the ranges requested ahead for this stream.
     private var plannedEnd: Int64 = 0
     private var body: RemoteBody?
     private var isOwner = false
     private var progress = RemoteVersion.Progress.beginning
-    /// The offset from which the current response was needed.
+    /// The offset at which the current response was first needed.
     private var bodyOffset: Int64 = 0
     private var fruitlessCount = 0
     private let slot = BlobWakerSlot()
@@ -29,13 +29,15 @@ final class RemoteStream: BlobByteStream {
     private var isAtEnd = false
     private let coverages: DigestCoverages
     private var coverage: DigestCoverage?
-    /// The comparisons with the digests of the object, each from the first byte, and of responses that were cut off.
+    /// The comparisons with the digests of the object, each from the first byte, and with digests of responses that
+    /// were cut off.
     private var checks: [StatedDigestCheck] = []
-    /// The end of the proven bytes from the start, by digests of the object or of responses, and the last such digest.
+    /// The end of the bytes from the start that digests of the object or of responses have proven, and the last such
+    /// digest.
     private var proven: (end: Int64, by: String?) = (0, nil)
     private var hasReported = false
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are already known.
+    /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/changed`` if the facts are already known.
     init(
         _ version: RemoteVersion, _ opening: BlobOpening, _ coverages: DigestCoverages,
         onClose: @escaping @Sendable () -> Void
@@ -49,7 +51,8 @@ final class RemoteStream: BlobByteStream {
         try self.check()
     }
 
-    /// The facts, once a response has them. Requests the bytes at the offset, because that response has the facts, too.
+    /// The facts, once a response states them. Requests the bytes at the offset, because that response also states the
+    /// facts.
     var info: BlobInfo? {
         get throws {
             while self.version.info == nil {
@@ -60,7 +63,7 @@ final class RemoteStream: BlobByteStream {
                     return nil
                 }
                 if try body.isAwaited() { return nil }
-                // The range was refused; the next response has the facts.
+                // The range was refused; the next response will state the facts.
                 if self.version.info == nil { try self.leaveFruitless() }
             }
             return self.version.info
@@ -91,7 +94,7 @@ final class RemoteStream: BlobByteStream {
         if let proof, let byteCount = self.version.byteCount { self.report(byteCount, proof) }
     }
 
-    /// Gives up the version if a digest does not match.
+    /// Discards the version if a digest does not match.
     private func comparing<Proof>(_ compare: () throws(BlobError) -> Proof) throws(BlobError) -> Proof {
         do throws(BlobError) {
             return try compare()
@@ -137,7 +140,7 @@ final class RemoteStream: BlobByteStream {
                 self.version.release(body)
             }
             let start = output.byteCount
-            // Without facts, the range was refused, and the next response has them.
+            // Without facts, the range was refused, and the next response will state them.
             switch self.isChecked
                 ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .elsewhere
             {
@@ -157,7 +160,7 @@ final class RemoteStream: BlobByteStream {
         return .end
     }
 
-    /// Leaves a response that lacks the needed byte.
+    /// Leaves a response that does not contain the needed byte.
     private func leaveFruitless() throws(BlobError) {
         self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
         guard self.fruitlessCount <= Self.maximumFruitlessCount else {
@@ -171,7 +174,7 @@ final class RemoteStream: BlobByteStream {
             throw BlobError(.invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
         }
         self.isAtEnd = true
-        // For an object without bytes, or of unknown length.
+        // This applies to an object without bytes or of unknown length.
         for var check in self.checks where check.end ?? end == end && check.reached == end {
             self.proven = (end, try self.comparing { () throws(BlobError) in try check.finish() })
         }
@@ -180,7 +183,7 @@ final class RemoteStream: BlobByteStream {
         if self.startOffset == 0 || proof != nil { self.report(end, proof) }
     }
 
-    /// Returns the response with the next bytes; nil at the end of the object.
+    /// Returns the response that contains the next bytes; nil at the end of the object.
     private func attach(atLeast byteCount: Int) -> RemoteBody? {
         if let body { return body }
         let found = self.version.body(

@@ -7,9 +7,9 @@ final class RemoteVersion: Sendable {
         case beginning
         /// The reader has read one response, from an offset in the object.
         case continued
-        /// The reader continues: the whole rest is requested.
+        /// The reader continues, so the whole rest is requested.
         case reading
-        /// The reader reads one part while others read the other parts; a single request is enough.
+        /// The reader reads one part while others read the other parts, so a single request is enough.
         case readingPart
     }
 
@@ -17,25 +17,25 @@ final class RemoteVersion: Sendable {
         var facts: RemoteFacts?
         /// The facts from the first response, while further requests look for digests.
         var incompleteFacts: RemoteFacts?
-        /// True when a reader probably reads the whole object and compares its digests.
+        /// True if a reader probably reads the whole object and compares its digests.
         var wantsDigests = false
-        /// The length of the object, once a response stated it or the end was reached.
+        /// The length of the object, once a response has stated it or the end was reached.
         var byteCount: Int64?
         /// The end of the farthest range that the server has sent.
         var reach: Int64 = 0
-        /// False once the response to a range request was not the requested range.
+        /// False once a response to a range request did not match the requested range.
         var hasRanges = true
-        /// True once a response was only the beginning of the requested range.
+        /// True once a response contained only the beginning of the requested range.
         var hasShortAnswers = false
-        /// True once a response was cut off before its bytes could be read; smaller ranges are requested from then on.
+        /// True once a response was cut off before its bytes could be read. Later requests then cover smaller ranges.
         var hasCutAnswers = false
-        /// True when the server refused a range before any facts were known.
+        /// True if the server refused a range before any facts were known.
         var mustAskForStart = false
         /// The request in progress whose response will state the facts.
         var first: RemoteBody?
-        /// The kept responses, with the most recently used one last.
+        /// The kept responses, ordered by use with the most recent last.
         var bodies: [RemoteBody] = []
-        /// The responses that were requested ahead.
+        /// The responses requested ahead.
         var prepared = PreparedAnswers()
         /// The memory of the response that was read last.
         var spares: [Window] = []
@@ -43,14 +43,14 @@ final class RemoteVersion: Sendable {
         var idleLimit: Duration?
     }
 
-    /// The minimum number of bytes of a request: one block of a cache.
+    /// The minimum number of bytes to request: one block of a cache.
     private static let windowByteCount = Int64(ByteBlocks.blockByteCount)
     /// The distance to the end of the object within which the whole rest is requested, such as an archive's directory.
     private static let tailByteCount: Int64 = 1 << 20
     /// The number of bytes to request when reading continues after the first window.
     private static let secondWindowByteCount: Int64 = 1 << 20
 
-    /// The minimum length of a rest that is requested in pieces, over several connections.
+    /// The minimum length of a rest to request in pieces over several connections.
     private static let splitByteCount: Int64 = 8 << 20
 
     private let requests: any RemoteRequests
@@ -60,7 +60,7 @@ final class RemoteVersion: Sendable {
     private let onEnd: @Sendable (RemoteVersion) -> Void
     private let state = Locked(State())
 
-    /// - Parameter onEnd: Called when the object has a different version, or when the facts cannot be obtained.
+    /// - Parameter onEnd: Called if the object has a different version or the facts cannot be obtained.
     init(
         _ requests: any RemoteRequests, cacheByteCount: Int64, onEnd: @escaping @Sendable (RemoteVersion) -> Void
     ) {
@@ -78,17 +78,18 @@ final class RemoteVersion: Sendable {
     /// The facts of the version; nil until a response has stated them.
     var facts: RemoteFacts? { self.state.withLock { $0.facts } }
 
-    /// The length of the object; nil until a response has stated it or the end was reached.
+    /// The length of the object; nil until a response has stated it or the end has been reached.
     var byteCount: Int64? { self.state.withLock { $0.byteCount } }
 
-    /// Returns the response with the bytes from an offset, or the response that will state the facts. Makes a request
-    /// if neither exists.
+    /// Returns the response with the bytes from an offset, or the response that will state the facts.
+    ///
+    /// Makes a request if no such response exists.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset in the object.
     ///   - byteCount: The number of bytes that a reader is known to need.
     ///   - progress: The stage of the reader.
-    ///   - planned: The end of the pieces that were requested ahead for the reader.
+    ///   - planned: The end of the pieces requested ahead for the reader.
     ///   - idleLimit: The longest time without activity on the connection; nil uses the default.
     /// - Returns: The response, and true if it is a stream for this reader; nil at the end of the object.
     func body(
@@ -127,10 +128,10 @@ final class RemoteVersion: Sendable {
     /// The scheme of the object's locator.
     var scheme: String { self.requests.scheme }
 
-    /// Gives up the version, because its bytes differ from the bytes that the server stored.
+    /// Discards the version, because its bytes differ from those that the server stored.
     func forget() { self.onEnd(self) }
 
-    /// Requests the ranges that will be read next: as many as fit now, and the others later.
+    /// Requests the ranges that will be read next: as many as fit now, and the rest later.
     ///
     /// - Parameter arePieces: False to request each range as a whole, regardless of its length.
     func prepare(_ ranges: [Range<Int64>], arePieces: Bool, idleLimit: Duration?) {
@@ -163,7 +164,7 @@ final class RemoteVersion: Sendable {
         }) { body.start(self.fields(for: body), idleLimit: idleLimit) }
     }
 
-    /// Called when a reader has read bytes of a response from an offset, and leaves the response.
+    /// Called after a reader has read bytes of a response from an offset, when it leaves the response.
     func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
         self.state.withLock { state in
             guard state.prepared.wasRead(body, from: byteOffset) else { return }
@@ -177,7 +178,7 @@ final class RemoteVersion: Sendable {
         self.startPrepared()
     }
 
-    /// Cancels the ranges that were requested ahead for a reader that leaves.
+    /// Cancels the ranges requested ahead for a reader that leaves.
     func cancel(_ range: Range<Int64>) {
         for body in self.state.withLock({ $0.prepared.cancel(range) }) { body.cancel() }
     }
@@ -213,7 +214,7 @@ final class RemoteVersion: Sendable {
         }
         let least = progress == .continued ? Self.secondWindowByteCount : Self.windowByteCount
         let wanted = min(max(Int64(byteCount), least), Self.secondWindowByteCount)
-        // Whole blocks, so that neighbours neither overlap nor leave gaps.
+        // Whole blocks, so that neighbouring ranges neither overlap nor leave gaps.
         let blockStart = byteOffset / Self.windowByteCount * Self.windowByteCount
         let start = state.hasShortAnswers ? byteOffset : blockStart
         let (sum, overflows) = byteOffset.addingReportingOverflow(wanted + Self.windowByteCount - 1)
@@ -235,7 +236,7 @@ final class RemoteVersion: Sendable {
         return [range, BlobHTTPField(name, condition)]
     }
 
-    /// Keeps a response, and discards the least recently used ones if there are too many bytes.
+    /// Keeps a response; if there are too many bytes, discards the least recently used responses.
     private func keep(_ body: RemoteBody, _ state: inout State) {
         state.bodies.append(body)
         var byteCount = state.bodies.reduce(0) { $0 + $1.plannedByteCount }
@@ -247,7 +248,7 @@ final class RemoteVersion: Sendable {
     /// Judges the head of a response.
     ///
     /// If a response cannot be used as a range, the object is requested once more without a range, because this type,
-    /// not its user, chose the range.
+    /// rather than its user, chose the range.
     private func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
         defer { self.forgetFirst(body) }
         let isKnown = self.info != nil
@@ -255,7 +256,7 @@ final class RemoteVersion: Sendable {
         switch head.status {
         case 200, 203:
             let announced = Self.byteCount(head)
-            // Some servers send a part this way, but RFC 9110, section 14.4, gives the field no meaning here.
+            // Some servers send parts this way, but RFC 9110, section 14.4, does not define the field here.
             let isWhole =
                 range.map { $0.isWhole && announced ?? $0.byteCount == $0.byteCount } ?? !(hasField && body.isRange)
             guard isWhole else {
@@ -297,7 +298,8 @@ final class RemoteVersion: Sendable {
         }
     }
 
-    /// Returns the range in a head, nil if it has no valid one or two different ones, and whether the field is present.
+    /// Returns the range in a head, or nil if it contains no valid range or two different ones, and whether the field
+    /// is present.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` for a transfer encoding that was not requested.
     private static func range(_ head: ResponseHead) throws(BlobError) -> (range: ContentRange?, hasField: Bool) {
@@ -311,12 +313,12 @@ final class RemoteVersion: Sendable {
         return (isOne ? ranges.first.flatMap(ContentRange.init) : nil, !ranges.isEmpty)
     }
 
-    /// The announced length of the body in bytes; nil if not announced.
+    /// The announced length of the body in bytes; nil if none was announced.
     private static func byteCount(_ head: ResponseHead) -> Int64? {
         head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
     }
 
-    /// Makes requests without ranges from now on; returns false if the request of this body had no range.
+    /// Makes all later requests without ranges; returns false if the request for this body had no range.
     private func disableRanges(for body: RemoteBody) -> Bool {
         self.state.withLock { $0.hasRanges = false }
         return body.isRange
@@ -325,7 +327,8 @@ final class RemoteVersion: Sendable {
     /// Interprets the refusal of a range as the end of an object whose length was unknown.
     ///
     /// - Parameter byteCount: The length that the refusal states. Without a length, a refusal directly after the last
-    ///   received byte means the end; a refusal farther on means that the object has to be read up to its end.
+    ///   received byte means the end of the object. Without a length, a refusal farther on means that the object must
+    ///   be read to its end.
     /// - Returns: False if the first response stated the length or was not a range.
     private func takesAsEnd(
         _ head: ResponseHead, _ byteCount: Int64?, at start: Int64
@@ -345,15 +348,16 @@ final class RemoteVersion: Sendable {
         return isSame != nil
     }
 
-    /// Checks that a response contains the beginning of the requested range. It may begin earlier, unless too many
-    /// bytes would have to be kept, and end anywhere later.
+    /// Checks that a response contains the beginning of the requested range.
+    ///
+    /// The response may begin earlier, unless too many bytes would have to be kept, and end anywhere later.
     private static func check(
         _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
     ) throws(BlobError) -> (Range<Int64>, byteCount: Int64?) {
         guard let range, let bytes = range.bytes else {
             throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
         }
-        // A long range is streamed, not kept.
+        // A long range is streamed rather than kept.
         let keptEnd = asked.end.flatMap { $0 - asked.start > PreparedAnswers.maximumPieceByteCount ? nil : $0 }
         let end = min(bytes.upperBound, keptEnd ?? bytes.lowerBound)
         guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {
@@ -368,7 +372,7 @@ final class RemoteVersion: Sendable {
         return (bytes, range.byteCount)
     }
 
-    /// Stores the facts from the first response, and compares the facts of later ones.
+    /// Stores the facts from the first response, and compares those of later responses with them.
     ///
     /// - Parameter reach: The end of the range in the response.
     private func learn(
@@ -394,7 +398,7 @@ final class RemoteVersion: Sendable {
         }
         guard isSame else { throw Self.changed }
         guard isIncomplete else { return }
-        // Readers wait as they do for the head until the digests are complete.
+        // Until the digests are complete, readers wait as they do for the head.
         body.setHeld(true)
         self.requests.findDigests(of: facts.info, tag: facts.tag, self.search) { [weak self, weak body] in
             self?.complete($0)
@@ -425,7 +429,7 @@ final class RemoteVersion: Sendable {
             // Bytes that are read again after a failure, for comparison, must come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
-            // An unread response is requested again when its turn comes.
+            // An unread response will be requested again when its turn comes.
             let isKept = isStrong && body.hasBytes && (body.hasReaders || state.hasRanges && body.becomeShort())
             if !isKept { state.prepared.remove(body) }
             if error.code == .truncated, !body.hasBytes { state.hasCutAnswers = true }

@@ -3,13 +3,13 @@ import BlobPlatform
 
 /// A protocol for resumable uploads.
 public enum ResumableProtocol: String, Codable, Sendable {
-    /// The protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload).
+    /// The tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload).
     case tus
     /// The draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload), interop version 8 or 6.
     case draft
 }
 
-/// The facts about a source with which its upload is created.
+/// The facts about a source for the creation of its upload.
 struct ResumableMetadata: Sendable {
     let name: String
     let mediaType: String
@@ -21,13 +21,13 @@ struct ResumableOffset: Sendable {
     let offset: Int64
     /// True once the server needs no further request.
     let isComplete: Bool
-    /// The digests of the whole content that the server states after completion.
+    /// The digests of the whole content that the server states when the upload is complete.
     var digests: [BlobStatedDigest] = []
 }
 
-/// The requests of resumable uploads, and the checks of the responses.
+/// Makes the requests of resumable uploads, and checks the responses.
 struct ResumableRequests: Sendable {
-    /// The interop versions of the draft to try. Between drafts 4 and 11, the features used here do not differ.
+    /// The interop versions of the draft to try. The features used here do not differ between drafts 4 and 11.
     private static let versions = ["8", "6"]
 
     /// The checksum algorithms for pieces, in order of preference.
@@ -35,36 +35,36 @@ struct ResumableRequests: Sendable {
 
     private static let versionName = "Upload-Draft-Interop-Version"
 
-    /// The characters of a file name that need no encoding (RFC 8187, section 3.2.1).
+    /// The characters of a file name that do not need encoding (RFC 8187, section 3.2.1).
     private static let attributeCharacters = PercentEncoding.pathCharacters.subtracting("'()*,;=:@/".utf8)
 
     private let wire: ResumableProtocol
     private let uploader: BlobUploader
-    /// The request that creates the upload: its URL, its limits, and the fields common to all requests.
+    /// The request that creates the upload, with its URL, its limits, and the fields common to all requests.
     private var base: BlobUploadRequest
-    /// The origin of the URL, to which alone the fields and the credentials are sent.
+    /// The origin of the URL. The fields and the credentials are sent only there.
     private let origin: TransferURL.Origin
     private let context: BlobContext
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/invalidLocator`` for an invalid request,
-    ///   ``BlobError/Code/unavailable`` without libcurl.
+    /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/invalidLocator`` for an invalid request;
+    ///   ``BlobError/Code/unavailable`` if libcurl is missing.
     init(_ wire: ResumableProtocol, _ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
         try base.validate()
         (self.wire, self.uploader, self.base, self.context) = (wire, try BlobUploader(), base, context)
         let url = try TransferURL(base.url)
-        // URLs from the server have no credentials.
+        // URLs from the server do not contain credentials.
         self.base.settings.credentials = base.settings.credentials ?? url.credentials
         self.origin = url.origin
     }
 
-    /// Returns true if the URL has the origin of the upload.
+    /// Returns true if the URL has the upload's origin.
     func isOwn(_ url: String) -> Bool { (try? TransferURL(url))?.origin == self.origin }
 
     // MARK: Requests
 
     /// Creates an empty upload.
     ///
-    /// - Returns: The URL of the upload, and the version of the protocol for further requests, if it has several.
+    /// - Returns: The URL of the upload, and the protocol version for further requests, if the protocol has several.
     func create(
         _ byteCount: Int64, _ metadata: ResumableMetadata
     ) async throws(BlobError) -> (location: String, version: String?) {
@@ -79,7 +79,7 @@ struct ResumableRequests: Sendable {
             do throws(BlobError) {
                 return (try await self.create(fields, version), version)
             } catch {
-                // A server that does not support the version answers 400 or names a different version.
+                // A server that does not support the version responds with 400 or names a different version.
                 guard let response = (error.cause as? BlobUploadRefusal)?.response,
                     response.status == 400 || response.value(of: Self.versionName).map({ $0 != version }) ?? false
                 else { throw error }
@@ -159,7 +159,7 @@ struct ResumableRequests: Sendable {
 
     /// Sends the rest of an upload from `offset`, or the next piece of it.
     ///
-    /// - Parameter checksum: The digest of the piece, which the server compares; nil sends none.
+    /// - Parameter checksum: The digest of the piece for the server to compare; nil to send no digest.
     func append(
         _ source: any BlobInputStreamDataSource, from offset: Int64, _ byteCount: Int64,
         matching validator: BlobValidator, _ checksum: BlobStatedDigest?, to location: String, _ version: String?,
@@ -183,7 +183,7 @@ struct ResumableRequests: Sendable {
             throw self.failure("The server has all \(byteCount) bytes, but has not completed the upload.")
         }
         let end = try self.offset(in: response, byteCount)
-        // Repeating the request would not help and could loop without end.
+        // Repeating the request would not help and could continue endlessly.
         guard end > offset else { throw self.failure("The server accepted bytes at offset \(offset) but stored none.") }
         return Self.state(end, end == byteCount, response)
     }
@@ -205,7 +205,7 @@ struct ResumableRequests: Sendable {
         return url.text
     }
 
-    /// Makes a request. `Content-Type` is sent only if it is one of `fields`.
+    /// Makes a request. `Content-Type` is sent only if `fields` contains it.
     private func send(
         _ method: BlobUploadRequest.Method, _ url: String, _ fields: [(String, String)] = [], version: String? = nil,
         body source: any BlobInputStreamDataSource = MemorySource([]), matching validator: BlobValidator? = nil,

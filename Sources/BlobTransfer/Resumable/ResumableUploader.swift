@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// Uploads a source in as many requests as necessary.
 ///
-/// After each failed request, the uploader asks the server for the number of received bytes and sends the rest.
+/// After each failed request, the uploader asks the server how many bytes it has received, and sends the rest.
 ///
 /// ```swift
 /// var uploader = ResumableUploader(BlobUploadRequest(.post, "https://host/files/"))
@@ -11,53 +11,55 @@ import BlobPlatform
 /// let url = try await uploader.upload(source)
 /// ```
 ///
-/// With a state file, another process can continue an upload after this one was killed. The content is compared by its
-/// validator; a weak validator, such as the size and times of a file, identifies it only in all likelihood.
+/// With a state file, another process can continue an upload after this process was killed. The validator identifies
+/// the content; a weak validator, such as the size and times of a file, is not conclusive.
 ///
-/// If a tus server supports checksums, a source with random access is sent in pieces of at most 16 MiB, each of which
-/// is read twice: once to compute the checksum that is sent with it. If the server states a digest of the whole at the
-/// end, and not all pieces were compared, the source is read once more and compared with the digest.
+/// If a tus server supports checksums, a source with random access is sent in pieces of at most 16 MiB. Each piece is
+/// read twice: once to compute the checksum that is sent with it. If the server states a digest of the whole at the end
+/// and not all pieces were compared, the source is read once more and compared with the digest.
 public struct ResumableUploader: Sendable {
-    /// The statuses for uploads that the server does not have or no longer has.
+    /// The statuses for uploads that do not exist on the server or no longer exist.
     private static let missingStatuses: Set = [404, 410]
 
-    /// The statuses of a request that does not match the state of the server: a lock or an offset of a request that the
-    /// server has not ended yet, damaged bytes, or a failure of the server. The state is requested again.
+    /// The statuses of a request that does not match the server's state, because a request that the server has not yet
+    /// ended holds a lock or changed the offset, because bytes are damaged, or because the server failed. The state is
+    /// then requested again.
     private static let mismatchStatuses: Set = [409, 423, 460, 500]
 
     /// The default of ``patience``.
     private static let defaultPatience = 8
 
-    /// The request that creates the upload, by `POST`.
+    /// The `POST` request that creates the upload.
     ///
     /// Its limits and fields apply to all requests. `Content-Type` replaces the media type of the source in the
     /// metadata of the upload.
     public var request: BlobUploadRequest
 
-    /// The protocol of the server; tus by default.
+    /// The protocol of the server. The default is tus.
     public var wireProtocol = ResumableProtocol.tus
 
-    /// The number of parts that are uploaded concurrently, from 1; 1 by default.
+    /// The number of parts to upload concurrently, from 1. The default is 1.
     ///
-    /// More than one requires tus, a server that joins parts, and a source with random access. The parts share the rate
-    /// limit of the request.
+    /// More than one part requires tus, a server that joins parts, and a source with random access. The parts share the
+    /// rate limit of the request.
     public var partCount = 1
 
-    /// The file from which another process can continue; removed at the end. Nil keeps no state.
+    /// The file from which another process can continue, removed at the end; nil to keep no state.
     public var stateFile: UploadStateFile?
 
-    /// The boundary of a form, kept in the state: the same boundary reproduces the form byte for byte.
+    /// The boundary of a form, kept in the state, because the same boundary reproduces the form byte for byte.
     public var boundary: String?
 
     /// The number of consecutive failures without progress before the upload fails.
     ///
-    /// Nil allows 8, but none while no connection has been made.
+    /// If the value is nil, 8 failures are allowed, but none before a connection has been made.
     public var patience: Int?
 
-    /// Called with each error after which the upload continues, by any thread.
+    /// Called on any thread with each error after which the upload continues.
     public var onRecovery: (@Sendable (BlobError) -> Void)?
 
-    /// Called at the end with what was compared, such as `SHA-256`; nil if the server compared and stated no digest.
+    /// Called at the end with the digest that was compared, such as `SHA-256`; nil if the server neither compared nor
+    /// stated one.
     package var onCheck: (@Sendable (String?) -> Void)?
 
     /// Called at the same times as ``onRecovery``.
@@ -68,18 +70,19 @@ public struct ResumableUploader: Sendable {
     /// - Parameter request: The request that creates the upload.
     public init(_ request: BlobUploadRequest) { self.request = request }
 
-    /// Uploads a source, and returns the URL of its upload when the server has received all bytes.
+    /// Uploads a source and returns the URL of its upload once the server has received all bytes.
     ///
-    /// A state of different content is replaced. If the server no longer has the upload, the upload starts over, once.
+    /// A state of different content is replaced. If the upload no longer exists on the server, the upload starts over,
+    /// once.
     ///
     /// Cancelling the task or the context ends the upload immediately and keeps the state.
     ///
     /// - Parameters:
     ///   - source: A repeatable source with a validator and a known length.
     ///   - context: The context; its idle limit applies to each request.
-    /// - Throws: ``BlobError/Code/unsupported`` for other sources, ``BlobError/Code/changed`` when the content changes
-    ///   before the end, ``BlobError/Code/checksumMismatch`` when the bytes on the server differ,
-    ///   ``BlobError/Code/unavailable`` while another uploader uses the state file, and the errors of
+    /// - Throws: ``BlobError/Code/unsupported`` for other sources; ``BlobError/Code/changed`` if the content changes
+    ///   before the end; ``BlobError/Code/checksumMismatch`` if the bytes on the server differ;
+    ///   ``BlobError/Code/unavailable`` while another uploader uses the state file; the errors of
     ///   ``BlobUploader/upload(_:with:matching:context:)``, which keep the state.
     public func upload(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
@@ -142,8 +145,8 @@ public struct ResumableUploader: Sendable {
     /// Makes a call until it succeeds or fails permanently.
     ///
     /// - Parameters:
-    ///   - isUnknown: True while the server does not know the upload.
-    ///   - body: Makes the call. Resets the count of failures when it makes progress.
+    ///   - isUnknown: True while the upload does not exist on the server.
+    ///   - body: Makes the call. Resets the count of failures after any progress.
     fileprivate func repeating<Value>(
         _ context: BlobContext, isUnknown: Bool = false,
         _ body: (_ failures: inout RetryFailures) async throws(BlobError) -> Value
@@ -173,7 +176,7 @@ public struct ResumableUploader: Sendable {
     }
 }
 
-/// A source, and the facts about it from the beginning of the upload.
+/// A source, and the facts about it when the upload began.
 struct ResumableContent: Sendable {
     let source: any BlobInputStreamDataSource
     let info: BlobInfo
@@ -181,15 +184,15 @@ struct ResumableContent: Sendable {
     let validator: BlobValidator
 }
 
-/// One resumable upload: the requests of its parts.
+/// One resumable upload, which makes the requests for its parts.
 struct ResumableUpload: Sendable {
     private let uploader: ResumableUploader
     private let content: ResumableContent
     private let requests: ResumableRequests
-    // A child with its own cancellation, so that the failure of a part ends the others.
+    // A child context with its own cancellation, so that the failure of a part ends the others.
     private let context: BlobContext
     private let ranges: [Range<Int64>]
-    /// The number of bytes sent of each part.
+    /// The number of bytes sent for each part.
     private let progress: Locked<[Int64]>
     private let checks = Locked(PieceChecks())
 
@@ -217,7 +220,7 @@ struct ResumableUpload: Sendable {
 
     // MARK: Creation
 
-    /// Creates the upload, or all its parts.
+    /// Creates the upload or all of its parts.
     func create() async throws(BlobError) -> UploadState {
         var state = UploadState(
             url: self.uploader.request.url, location: "", byteCount: self.content.byteCount,
@@ -244,7 +247,7 @@ struct ResumableUpload: Sendable {
 
     /// Sends the bytes that the server lacks, and returns the URL of the upload.
     ///
-    /// - Parameter isNew: True when the server has no bytes.
+    /// - Parameter isNew: True if the server has no bytes yet.
     func finish(_ state: UploadState, isNew: Bool) async throws(BlobError) -> String {
         guard let parts = state.parts else {
             let digests = try await self.send(0, to: state.location, state.version, isNew: isNew)
@@ -260,7 +263,7 @@ struct ResumableUpload: Sendable {
         let (location, digests) = try await self.uploader.repeating(self.context) { (_) async throws(BlobError) in
             try await self.requests.join(parts, self.metadata)
         }
-        // Before the parts are removed: without them, the same state would start a new upload.
+        // Before the parts are removed, because without them the same state would start a new upload.
         self.uploader.stateFile?.remove()
         for part in parts { try? await self.requests.remove(part) }
         try await self.check(digests)
@@ -305,7 +308,7 @@ struct ResumableUpload: Sendable {
                 : try await self.requests.offset(of: location, byteCount, version)
             isNew = false
             while true {
-                // The server has bytes from an earlier run or from an interrupted piece.
+                // The server has bytes from an earlier run or an interrupted piece.
                 if ![max(known, 0), piece.end].contains(state.offset) { self.checks.withLock { $0.isWhole = false } }
                 if state.offset > known { failures.end() }
                 known = max(known, state.offset)
@@ -315,7 +318,7 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Returns the checksum algorithm for pieces; nil to send no checksums.
+    /// Returns the checksum algorithm for pieces; nil if no checksums are sent.
     private func checksumAlgorithm() async throws(BlobError) -> StatedAlgorithm? {
         // Without random access, each piece would be read from the start of the source.
         guard self.content.info.isRandomAccess else { return nil }
@@ -379,31 +382,31 @@ struct ResumableUpload: Sendable {
     }
 }
 
-/// The facts about the checksums of the pieces of an upload.
+/// The state of the checksums for the pieces of an upload.
 private struct PieceChecks {
-    /// The algorithm. Nil until the server was asked; the inner optional is nil if the server supports none.
+    /// The algorithm; nil until it is requested from the server. The inner optional is nil if the server supports none.
     var algorithm: StatedAlgorithm??
-    /// False if the server has bytes that it has not compared in this run.
+    /// False if the server has bytes that it did not compare in this run.
     var isWhole = true
 }
 
 /// The length of the pieces that are sent with a checksum.
 ///
-/// A server keeps a piece completely or not at all, so each must arrive before the connection is likely to break.
+/// A server keeps a piece completely or not at all, so each piece must arrive before the connection is likely to break.
 private struct PieceLength {
     private static let maximumByteCount: Int64 = 16 << 20
     private static let minimumByteCount: Int64 = 1 << 10
 
-    /// The duration below which a piece makes the next one longer, so that round trips take a small share of the time.
+    /// A piece sent faster than this makes the next piece longer, so that round trips take a small share of the time.
     private static let duration = Duration.seconds(1)
 
     /// The length of the next piece in bytes.
     private(set) var byteCount: Int64 = 256 << 10
-    /// The offset in the upload at which the last piece ends.
+    /// The offset at which the last piece of the upload ends.
     private(set) var end: Int64 = 0
     private var (wanted, start) = (Int64(0), Moment.now)
 
-    /// Begins a piece. The next one is shorter unless this one succeeds.
+    /// Begins a piece. The next piece is shorter unless this one succeeds.
     mutating func begin(_ range: Range<Int64>) {
         (self.wanted, self.start, self.end) = (self.byteCount, .now, range.upperBound)
         self.byteCount = max(min(self.byteCount, Int64(range.count)) / 4, Self.minimumByteCount)

@@ -1,7 +1,7 @@
 package import BlobCore
 import BlobPlatform
 
-/// The facts with which another process continues a resumable upload, in a small file.
+/// The facts that another process needs to continue a resumable upload, stored in a small file.
 package struct UploadState: Codable, Equatable, Sendable {
     /// The URL at which the upload was created.
     package var url: String
@@ -15,20 +15,20 @@ package struct UploadState: Codable, Equatable, Sendable {
     package var boundary: String?
     /// The protocol; nil for tus.
     var wire: ResumableProtocol?
-    /// The version of the protocol, if it has several.
+    /// The protocol version, if the protocol has several.
     var version: String?
-    /// The URLs of the parts, which have nearly the same length, in order; nil for an upload without parts.
+    /// The URLs of the parts in order; nil for an upload without parts. The parts have nearly the same length.
     var parts: [String]?
 }
 
-/// A file with the state of one upload.
+/// A file that stores the state of one upload.
 public struct UploadStateFile: Sendable {
     private let file: StateFile<UploadState>
 
     /// Creates a reference to a file. Neither the file nor its folder needs to exist.
     public init(path: String) { self.file = StateFile(path: path) }
 
-    /// The boundary of the form that is uploaded; nil for any other body, and without a state.
+    /// The boundary of the form being uploaded; nil for any other body and without a state.
     public var boundary: String? { self.load()?.boundary }
 
     package func load() -> UploadState? { self.file.load() }
@@ -38,9 +38,9 @@ public struct UploadStateFile: Sendable {
     func lock() throws(BlobError) -> UploadStateLock { try self.file.lock() }
 }
 
-/// A small JSON file with a state, accessible to the current user only.
+/// A small JSON file that stores a state, accessible only to the current user.
 package struct StateFile<State: Codable & Sendable>: Sendable {
-    /// The maximum length of a file that is read, in bytes.
+    /// The maximum length of a file to read, in bytes.
     private static var maximumByteCount: Int { 64 * 1024 }
 
     package let path: String
@@ -54,7 +54,7 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
         return bytes.flatMap { try? JSONDecoder().decode(State.self, from: Data($0)) }
     }
 
-    /// Replaces the state, and waits until it is on the disk. Creates the folder if it is missing.
+    /// Replaces the state, and waits until it is on the disk. Creates the folder if necessary.
     package func store(_ state: State) throws(BlobError) {
         try BlobError.wrapping {
             let separator = self.path.lastIndex(of: "/")
@@ -74,7 +74,7 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
 
     package func remove() { _ = unlink(self.path) }
 
-    /// Locks the upload against all other uploaders, in this process and others, until the lock is released.
+    /// Locks the upload against all other uploaders, in this and other processes, until the lock is released.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` while another uploader holds the lock.
     package func lock() throws(BlobError) -> UploadStateLock {
@@ -82,14 +82,14 @@ package struct StateFile<State: Codable & Sendable>: Sendable {
     }
 }
 
-/// The lock of a state file: a file next to it that exists while it is locked, or after a kill.
+/// The lock of a state file, held on a file next to it. That file remains after a kill.
 ///
-/// The system releases a lock when its process ends, for any reason.
+/// The system releases the lock when its process ends for any reason.
 package final class UploadStateLock {
     private let path: String
     private let file: Descriptor
 
-    /// Acquires the lock. Creates the folder if it is missing.
+    /// Acquires the lock. Creates the folder if necessary.
     init(path: String, of statePath: String) throws(BlobError) {
         self.path = path
         try BlobError.wrapping {

@@ -1,6 +1,6 @@
 public import BlobCore
 
-/// A request without its body.
+/// An upload request without its body.
 public struct BlobUploadRequest: Sendable {
     /// The method of a request.
     public enum Method: String, Sendable {
@@ -14,77 +14,77 @@ public struct BlobUploadRequest: Sendable {
     /// An `http` or `https` URL.
     public var url: String
 
-    /// The method; ``Method/put`` by default.
+    /// The method. The default is ``Method/put``.
     public var method: Method
 
-    /// The header fields, sent unchanged. `Content-Type` replaces the media type of the source.
+    /// The header fields, which are sent unchanged. `Content-Type` replaces the media type of the source.
     ///
-    /// The uploader sets the fields that frame the body (`Content-Length`, `Transfer-Encoding`, `Expect`); they are
-    /// rejected here.
+    /// The uploader sets the fields that frame the body (`Content-Length`, `Transfer-Encoding` and `Expect`), so they
+    /// are rejected here.
     public var fields: [BlobHTTPField]
 
     /// The detection of the media type from the first bytes of the body; ignored if a field or the source states the
-    /// type.
+    /// media type.
     package var mediaTypeDetection: MediaTypeDetection?
 
-    /// A method in place of ``Method/head``, such as `DELETE`; nil to use ``Method/head``.
+    /// A method to use instead of ``Method/head``, such as `DELETE`; nil to use ``Method/head``.
     package var otherMethod: String?
 
-    /// True to send the body in chunks even if its length is known; a body of unknown length is always sent in chunks.
+    /// True to send the body in chunks even if its length is known. A body of unknown length is always sent in chunks.
     public var isChunked = false
 
     /// The maximum rate in bytes per second, above 0; nil for no limit.
     public var rateLimit: Int64?
 
-    /// The rate limit that this request shares with others, in place of ``rateLimit``.
+    /// The rate limit that this request shares with others, used instead of ``rateLimit``.
     package var allowance: ByteAllowance?
 
     /// The longest time without activity on the connection; nil uses the idle limit of the context.
     public var idleLimit: Duration?
 
-    /// The settings of the connection; a shorter idle limit takes precedence over the limit for connecting.
+    /// The settings of the connection. A shorter idle limit takes precedence over the limit for connecting.
     public var settings = BlobTransferSettings()
 
-    /// The rules by which the request is repeated after transient errors; by default it is not repeated.
-    /// ``BlobRetry/identity`` has no effect.
+    /// The rules for repeating the request after transient errors. By default, the request is not repeated.
     ///
-    /// A POST is repeated only if the server received no part of it or refused it.
+    /// ``BlobRetry/identity`` has no effect. A POST is repeated only if the server received no part of it or refused
+    /// it.
     public var retry = BlobRetry(maximumRetryCount: 0)
 
-    /// The maximum number of repetitions by ``retry``; 0 by default.
+    /// The maximum number of repetitions by ``retry``. The default is 0.
     public var maximumRetryCount: Int {
         get { self.retry.maximumRetryCount }
         set { self.retry.maximumRetryCount = newValue }
     }
 
-    /// True if making the request twice has no further effect; nil if this applies only to a PUT.
+    /// True if making the request twice has no further effect; nil if this is true only of a PUT.
     package var isRepeatable: Bool?
 
-    /// The maximum number of redirections to follow; 0 by default.
+    /// The maximum number of redirections to follow. The default is 0.
     ///
     /// Only redirections with status 307 or 308 to the same origin are followed, and only if the source is repeatable.
     public var maximumRedirectionCount = 0
 
-    /// Called by the task or thread of the upload with the error after which the request is repeated.
+    /// Called on the upload's task or thread with the error after which the request is repeated.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
     /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
-    /// Called by the task or thread of the upload with the number of body bytes handed over so far, and the byte count.
+    /// Called on the upload's task or thread with the number of body bytes handed over so far, and the byte count.
     ///
-    /// Called at most about fifty times a second, and with the last number of each attempt.
+    /// Called at most about fifty times a second, and with the final number of each attempt.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
-    /// Called by the task or thread of the upload with each piece of the body of a successful response; if nil, the
-    /// response keeps the beginning of the body.
+    /// Called on the upload's task or thread with each piece of the body of a successful response; if nil, the response
+    /// keeps the beginning of the body.
     public var onAnswer: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
 
     /// Creates a request.
     ///
     /// - Parameters:
-    ///   - method: The method; a POST is never made twice unless repeating it can have no effect.
-    ///   - url: An `http` or `https` URL; its user and password are sent by Basic authentication.
+    ///   - method: The method. A POST is never made twice unless repeating it can have no effect.
+    ///   - url: An `http` or `https` URL. Its user and password are sent with Basic authentication.
     ///   - fields: The header fields.
     public init(_ method: Method = .put, _ url: String, fields: [BlobHTTPField] = []) {
         self.method = method
@@ -94,7 +94,7 @@ public struct BlobUploadRequest: Sendable {
 
     /// Returns this request for the URL to which a response redirects; nil if it must not be sent there.
     ///
-    /// Only 307 and 308 preserve the method and the body (RFC 9110, sections 15.4.8 and 15.4.9), and the fields and
+    /// Only 307 and 308 preserve the method and the body (RFC 9110, sections 15.4.8 and 15.4.9). The fields and
     /// credentials are sent only to the same origin.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` if the URL of this request is invalid.
@@ -113,21 +113,21 @@ public struct BlobUploadRequest: Sendable {
 }
 
 extension BlobUploadRequest {
-    /// A detection of the media type from the first bytes of a body.
+    /// Detects the media type from the first bytes of a body.
     package struct MediaTypeDetection: Sendable {
         let byteCount: Int
         let mediaType: @Sendable (UnsafeRawBufferPointer) -> String?
 
         /// - Parameters:
-        ///   - byteCount: The number of bytes that are sufficient, from 1 to 2048; a shorter body has fewer.
-        ///   - mediaType: Returns the media type; nil if it cannot be determined from the bytes.
+        ///   - byteCount: The number of bytes that suffice, from 1 to 2048. A shorter body provides fewer.
+        ///   - mediaType: Returns the media type; nil if the bytes do not determine it.
         package init(byteCount: Int, _ mediaType: @escaping @Sendable (UnsafeRawBufferPointer) -> String?) {
             precondition((1...2048).contains(byteCount), "The number of bytes must be from 1 to 2048.")
             (self.byteCount, self.mediaType) = (byteCount, mediaType)
         }
     }
 
-    /// The detection of the media type; nil if a field states the type.
+    /// The detection of the media type; nil if a field states the media type.
     var neededMediaTypeDetection: MediaTypeDetection? {
         self.fields.contains { $0.name.lowercased() == "content-type" } ? nil : self.mediaTypeDetection
     }
@@ -157,6 +157,6 @@ extension BlobUploadRequest: CustomStringConvertible, CustomReflectable {
     /// The method and the URL, with `***` in place of possible secrets.
     public var description: String { "\(self.method.rawValue) \(self.printableURL)" }
 
-    /// A mirror with the description only, because fields and settings may be secret.
+    /// A mirror that shows the description only, because fields and settings may be secret.
     public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 }

@@ -2,16 +2,17 @@ package import BlobCore
 package import BlobPlatform
 
 extension BlobUploadResponse {
-    /// A line about a stored body, as `blob receive` sends it in its response.
+    /// A line about a stored body, in the format that `blob receive` uses in its response.
     private struct StoredLine: Decodable {
         let byteCount: Int64
         let sha256: String
     }
 
-    /// Returns the digests of the stored content that this response states once the server has all of it.
+    /// Returns the digests of the stored content that this response states, provided that the server has all of the
+    /// content.
     ///
-    /// In a response with content, the digest fields are about that content (RFC 9530, appendix B.7). The lines of
-    /// `blob receive` in the content are about the stored body.
+    /// In a response with content, the digest fields apply to that content (RFC 9530, appendix B.7). The lines that
+    /// `blob receive` sends as content apply to the stored body.
     ///
     /// - Parameter body: The content of the response, if ``BlobUploadRequest/onAnswer`` received it.
     package func storedDigests(in body: Data? = nil) -> [BlobStatedDigest] {
@@ -33,7 +34,8 @@ extension BlobUploadResponse {
     /// Compares the digests of the stored content in this response with the digests of the sent content.
     ///
     /// - Parameter body: The content of the response, as in ``storedDigests(in:)``.
-    /// - Returns: What was compared, such as `SHA-256`; nil if the response states no digest with a matching algorithm.
+    /// - Returns: The digest that was compared, such as `SHA-256`; nil if the response states no digest with a matching
+    ///   algorithm.
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     @discardableResult
     package func compare(_ sent: [BlobStatedDigest], body: Data? = nil) throws(BlobError) -> String? {

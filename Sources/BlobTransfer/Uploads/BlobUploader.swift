@@ -6,50 +6,51 @@ public import BlobCore
 /// let response = try await BlobUploader().upload(source, with: BlobUploadRequest(.put, "https://host/photo.jpg"))
 /// ```
 ///
-/// One thread of the process sends all bodies and receives all responses. Threads of a pool read the sources that
-/// block, while there is room for their bytes. No upload keeps a thread, and all uploads share TLS sessions, the
+/// One thread of the process sends all bodies and receives all responses. Threads of a pool read blocking sources while
+/// there is room for their bytes. No upload occupies a thread of its own, and all uploads share TLS sessions, the
 /// certificate store and the name cache. An upload keeps at most 512 KiB of its body in memory, and libcurl half as
 /// much; both keep less while many uploads are in progress.
 ///
 /// A PUT of at most 64 KiB with a repeatable source reuses open connections, and leaves its own connection open for
-/// others. It is repeated, once, if a reused connection breaks before the response. All other requests have a
-/// connection of their own. Other repetitions occur only by ``BlobUploadRequest/maximumRetryCount`` and
+/// others. It is repeated once if a reused connection breaks before the response. Every other request uses a connection
+/// of its own. Further repetitions occur only according to ``BlobUploadRequest/maximumRetryCount`` and
 /// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {
-    /// The longest time to wait for the reader to be closed after an upload.
+    /// The maximum time to wait for the reader to close after an upload.
     private static let closing = BlobContext(idleLimit: .milliseconds(500))
 
-    /// Creates an uploader, and loads libcurl the first time.
+    /// Creates an uploader, and loads libcurl on first use.
     ///
     /// - Throws: ``BlobError/Code/unavailable``.
     public init() throws(BlobError) { try CurlLibrary.load() }
 
-    /// Sends a source as the body of a request, and returns when the server has accepted all of it.
+    /// Sends a source as the body of a request, and returns once the server has accepted all of it.
     ///
     /// Connects once the source has returned a byte, or enough bytes to detect the media type. A body of known length
     /// has a `Content-Length`. If a failure occurs after that, the server never receives an incomplete body that looks
     /// complete.
     ///
-    /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
-    /// connection follows it. To detect the reset, a connection that is to be closed is half-closed first, and the
-    /// server has 250 ms to close it too; except on Linux, this is omitted over TLS if the server announced that it
-    /// closes the connection. If the server's system acknowledged bytes that its program never reads, only the reset
-    /// shows it, and only on a connection that is closed; otherwise the response is the only evidence.
+    /// A success response is treated as an error if its first byte arrives while bytes are unsent or unacknowledged, or
+    /// if the connection is reset after the response. To detect a reset, a connection that will be closed is
+    /// half-closed first, and the server has 250 ms to close it too. Except on Linux, this is omitted over TLS if the
+    /// server announced that it will close the connection. If the server's system acknowledged bytes that its program
+    /// never reads, only the reset reveals this, and only on a connection that is closed; otherwise the response is the
+    /// only evidence.
     ///
     /// Cancelling the task or the context ends the upload immediately. The task calls the handlers of the request.
     ///
     /// - Parameters:
-    ///   - source: The source of the body, opened once for each request, at its start.
+    ///   - source: The source of the body, opened at its start, once for each request.
     ///   - request: The request.
-    ///   - validator: The validator that the content must match; nil, the default, accepts any content.
-    ///   - context: The context; its deadline applies to the whole upload, its idle limit to the source, and to the
-    ///     connection if the request has no idle limit.
+    ///   - validator: The validator that the content must match. The default, nil, accepts any content.
+    ///   - context: The context. Its deadline applies to the whole upload. Its idle limit applies to the source, and to
+    ///     the connection if the request has no idle limit.
     /// - Returns: A response with a status from 200 to 299.
-    /// - Throws: The error of the source before any other; ``BlobError/Code/refused`` for any other status, with a
-    ///   ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` without a connection;
-    ///   ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` and
+    /// - Throws: An error of the source, before any other error; ``BlobError/Code/refused`` for any other status, with
+    ///   a ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` if no connection could be made;
+    ///   ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` or
     ///   ``BlobError/Code/limitExceeded`` for a malformed response; ``BlobError/Code/changed`` for content that changed
-    ///   between two requests; ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,
+    ///   between two requests; ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``, or
     ///   ``BlobError/Code/cancelled``. An error is transient if repeating the request may succeed and cannot have its
     ///   effect twice.
     public func upload(
@@ -103,14 +104,15 @@ public struct BlobUploader: Sendable {
 }
 
 extension BlobContext {
-    /// The limits for the wait for a source's first byte. The read itself has the idle limit and a more precise error.
+    /// The limits for waiting for a source's first byte. The read itself has the idle limit and throws a more precise
+    /// error.
     var forBeginning: BlobContext {
         var context = self
         context.idleLimit = self.idleLimit.map { $0 + .seconds(1) }
         return context
     }
 
-    /// The limits for the wait for a transfer, which has its own idle limit.
+    /// The limits for waiting for a transfer, which has its own idle limit.
     var forTransfer: BlobContext {
         var context = self
         context.idleLimit = nil
@@ -118,19 +120,19 @@ extension BlobContext {
     }
 }
 
-/// The sequence of requests of one upload, with the decision whether another one follows.
+/// The sequence of one upload's requests, and the decision whether another request follows.
 struct UploadRepetition {
-    /// The next request; after a redirection, the request for the new URL.
+    /// The next request. After a redirection, this is the request for the new URL.
     private(set) var request: BlobUploadRequest
 
     private let isRepeatable: Bool
     private var failures: RetryFailures
     private var redirectionCount = 0
 
-    /// The validator that the content must match: every request must send the content of the first one.
+    /// The validator that the content must match, because every request must send the content of the first one.
     private(set) var validator: BlobValidator?
 
-    /// True after a reused connection broke; the next request then uses a new one.
+    /// True after a reused connection broke. The next request then uses a new connection.
     private(set) var needsNewConnection = false
 
     init(_ request: BlobUploadRequest, _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?) {
@@ -140,7 +142,7 @@ struct UploadRepetition {
 
     mutating func note(_ info: BlobInfo) { self.validator = self.validator ?? info.validator }
 
-    /// Returns the response; nil if another request is to be made immediately.
+    /// Returns the response; nil if another request must be made immediately.
     ///
     /// - Throws: The error of the request; ``BlobError/Code/refused`` for too many redirections.
     mutating func response(_ ending: UploadExchange.Ending) throws(BlobError) -> BlobUploadResponse? {
@@ -172,9 +174,9 @@ struct UploadRepetition {
         return target
     }
 
-    /// Returns the pause before the request is repeated.
+    /// Returns the delay before the request is repeated.
     ///
-    /// - Throws: The error, if the request is not repeated.
+    /// - Throws: The error itself if the request is not repeated.
     mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
         // An error of the source is unrelated to the request.
         guard error.operation == "write", self.isRepeatable else { throw error }

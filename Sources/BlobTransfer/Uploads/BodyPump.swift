@@ -1,12 +1,12 @@
 import BlobCore
 import BlobPlatform
 
-/// Reads a source ahead of the connection, on a pool thread that is released while the ring is full, and while an
-/// event-driven source has no bytes.
+/// Reads a source ahead of the connection on a pool thread.
 ///
-/// A source that blocks therefore delays only itself: an early response is noticed, and a cancellation takes effect
-/// immediately. If the length is known, the bytes that complete the body are held back until the next read has
-/// returned, which means that the source has verified its end.
+/// The thread is released while the ring is full, and while an event-driven source has no bytes. A source that blocks
+/// therefore delays only itself: an early response is noticed, and a cancellation takes effect immediately. If the
+/// length is known, the bytes that complete the body are held back until the next read has returned, which means that
+/// the source has verified its end.
 final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consumer; they share `state`, never a byte.
     enum Supply {
         case bytes(Int), end, pending
@@ -25,7 +25,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var isClosed = false
         var failure: BlobError?
         var isConsumerWaiting = false
-        /// The number of available bytes that count as news; the end and an error always do.
+        /// The number of available bytes that count as news. The end and an error always count as news.
         var newsByteCount = 1
 
         var available: Int { self.count - self.held }
@@ -35,12 +35,12 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private static let maximumCapacity = 512 * 1024
     private static let minimumCapacity = 4 * 1024
 
-    /// The number of bytes that the rings of all pumps share, unless each ring would be shorter than the minimum.
+    /// The number of bytes that the rings of all pumps share, unless this would make a ring shorter than the minimum.
     private static let sharedCapacity = 16 << 20
     private static let minimumShare = 64 * 1024
     private static let pumpCount = Locked(0)
 
-    /// The maximum length of a source that is read immediately, on the thread that starts the pump.
+    /// The maximum length of a source to read immediately, on the thread that starts the pump.
     private static let smallByteCount: Int64 = 64 * 1024
 
     private let reader: BlobReader
@@ -50,13 +50,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private let state: Locked<State>
     private let wake: @Sendable () -> Void
     private var total: Int64 = 0  // The number of bytes read; used by the job only.
-    private lazy var info = self.reader.info  // Used by the job only, after its first read, when it is final.
+    private lazy var info = self.reader.info  // Used by the job only, after its first read, when the info is final.
 
     /// - Parameters:
-    ///   - reader: The reader of the body, at the first byte; the pump closes it.
+    ///   - reader: The reader of the body, positioned at the first byte. The pump closes it.
     ///   - isChunked: True if no length is announced and the body ends where the source ends.
     ///   - wake: Called on the job's thread when bytes, the end or an error arrive while the consumer waits, and when
-    ///     the reader has been closed after ``stop()``.
+    ///     the reader has closed after ``stop()``.
     init(_ reader: BlobReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
         self.isChunked = isChunked
@@ -80,7 +80,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.memory.deallocate()
     }
 
-    /// The capacity of the ring, in bytes.
+    /// The capacity of the ring in bytes.
     var capacity: Int { self.memory.count }
 
     /// Starts reading. Blocks while a source of at most 64 KiB is read.
@@ -92,7 +92,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private func runJob() {
         self.state.withLock { $0.hasJobBegun = false }
         BlockingPool.reads.run { self.fill() }
-        // If the system starts no thread, the job waits for the next thread, perhaps without end. A job that has begun
+        // If the system starts no thread, the job waits for the next thread, perhaps endlessly. A job that has begun
         // may already have left the pool.
         guard BlockingPool.reads.threadCount == 0 else { return }
         let mustWake = self.state.withLock { state in
@@ -105,7 +105,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if mustWake { self.wake() }
     }
 
-    /// Returns true when `byteCount` bytes, from 1 to 2 KiB, the end, or an error can be taken; otherwise `wake` is
+    /// Returns true if `byteCount` bytes, from 1 to 2 KiB, the end, or an error is available; otherwise, `wake` is
     /// called later.
     func hasNews(_ byteCount: Int = 1) -> Bool {
         self.state.withLock { state in
@@ -118,13 +118,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// The info of the source, valid once ``hasNews()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
-    /// Calls `body` with all available first bytes. Called before the first call of ``take(into:)``.
+    /// Calls `body` with all available first bytes. Call this method before the first call to ``take(into:)``.
     func withBeginning<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.state.withLock { $0.available }]))
     }
 
-    /// Returns the whole body, if it has been read, has `byteCount` bytes, and no bytes were taken. Valid for the
-    /// lifetime of this pump.
+    /// Returns the whole body if it has been read, has `byteCount` bytes, and no bytes were taken. The result is valid
+    /// for the lifetime of this pump.
     func wholeBody(_ byteCount: Int64) -> UnsafeRawBufferPointer? {
         let isWhole = self.state.withLock { state in
             state.isEnded && state.failure == nil && state.start == 0 && state.available == byteCount
@@ -160,7 +160,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         return .bytes(count)
     }
 
-    /// Ends the reading. Cancel its context first: a read in progress closes the reader when it returns.
+    /// Ends the reading. Cancel its context first, because a read in progress closes the reader only when it returns.
     func stop() {
         let isFilling = self.state.withLock { state in
             (state.isStopped, state.isClosed) = (true, !state.isFilling)
@@ -169,7 +169,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if !isFilling { self.reader.close() }
     }
 
-    /// True once the reader is closed, after ``stop()``.
+    /// True once the reader is closed after ``stop()``.
     var isClosed: Bool { self.state.withLock { $0.isClosed } }
 
     // MARK: The job
@@ -189,9 +189,10 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
     }
 
-    /// Continues when bytes, the end or an error are available.
+    /// Continues when bytes, the end or an error is available.
     private func continueLater() {
-        // The next job begins after both this call and the waker's call, because a reader allows one call at a time.
+        // The next job begins after both this call and the waker's call, because a reader allows only one call at a
+        // time.
         let isFirst = Locked(false)
         let runSecond: @Sendable () -> Void = { if isFirst.exchange(true) { self.runJob() } }
         self.reader.whenReadable(BlobWaker(runSecond))
@@ -208,7 +209,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
                 return (0, 0, state.isStopped)
             }
             let end = (state.start + state.count) % self.memory.count
-            // At most half the ring, so that the held-back bytes leave room for the next read.
+            // At most half of the ring, so that the held-back bytes leave room for the next read.
             return (end, min(free, self.memory.count - end, self.memory.count / 2), false)
         }
         if isStopped {
@@ -225,7 +226,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         let failure = self.failure(in: news, byteCount)
         let mustWake = self.state.withLock { state in
             state.info = info
-            // The media type does not have to be detected.
+            // The media type does not need to be detected.
             if info.mediaType != nil { state.newsByteCount = 1 }
             if let failure {
                 state.failure = failure
@@ -242,7 +243,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         if mustWake { self.wake() }
     }
 
-    /// Checks the length again, as the guard does: the length of a body must never differ from its header.
+    /// Checks the length again, as the guard does, because the length of a body must never differ from its header.
     private func failure(in news: Supply, _ byteCount: Int64?) -> BlobError? {
         switch news {
         case .failed(let error): return error

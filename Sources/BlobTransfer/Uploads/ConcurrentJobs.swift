@@ -1,11 +1,11 @@
 package import BlobCore
 
-/// Runs one job for each number from 0, several concurrently.
+/// Runs numbered jobs, starting at 0, several of them concurrently.
 ///
 /// - Parameters:
 ///   - count: The number of jobs.
 ///   - limit: The maximum number of concurrent jobs, from 1.
-///   - onFailure: Called at the first failure to end the jobs in progress; no job begins after it.
+///   - onFailure: Called at the first failure to end the jobs in progress. No job begins after that.
 ///   - job: Runs the job with the given number.
 /// - Returns: The results in the order of the job numbers.
 /// - Throws: The first error.

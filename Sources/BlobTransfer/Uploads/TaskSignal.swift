@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// A signal that wakes the waiting task. A signal without a waiting task is kept; several count as one.
+/// A signal that wakes the waiting task. A signal is kept if no task is waiting; several signals count as one.
 final class TaskSignal: Sendable {
     private enum State {
         case none, signalled
@@ -21,7 +21,7 @@ final class TaskSignal: Sendable {
         continuation?.resume()
     }
 
-    /// Waits for a signal. One task at a time may wait.
+    /// Waits for a signal. Only one task at a time may wait.
     nonisolated(nonsending) func wait() async {
         await withUnsafeContinuation { continuation in
             let isSignalled = self.state.withLock { state in
@@ -36,7 +36,7 @@ final class TaskSignal: Sendable {
         }
     }
 
-    /// Waits for a signal or until the duration has elapsed; nil sets no limit. May return early, as timers may.
+    /// Waits for a signal, or until the duration has elapsed; nil means no limit. May return early, as timers may.
     nonisolated(nonsending) func wait(for duration: Duration?, _ context: BlobContext) async {
         let timer = duration.map { context.wake(after: $0, BlobWaker { self.signal() }) }
         await self.wait()
@@ -45,9 +45,9 @@ final class TaskSignal: Sendable {
 }
 
 extension BlobContext {
-    /// Suspends the task until `condition` returns a value; the condition is checked again after each signal.
+    /// Suspends the task until `condition` returns a value. The condition is checked again after each signal.
     ///
-    /// - Throws: ``BlobError/Code/cancelled``, or ``BlobError/Code/timedOut`` for both the deadline and the idle limit.
+    /// - Throws: ``BlobError/Code/cancelled``; ``BlobError/Code/timedOut`` for both the deadline and the idle limit.
     nonisolated(nonsending) func wait<Value>(
         on signal: TaskSignal, until condition: () throws(BlobError) -> Value?
     ) async throws(BlobError) -> Value {
@@ -81,7 +81,7 @@ extension BlobContext {
         }
     }
 
-    /// Suspends the task for the duration; throws if the job is cancelled or times out earlier.
+    /// Suspends the task for the duration, and throws if the job is cancelled or times out earlier.
     package nonisolated(nonsending) func sleep(for duration: Duration) async throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = TaskSignal()

@@ -2,13 +2,14 @@ import BlobCore
 
 /// One request of an upload, from the opening of its source to the end of its connection.
 ///
-/// The owner, a thread or a task, makes the calls in order, and waits for a notification between them.
+/// The owner, a thread or a task, makes the calls in order and waits for a notification between them.
 final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one call at a time.
-    /// The maximum length of a body on a shared connection. A server reads this much with the head or soon after. With
-    /// a longer body, a success that is sent before the body was read would go unnoticed.
+    /// The maximum length of a body on a shared connection. A server reads this much with the head or soon after. A
+    /// longer body could hide that a success was sent before the body was read.
     private static let maximumPooledByteCount: Int64 = 64 * 1024
 
-    /// The longest wait, from the first byte of a slow source, for the bytes from which its media type is detected.
+    /// The maximum wait, starting at the first byte of a slow source, for the bytes from which its media type is
+    /// detected.
     private static let detectionTimeout = Duration.milliseconds(100)
 
     private let request: BlobUploadRequest
@@ -17,10 +18,10 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let isRepetition: Bool
     private let detection: BlobUploadRequest.MediaTypeDetection?
     private let notify: @Sendable () -> Void
-    /// The end of the wait for the detection's bytes, once the first byte has arrived.
+    /// The end of the wait for these bytes, once the first byte has arrived.
     private var detectionEnd: Moment?
     private var timer: BlobRegistration?
-    // A child with its own cancellation, because the end of an upload stops its reader but not the job.
+    // A child context with its own cancellation, because the end of an upload stops its reader but not the job.
     private let context: BlobContext
     private let exchange: UploadExchange
     private let pump: BodyPump
@@ -31,7 +32,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     ///
     /// - Parameters:
     ///   - isRepetition: True to use a new connection.
-    ///   - notify: Called on any thread when a call of ``begin()``, ``take()`` or ``isClosed`` may succeed now.
+    ///   - notify: Called on any thread when a call of ``begin()``, ``take()`` or ``isClosed`` may succeed.
     init(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, as request: BlobUploadRequest,
         _ context: BlobContext, isRepetition: Bool, notify: @escaping @Sendable () -> Void
@@ -50,7 +51,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
 
     /// Starts the request once the first bytes of the source are available.
     ///
-    /// - Returns: The facts about the content; nil to wait.
+    /// - Returns: The facts about the content; nil if the caller has to wait.
     /// - Throws: The error of the source.
     func begin() throws(BlobError) -> BlobInfo? {
         guard self.hasBeginning() else { return nil }
@@ -70,7 +71,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         return info
     }
 
-    /// Returns true if the bytes suffice to detect the media type, or if the first bytes arrived some time ago.
+    /// Returns true if enough bytes to detect the media type are available, or if the wait for them has ended.
     private func hasBeginning() -> Bool {
         let byteCount = self.detection?.byteCount ?? 1
         if self.pump.hasNews(byteCount) { return true }
@@ -85,7 +86,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
 
     /// Passes events to the handlers of the request.
     ///
-    /// - Returns: The end of the request; nil to wait.
+    /// - Returns: The end of the request; nil if the caller has to wait.
     /// - Throws: The error of a handler.
     func take() throws(BlobError) -> UploadExchange.Ending? {
         guard let events = self.exchange.take() else { return nil }
@@ -102,12 +103,12 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// Ends the request and the reading.
     func stop() {
         self.context.cancellation.cancel()
-        // From now on, a late wake-up of the pump is for its owner.
+        // A late wake-up of the pump is now for its owner.
         self.begun.take()?.cancel()
         self.pump.stop()
     }
 
-    /// True once the reader is closed, after ``stop()``.
+    /// True once the reader is closed after ``stop()``.
     var isClosed: Bool { self.pump.isClosed }
 }
 
@@ -120,14 +121,14 @@ final class UploadExchange: Sendable {
         let isStale: Bool
     }
 
-    /// The events since the owner last took them.
+    /// The events since the owner last took any.
     struct Events: Sendable {
         var sent: Int64?
         var answer: [UInt8] = []
         var ending: Ending?
     }
 
-    /// The number of buffered response bytes from which no more are accepted.
+    /// The number of buffered response bytes at which no more are accepted.
     private static let maximumAnswerByteCount = 64 * 1024
 
     private let events = Locked<Events?>(nil)
@@ -138,7 +139,7 @@ final class UploadExchange: Sendable {
 
     func note(sent: Int64) { self.update { $0.sent = sent } }
 
-    /// Accepts bytes of the response; returns false, without accepting any, while too many are buffered.
+    /// Accepts bytes of the response; returns false without accepting any while too many are buffered.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard self.events.withLock({ $0?.answer.count ?? 0 }) < Self.maximumAnswerByteCount else { return false }
         self.update { $0.answer += bytes }
@@ -152,7 +153,7 @@ final class UploadExchange: Sendable {
         }
     }
 
-    /// Removes and returns the events; nil if no event occurred.
+    /// Removes and returns the events; nil if no event has occurred.
     func take() -> Events? { self.events.take() }
 
     private func update(_ change: (inout Events) -> Void) {

@@ -4,26 +4,27 @@ import CCurl
 
 /// One upload, from the first byte of its source to the last byte of the response, run by the thread of all transfers.
 final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // Safe: used by that thread.
-    /// The longest wait for the body of a refusal, from the last byte received.
+    /// The maximum wait for the body of a refusal, measured from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
 
-    /// The longest time for a server to close its side of the connection after its response.
+    /// The maximum time for a server to close its side of the connection after its response.
     ///
     /// A server that has read everything closes it immediately, so the wait is one round trip. A server that keeps its
     /// side open delays each upload by this time.
     private static let closeTimeout = Duration.milliseconds(250)
 
-    /// The longest wait for a response to `Expect` before the body is sent: libcurl's default.
+    /// The maximum wait for a response to `Expect` before the body is sent, the same as libcurl's default.
     private static let expectationTimeout = Duration.seconds(1)
 
-    /// The minimum interval between progress reports, and before the first: each wakes the owner's thread or task.
+    /// The minimum interval between progress reports, and before the first report, because each wakes the owner's
+    /// thread or task.
     private static let noteInterval = Duration.milliseconds(20)
 
     /// The maximum number of bytes in a TLS record (RFC 8446, section 5.1).
     private static let recordByteCount = 16 * 1024
 
-    /// The maximum length of a body that is sent together with its head over TLS: both fit into one record, unless the
-    /// head is long. A response that arrives before a reset is read between two records, or never.
+    /// The maximum length of a body that is sent together with its head over TLS. Both fit into one record, unless the
+    /// head is long. A response that arrives before a reset is read between two records or not at all.
     private static let maximumEncryptedByteCount = recordByteCount / 2
 
     /// The connection of a request.
@@ -59,29 +60,29 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var lastActivity = Moment.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
-    /// The error for which a callback ended the request; libcurl reports only that a callback ended it.
+    /// The error for which a callback ended the request, because libcurl reports only that a callback ended it.
     private var failure: BlobError?
     private var head = ResponseHead()
     private var body = Data()
-    /// The number of body bytes handed to libcurl. libcurl's own count includes framing.
+    /// The number of body bytes handed to libcurl, whose own count includes framing.
     private var sent: Int64 = 0
-    /// The number of bytes last reported to the owner, and the time of the report; initially, of the first bytes.
+    /// The number of bytes last reported to the owner, and the time of that report or, initially, of the first bytes.
     private var (notedCount, noteTime) = (Int64(0), Moment.now)
     private var isBodySent = false
     /// True if libcurl received the whole body at the beginning and does not request it.
     private var hasWholeBody = false
 
-    /// The socket of the request, once it is connected.
+    /// The socket of the request, once connected.
     private var socket: PeerSocket?
     /// The socket of a successful upload, which libcurl regards as closed.
     private var closing: PeerSocket?
-    /// The number of bytes of the response body.
+    /// The number of bytes in the response body so far.
     private var answeredByteCount: Int64 = 0
     /// True once the request has a connection.
     private var hasBegun = false
     /// True if a reused connection broke before a response.
     private var isStale = false
-    /// The number of body bytes sent when a success began, including framing.
+    /// The number of body bytes sent before a success response began, including framing.
     private var uploadedAtAnswer: Int64?
 
     init(
@@ -97,9 +98,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     // MARK: On any thread
 
-    /// Starts the request. Called once.
+    /// Starts the request. Call this method once.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
+    /// - Throws: ``BlobError/Code/unavailable`` if libcurl, memory or a thread is unavailable.
     func start() throws(BlobError) {
         try TransferLoop.shared.get().perform { loop in
             (self.loop, self.lastActivity) = (loop, loop.time)
@@ -119,7 +120,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// Ends the upload; has no effect after the end.
+    /// Ends the upload. Has no effect after the upload has ended.
     func cancel() { self.perform { self.end(.failure(BlobError(.cancelled, "The upload was cancelled.")), $0) } }
 
     private func perform(_ job: @escaping TransferLoop.Job) { try? TransferLoop.shared.get().perform(job) }
@@ -154,7 +155,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             guard error.operation == "write" else { return error }
             return SentSecrets([self.upload.url], self.upload.fields, self.upload.settings).removed(from: error)
         }
-        // Callbacks may still have to close a socket.
+        // Callbacks may still need to close a socket.
         if let handle { loop.remove(handle) }
         self.handle = nil
         if let socket { loop.sockets.release(socket.descriptor) }
@@ -184,7 +185,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var idleTime: Duration { self.time - self.lastActivity }
     private var time: Moment { self.loop?.time ?? .now }
 
-    /// Returns the wait until the rate limit allows bytes; nil if it allows bytes now.
+    /// Returns the delay until the rate limit allows bytes; nil if it allows bytes now.
     private func delayOfRate() -> Duration? {
         guard let rate, case let now = ContinuousClock.now, rate.available(at: now) == 0 else { return nil }
         return rate.start - now
@@ -194,7 +195,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard self.isPaused, !self.isRefused, let handle else { return }
         if let delay = self.delayOfRate() { return loop.check(within: delay) }
         guard self.pump.hasNews() else { return }
-        // The connection was idle until now because of the source.
+        // Until now, the connection was idle because of the source.
         (self.isPaused, self.lastActivity) = (false, loop.time)
         handle.resume()
     }
@@ -203,7 +204,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard !self.isOver else { return }
         self.noteProgress()
         if self.isRefused {
-            // While paused, libcurl would not end before the source ends: never, if the server stalls.
+            // While paused, libcurl would not end before the source ends, which is never if the server stalls.
             let rest = self.remainingRefusalTime
             return rest > .zero ? loop.check(within: rest) : self.finish(CURLE_OK, loop)
         }
@@ -228,7 +229,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         var settings = self.upload.settings
         settings.connectLimit = min(settings.connectLimit, self.idleLimit ?? settings.connectLimit)
         handle.setUp(url.text, settings, url.credentials)
-        // A reused connection may be dead; the request is then repeated.
+        // A reused connection may be dead, in which case the request is repeated.
         if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
         // Only the end of a connection shows whether the server has read the body.
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
@@ -242,13 +243,14 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     }
 
     private func setUpBody(_ handle: CurlHandle) {
-        // Over TLS, a response that arrives before a reset is read between two pieces, or never.
+        // Over TLS, a response that arrives before a reset is read between two pieces or not at all.
         handle.set(
             CURLOPT_UPLOAD_BUFFERSIZE,
             self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
         let method = self.upload.method
         if let wholeBody {
-            // With a POST below 64 KiB, libcurl sends body and head together: one event for the server instead of two.
+            // With a POST below 64 KiB, libcurl sends the body and the head together: one event for the server instead
+            // of two.
             handle.setBody(wholeBody)
             handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
             self.hasWholeBody = true
@@ -268,7 +270,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// The whole body, if it has been read and is sent on a shared connection.
+    /// The whole body, if it was read completely and is sent on a shared connection.
     private var wholeBody: UnsafeRawBufferPointer? {
         guard self.upload.method == .put, self.connection != .own, self.rate == nil, let byteCount, byteCount > 0,
             !self.isEncrypted || byteCount <= Self.maximumEncryptedByteCount
@@ -318,7 +320,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         // libcurl continues sending even if the server announces that it will close the connection.
         if self.isRefused { return self.pause() }
-        // Pause once per chunk so that libcurl reads an early response; it would not do so after the end of the peer.
+        // Pauses once per chunk so that libcurl reads an early response, which it would not do after the peer's end.
         self.hasPausedForInput = self.isEncrypted && !self.hasPausedForInput && self.socket?.hasInput == true
         if self.hasPausedForInput {
             self.loop?.check(within: .zero)
@@ -377,7 +379,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         let room = BlobUploadResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
         if self.isRefused { self.loop?.check(within: .zero) }
-        // The beginning of an explanation is enough; a success is read to its end, but the excess is discarded.
+        // The beginning of an explanation is enough. A success is read to its end, but any excess is discarded.
         return bytes.count <= room || self.head.isSuccess ? bytes.count : 0
     }
 
@@ -407,7 +409,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// True if the owner has a progress handler and the number of bytes sent differs from the last report.
     private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
 
-    /// Reports the number of bytes sent if it changed, at most every 20 ms.
+    /// Reports the number of bytes sent if it has changed, at most every 20 ms.
     private func noteProgress() {
         guard self.hasProgress else { return }
         let rest = Self.noteInterval - (self.time - self.noteTime)
@@ -421,11 +423,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     // MARK: The peer
 
-    // A response claims that the server accepted the body. These checks verify it against the state of the connection.
+    // A response claims that the server accepted the body. These checks compare the claim with the connection's state.
 
-    /// Claims the connection of the request. Returns false if the upload has ended, if the connection cannot be
-    /// identified, and for every connection after the first: libcurl would repeat a request whose body it has on one
-    /// open connection after the other.
+    /// Claims the connection of the request.
+    ///
+    /// Returns false if the upload has ended, if the connection cannot be identified, and for every connection after
+    /// the first. Otherwise, libcurl would repeat a request whose body it holds on one open connection after the other.
     private func begin(localPort: CInt, remotePort: CInt) -> Bool {
         guard self.handle != nil else { return false }
         guard !self.hasBegun else {
@@ -440,8 +443,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return true
     }
 
-    /// Shuts down sending after a complete success over TLS, so that the closing message is not sent: servers that do
-    /// not read it would answer it with a reset, as if it were an unread body.
+    /// Shuts down sending after a complete success over TLS, so that the closing message is not sent. Servers that do
+    /// not read this message would answer it with a reset, as they would an unread body.
     private func endSending() {
         guard self.isEncrypted, PeerSocket.tellsResets, self.connection == .own, self.isBodySent, self.sent > 0,
             self.head.isSuccess
@@ -460,11 +463,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return false
     }
 
-    /// Checks, at the beginning of a success, that the server can have received all bytes of the body.
+    /// Checks, when a success response begins, that the server can have received all bytes of the body.
     ///
-    /// The first segment of a response acknowledges everything that the server's system had received when it was sent.
+    /// The first segment of a response acknowledges all data that the server's system had received when it was sent.
     ///
-    /// - Throws: ``BlobError/Code/io`` when bytes are unsent or unacknowledged.
+    /// - Throws: ``BlobError/Code/io`` if bytes are unsent or unacknowledged.
     private func checkBeginningOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == nil, (200..<300).contains(self.head.status), let handle else { return }
         let uploaded = handle.uploadedByteCount
@@ -476,7 +479,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
-    /// Checks, after a success, that no bytes were sent after the success began.
+    /// Checks, after a success, that no bytes were sent after the response began.
     ///
     /// - Throws: ``BlobError/Code/io`` otherwise.
     private func checkEndOfAnswer() throws(BlobError) {
@@ -487,7 +490,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         if let socket, socket.hasFailed, let resetError { throw resetError }
     }
 
-    /// The error for a success that is followed by a reset; nil without a success.
+    /// The error for a success that was followed by a reset; nil without a success.
     private var resetError: BlobError? {
         guard self.head.isSuccess else { return nil }
         return self.error(
@@ -500,7 +503,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.error(.io, "The server answered \(self.head.status) before it had received the body: \(reason).")
     }
 
-    /// Parses a response that arrived before a reset; libcurl does not read it if sending fails first.
+    /// Parses a response that arrived before a reset, because libcurl does not read it if sending fails first.
     private func salvage(from socket: PeerSocket) {
         guard self.head.status < 200, !self.isEncrypted else { return }
         withUnsafeTemporaryAllocation(byteCount: BlobUploadResponse.maximumBodyByteCount, alignment: 16) { buffer in
@@ -529,13 +532,13 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Returns the response to a request that has ended, or throws its error.
     private func outcome(of code: CURLcode) throws(BlobError) -> BlobUploadResponse {
-        // The error for which a callback ended the request takes precedence over libcurl's own error.
+        // The error for which a callback ended the request takes precedence over libcurl's error.
         if let failure { throw self.located(failure) }
         let response = BlobUploadResponse(
             url: self.url?.text ?? self.upload.printableURL, head: self.head, body: self.body)
         if self.isRefused { throw self.refusal(response) }
         guard code == CURLE_OK else {
-            // libcurl repeats a request by itself only on a reused connection.
+            // libcurl repeats a request on its own only on a reused connection.
             let isReused = code == CURLE_SEND_FAIL_REWIND || self.handle?.hasReusedConnection == true
             self.isStale = self.isStale || self.connection == .pooled && isReused && self.head.status == 0
             var error =
@@ -562,7 +565,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// True if making the request twice has no further effect.
     private var isRepeatable: Bool { self.upload.isRepeatable ?? (self.upload.method == .put) }
 
-    /// True if the request can be repeated, also because the server cannot have accepted it.
+    /// True if the request can be repeated, or if the server cannot have accepted it.
     private var mayRepeat: Bool { self.isRepeatable || self.sent == 0 && self.byteCount != 0 }
 
     private func refusal(_ response: BlobUploadResponse) -> BlobError {
@@ -578,7 +581,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.located(BlobError(code, message, operation: "write", isTransient: self.mayRepeat))
     }
 
-    /// Adds the URL to an error of the request; an error of the source has its own context.
+    /// Adds the URL to an error of the request. An error of the source has its own context.
     private func located(_ error: BlobError) -> BlobError {
         guard error.operation == "write", error.locator == nil else { return error }
         var error = error

@@ -10,7 +10,7 @@ extension ParsableCommand {
     /// Returns an error for arguments that the parser rejected, with a better message than the parser's where possible.
     static func mistake(_ error: any Error, in arguments: [String]) -> BlobError {
         if let error = self.unknownCommand(in: arguments) ?? self.unknownOption(in: arguments) { return error }
-        // The parser lists each possible usage on its own line.
+        // The parser prints each possible usage on its own line.
         let message = Self.withoutSecrets(
             Self.message(for: error).replacing("\n   or: ", with: "; or: "), arguments)
         for argument in arguments.prefix(while: { $0 != "--" })
@@ -22,8 +22,7 @@ extension ParsableCommand {
         return BlobError(.invalidArgument, message)
     }
 
-    /// Returns the error for a word such as `-dash.txt`, which the parser takes for help because of its `h`; nil if
-    /// help was requested.
+    /// Returns the error for a word such as `-dash.txt`, in which the parser finds `-h`; nil if help was requested.
     static func fileTakenForHelp(in arguments: [String]) -> BlobError? {
         let words = arguments.prefix { $0 != "--" }
         let asksForHelp = words.contains { ["-h", "--help", "-help", "--version"].contains($0) }
@@ -35,7 +34,7 @@ extension ParsableCommand {
         return BlobError(.invalidArgument, "'\(word)' looks like an option; use './\(word)' or put '--' before it.")
     }
 
-    /// Returns the error for the first long option that the command does not have; nil if all are known.
+    /// Returns the error for the first long option that the command does not define; nil if all options are known.
     ///
     /// The parser's own suggestion may have little in common with the option.
     private static func unknownOption(in arguments: [String]) -> BlobError? {
@@ -85,7 +84,7 @@ extension ParsableCommand {
         return nil
     }
 
-    /// Returns a message of the parser with possible secrets in the quoted arguments masked.
+    /// Returns a message from the parser, with possible secrets in the quoted arguments masked.
     private static func withoutSecrets(_ message: String, _ arguments: [String]) -> String {
         var (text, isValue) = (message, false)
         for argument in arguments {

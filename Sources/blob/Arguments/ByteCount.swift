@@ -2,8 +2,8 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// A number of bytes from 0, with the suffixes of coreutils: k, M, G and T, or KiB, MiB and so on, stand for powers of
-/// 1024; kB, MB, GB and TB for powers of 1000.
+/// A nonnegative number of bytes, with the suffixes of coreutils: k, M, G and T, or KiB, MiB and so on, stand for
+/// powers of 1024; kB, MB, GB and TB for powers of 1000.
 struct ByteCount: ExpressibleByArgument {
     private static let units: [Character: Int] = ["k": 1, "m": 2, "g": 3, "t": 4]
 
@@ -24,7 +24,7 @@ struct ByteCount: ExpressibleByArgument {
     }
 }
 
-/// A rate in bytes per second, from 1, with the units of ``ByteCount``.
+/// A rate of at least 1 byte per second, with the units of ``ByteCount``.
 struct ByteRate: ExpressibleByArgument {
     let bytesPerSecond: Int64
 
@@ -34,7 +34,7 @@ struct ByteRate: ExpressibleByArgument {
     }
 }
 
-/// An offset in bytes, written as a ``ByteCount``; with a leading `-`, it counts from the end.
+/// An offset in bytes, written as a ``ByteCount``; a leading `-` makes it count from the end.
 struct ByteOffset: ExpressibleByArgument {
     /// Negative for an offset from the end.
     let value: Int64
@@ -45,7 +45,7 @@ struct ByteOffset: ExpressibleByArgument {
         self.value = isFromEnd ? -count.value : count.value
     }
 
-    /// Returns an offset from the start of a source; 0 if an offset from the end exceeds the length of the source.
+    /// Returns an offset from the start of a source; 0 if an offset from the end exceeds the source's length.
     ///
     /// - Parameter value: The offset; a negative one counts from the end, and requires a source of known length.
     static func start(_ value: Int64, in source: any BlobInputStreamDataSource, _ context: BlobContext)
@@ -63,7 +63,7 @@ struct ByteOffset: ExpressibleByArgument {
 
 /// Options whose value is a number of seconds.
 enum Seconds {
-    /// Thirty years: short enough to be added to the time of any clock.
+    /// About thirty years, short enough to add to the time of any clock.
     static let maximum = 1_000_000_000.0
 
     static func validate(_ value: Double?, _ option: String) throws(ValidationError) {
@@ -79,7 +79,7 @@ enum Seconds {
         "Give up if consecutive waits would exceed this total, even if the server requests them.",
         valueName: "seconds")
 
-    /// Returns the text about a wait of at least a second, for a notice; empty for a shorter wait.
+    /// Returns the text about a wait of at least a second, for a notice; an empty string for a shorter wait.
     static func note(of delay: Duration?) -> String {
         guard let delay, delay >= .seconds(1) else { return "" }
         return ", waiting \(Int(delay.timeInterval.rounded())) s"

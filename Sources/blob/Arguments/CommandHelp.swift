@@ -4,7 +4,7 @@ import BlobStreamsStandard
 import Foundation
 
 extension ArgumentHelp {
-    /// The help of an option that only `--help all` and the manual page describe.
+    /// Creates the help of an option that only `--help all` and the manual page describe.
     static func advanced(_ abstract: String, discussion: String = "", valueName: String? = nil) -> ArgumentHelp {
         ArgumentHelp(abstract, discussion: discussion, valueName: valueName, visibility: .hidden)
     }
@@ -12,18 +12,18 @@ extension ArgumentHelp {
 
 /// The help of a command, arranged from the argument parser's help.
 ///
-/// The discussion of a command consists of paragraphs: the first is a summary; one that begins with `EXAMPLES:` becomes
-/// the end of every help; the others are shown only by `--help all`, and in the manual page, as are the discussions of
-/// options.
+/// The discussion of a command consists of paragraphs. The first paragraph is a summary. A paragraph that begins with
+/// `EXAMPLES:` is moved to the end of the help. All other paragraphs, and the discussions of options, are shown only by
+/// `--help all` and in the manual page.
 struct CommandHelp {
-    /// The beginning of a line of the discussion of an option; the other lines of an option are indented more or less.
+    /// The indentation of an option's discussion. The other lines of an option have a different indentation.
     private static let discussionIndent = String(repeating: " ", count: 8)
 
     private var path = "blob"
     private var command: any ParsableCommand.Type = BlobCommand.self
     private let words: ArraySlice<String>
 
-    /// - Parameter arguments: The arguments of a process that requests help.
+    /// - Parameter arguments: The arguments of the process, which request help.
     init(for arguments: [String]) {
         self.words = arguments.prefix { $0 != "--" }
         for name in self.words.drop(while: { $0 == "help" }).prefix(while: { !$0.hasPrefix("-") }) {
@@ -35,7 +35,7 @@ struct CommandHelp {
         }
     }
 
-    /// The help: the options that most people need, or with `--help all` everything.
+    /// The text of the help, which describes the most common options or, with `--help all`, all of them.
     var text: String {
         if self.words == ["help", LocatorHelp.topic] { return LocatorHelp.text }
         let isWhole = zip(self.words, self.words.dropFirst()).contains { ["-h", "--help"].contains($0) && $1 == "all" }
@@ -52,8 +52,8 @@ struct CommandHelp {
         return short.joined(separator: "\n\n")
     }
 
-    /// Returns the sections of a help of the parser: the overview, the usage, the options of the command, the groups
-    /// of options, and the examples.
+    /// Returns the sections of the parser's help: the overview, the usage, the options of the command, the groups of
+    /// options, and the examples.
     private func sections(_ help: String) -> [String] {
         var sections = help.split(separator: "\n\n").map { $0.trimmingCharacters(in: .newlines) }
         sections[0] = sections[0].replacing("OVERVIEW: ", with: "")

@@ -9,7 +9,7 @@ protocol NameListCommand: ParsableCommand {
 }
 
 extension NameListCommand {
-    /// Returns the command with its joined names separated again.
+    /// Returns the command after splitting its joined names.
     func separated() throws -> Self {
         var command = self
         command.locators = RawArguments.separated(self.locators)
@@ -18,19 +18,18 @@ extension NameListCommand {
     }
 }
 
-/// The arguments of the process, with arguments that are not UTF-8 converted to locators.
+/// The arguments of the process; arguments that are not UTF-8 are converted to locators.
 enum RawArguments {
-    /// Separates joined names or parts of a form within one argument; no argument of a process can contain this
-    /// character.
+    /// Separates joined names or form parts within one argument; a process argument cannot contain this character.
     static let separator: Character = "\0"
 
     private static let partOptions = ["-F", "--form"]
 
-    /// - Parameter listCommands: The names of the commands whose arguments are joined, each a ``NameListCommand``.
+    /// - Parameter listCommands: The names of the commands whose arguments are joined. Each is a ``NameListCommand``.
     /// - Throws: ``BlobError/Code/invalidArgument`` for an option whose value is not UTF-8; ``BlobError/Code/io`` if
     ///   the system does not provide the arguments.
     static func decoded(_ listCommands: [String] = []) throws(BlobError) -> [String] {
-        // Swift reads them from a file. With an empty list, the parser would print the help and report success.
+        // Swift reads the arguments from a file. Without any, the parser would print the help and report success.
         guard CommandLine.argc > 0 else { throw BlobError(.io, "Could not read the arguments of the command.") }
         var arguments: [String] = []
         var isBehindTerminator = false
@@ -38,7 +37,7 @@ enum RawArguments {
             guard let pointer = CommandLine.unsafeArgv[index] else { break }
             let argument = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).map(UInt8.init(bitPattern:))
             let text = self.decoded(argument)
-            // A part of a form contains a locator, but cannot be converted to one.
+            // A form part contains a locator, but cannot itself be converted to one.
             let isPart = arguments.last.map(self.partOptions.contains) == true
             if !isBehindTerminator, !isPart, text.hasPrefix("-#"), let locator = self.memberOfInput(text) {
                 arguments.append(locator)
@@ -60,22 +59,22 @@ enum RawArguments {
                 if text == "--" { isBehindTerminator = true }
             }
         }
-        // The words of an unfinished command must stay separate.
+        // The words of an unfinished command line must stay separate.
         guard let command = arguments.first, command != CompleteCommand.configuration.commandName else {
             return arguments
         }
         return [command] + self.joined(arguments.dropFirst(), joinsNames: listCommands.contains(command))
     }
 
-    /// Returns true if the argument is a value of the option `--skip-existing`, whose value is optional.
+    /// Returns true if the argument is the optional value of `--skip-existing`.
     private static func isExistingCheck(at index: Int) -> Bool {
         guard index < Int(CommandLine.argc), let pointer = CommandLine.unsafeArgv[index] else { return false }
         return ["digest", "size"].contains(String(cString: pointer))
     }
 
-    /// Joins consecutive names, and consecutive options for parts of a form.
+    /// Joins consecutive names, and consecutive options for form parts.
     ///
-    /// The time of the argument parser grows with the square of the number of arguments.
+    /// The argument parser takes time proportional to the square of the number of arguments.
     private static func joined(_ arguments: ArraySlice<String>, joinsNames: Bool) -> [String] {
         enum Kind { case name, part, other }
         var (joined, last, rest) = ([String](), Kind.other, arguments)
@@ -90,7 +89,7 @@ enum RawArguments {
         }
         while let argument = rest.popFirst() {
             let isOption = argument.hasPrefix("-") && !isBehindTerminator
-            // The argument after an option may be its value. A name with a leading hyphen cannot be the first.
+            // The argument after an option may be its value. The first joined name cannot begin with a hyphen.
             if isOption, self.partOptions.contains(argument), let part = rest.popFirst() {
                 append(part, .part, behind: [argument])
             } else if joinsNames, !mayBeValue, !isOption || argument == "-" && last == .name {
@@ -109,7 +108,7 @@ enum RawArguments {
         arguments.flatMap { $0.split(separator: self.separator, omittingEmptySubsequences: false).map(String.init) }
     }
 
-    /// Returns the locator of a member of standard input, whose text the argument parser would take for options.
+    /// Returns the locator of a member of standard input, whose text the argument parser would mistake for options.
     private static func memberOfInput(_ text: String) -> String? {
         try? BlobRegistry.standard.locator(for: text).text
     }
@@ -117,8 +116,8 @@ enum RawArguments {
     /// The arguments that are not UTF-8, keyed by the locators that replace them.
     private static let undecodable = Locked<[String: [UInt8]]>([:])
 
-    /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, become the locator of a
-    /// file.
+    /// Returns an argument as text; an argument that is not UTF-8, which a `String` would damage, becomes the locator
+    /// of a file.
     static func decoded(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         let text = BlobLocator(filePath: bytes).text

@@ -145,7 +145,7 @@ struct LibraryAdjustCommand: ParsableCommand {
         }
     }
 
-    /// Returns the recipe that the options describe; nil for --reset, and for an asset that does not exist.
+    /// Returns the recipe that the options describe; nil with `--reset`, and for an asset that does not exist.
     private func recipe(of id: UUID, in library: AssetLibrary) throws(BlobError) -> AdjustmentRecipe? {
         guard self.hasEdits, let asset = try library.asset(id) else { return nil }
         var edits = AdjustmentRecipe.Edits()

@@ -19,8 +19,8 @@ struct LibraryCommand: ParsableCommand {
         ])
 }
 
-/// Returns the identifiers of assets, given as identifiers or URLs; throws before any is used if an argument is
-/// neither.
+/// Returns the identifiers of the assets that the arguments specify by identifier or URL. Throws before any is used if
+/// an argument is neither.
 func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
     var identifiers: [UUID] = []
     for argument in arguments {
@@ -38,7 +38,7 @@ func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
 }
 
 extension LibraryPlaceOptions {
-    /// Opens the library named by the option or the environment.
+    /// Opens the library that the option or the environment specifies.
     func openLibrary(for access: AssetLibrary.Access) throws(BlobError) -> AssetLibrary {
         let folder = try LibraryLocation.folder(self.library)
         do throws(BlobError) {
@@ -52,7 +52,7 @@ extension LibraryPlaceOptions {
         }
     }
 
-    /// Opens the catalogue of any kind that the option or the environment names, for reading.
+    /// Opens the catalogue, of any kind, that the option or the environment specifies, for reading.
     func openCatalogue() throws(BlobError) -> any AssetCatalogue {
         try AssetLibrary.catalogue(at: LibraryLocation.folder(self.library))
     }
@@ -224,7 +224,7 @@ struct LibraryThumbnailCommand: ParsableCommand {
     func run() throws {
         let context = self.options.makeContext(self.confinement)
         let catalogue = try self.options.place.openCatalogue()
-        // Other programs' catalogues have their own identifiers, which may be paths.
+        // Catalogues of other programs use their own identifiers, which may be paths.
         var id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
         if catalogue is AssetLibrary { id = try assetIDs([self.asset])[0].uuidString }
         let size = Thumbnail.Size(rawValue: self.size) ?? .small

@@ -79,7 +79,8 @@ struct LibraryImportCommand: ParsableCommand {
             } catch {
                 line.clear()
                 do throws(BlobError) {
-                    // Continues with the other files unless the job is cancelled, the disk full, or the output closed.
+                    // Continues with the other files unless the job is cancelled, the disk is full, or the output is
+                    // closed.
                     try failures.note(error, mayContinueAtLimit: true)
                 } catch {
                     try? assets.finish()
@@ -97,7 +98,7 @@ struct LibraryImportCommand: ParsableCommand {
             }
             let folder = FileStatus(at: path.cString)?.isFolder == true ? ImportedFolder(path) : nil
             for error in folder?.errors ?? [] { try attempt { throw error } }
-            // The library itself may lie in the folder.
+            // The library itself may be in the folder.
             let paths = folder.map { $0.paths.filter { !library.contains(path: $0) } } ?? [path]
             done.withLock { $0.files += paths.count }
             for path in paths {
@@ -118,7 +119,7 @@ struct LibraryImportCommand: ParsableCommand {
         try failures.end()
     }
 
-    /// Returns the path of a folder, or of a file that the catalogue is to reference; nil for any other argument.
+    /// Returns the path of a folder, or of a file for the catalogue to reference; nil for any other argument.
     private func absolutePath(_ argument: String, _ registry: BlobRegistry) throws -> [UInt8]? {
         if let locator = try? registry.locator(for: argument), locator.scheme == "file",
             locator.selectors.isEmpty, let path = locator.filePath, !path.contains(0),
@@ -131,15 +132,15 @@ struct LibraryImportCommand: ParsableCommand {
     }
 }
 
-/// The assets in a folder of photos: a camera card (DCIM), a Google Takeout, or any other folder.
+/// The assets in a folder of photos: a camera card (DCIM), a Google Takeout archive, or any other folder.
 struct ImportedFolder {
-    /// The absolute paths of the assets, in the order of their bytes.
+    /// The absolute paths of the assets, in byte order.
     private(set) var paths: [[UInt8]] = []
     /// The errors for entries that are not files, and for folders that cannot be read.
     let errors: [BlobError]
     /// The names of the JSON files, keyed by the path of their folder.
     private var documents: [[UInt8]: Set<String>] = [:]
-    /// The paths of files with adjustments and metadata, without the extension.
+    /// The paths, without extensions, of files that have adjustments or metadata.
     private var withSidecars: Set<[UInt8]> = []
 
     private static let sidecarExtensions: Set<String> = ["xmp", "aae"]
@@ -189,7 +190,7 @@ struct ImportedFolder {
 }
 
 extension TakeoutDocument {
-    /// Reads a document; nil if the file is not one.
+    /// Reads a document; fails if the file is not one.
     fileprivate init?(path: [UInt8]) {
         self.init((try? FileSource(path: String(decoding: path, as: UTF8.self)).data(upTo: Self.byteLimit)) ?? Data())
     }

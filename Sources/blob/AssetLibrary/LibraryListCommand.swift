@@ -24,7 +24,7 @@ struct LibraryListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    /// Parsed only to give a better error message than the parser's.
+    /// Parsed only to report a better error than the parser does.
     @Argument(help: .hidden) var names: [String] = []
 
     @OptionGroup var options: LibraryOptions
@@ -68,7 +68,7 @@ struct LibraryListCommand: ParsableCommand {
 }
 
 extension CataloguedAsset {
-    /// The columns of the long form; `-` means unknown. The name is last, because it may contain anything.
+    /// Returns the columns of the long form; `-` means unknown. The name is last, because it may contain any character.
     fileprivate func longLine(_ version: CurrentVersion) -> String {
         let media = self.media.shown(version)
         let size = media.pixelWidth.flatMap { width in media.pixelHeight.map { "\(width)x\($0)" } }
@@ -98,8 +98,8 @@ extension MediaDescription {
 }
 
 extension CataloguedAsset {
-    /// The JSON object of the asset; `own` is the asset in this library's catalogue, nil for another program's
-    /// catalogue.
+    /// Returns the JSON object of the asset; `own` is the asset in this library's catalogue, or nil in another
+    /// program's catalogue.
     fileprivate func fields(_ own: Asset?, _ version: CurrentVersion) -> JSONObject {
         let media = self.media.shown(version)
         let isAdjusted = version != .original

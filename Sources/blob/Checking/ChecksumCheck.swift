@@ -3,7 +3,7 @@ import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The comparison of sources with lists of checksums.
+/// Compares sources with lists of checksums.
 struct ChecksumCheck {
     private let algorithms: [CryptoDigest]
     private let options: SumCommand
@@ -11,16 +11,17 @@ struct ChecksumCheck {
     private let failures: SourceFailures
     private var (mismatchCount, unreadableCount) = (0, 0)
 
-    /// - Parameter algorithms: The accepted algorithms; an empty list accepts all.
+    /// - Parameter algorithms: The accepted algorithms; an empty array accepts all algorithms.
     init(_ algorithms: [CryptoDigest], _ options: SumCommand) {
         self.algorithms = algorithms.isEmpty ? CryptoDigest.all : algorithms
         self.options = options
         self.failures = SourceFailures(isFailFast: options.pass.failFast)
     }
 
-    /// Adds the lines of a list.
+    /// Adds the entries of a list.
     ///
-    /// Reports a list that cannot be read or contains no checksum, so that the remaining lists are still checked.
+    /// Reports an error for a list that cannot be read or contains no checksum, so that the remaining lists are still
+    /// checked.
     mutating func add(_ name: String, _ registry: BlobRegistry, _ context: BlobContext) throws {
         do {
             let list = try ChecksumList(name, self.algorithms, self.options, registry, context)
@@ -37,13 +38,13 @@ struct ChecksumCheck {
         }
     }
 
-    /// Reads each source once, and the members of an archive in one pass, and prints a line for each digest.
+    /// Reads each source once, and the members of an archive in one pass; prints a line for each digest.
     ///
-    /// - Throws: The exit status of the first error, after all are reported.
+    /// - Throws: The exit status of the first error, after all errors are reported.
     mutating func run(_ sources: ArgumentSources, _ context: BlobContext) throws {
         let entries = self.lists.flatMap(\.entries)
         var arguments: [String] = []
-        // Compared as bytes: strings that differ only in their Unicode form are equal, but name two files.
+        // Compared as bytes, because strings that differ only in their Unicode form are equal but name two files.
         var positions: [[UInt8]: Int] = [:]
         for entry in entries where positions[Array(entry.argument.utf8)] == nil {
             positions[Array(entry.argument.utf8)] = arguments.count
@@ -107,7 +108,7 @@ struct ChecksumCheck {
         guard !self.options.status else { return }
         var name =
             hasSecrets(entry.argument) ? Array(printableArgument(entry.argument).utf8) : listedName(entry.argument)
-        // As in sha256sum(1), a name with only a backslash is not escaped here.
+        // As in sha256sum(1), a name whose only special character is a backslash is not escaped here.
         if !self.options.zero, name.contains(where: { $0 == 0x0A || $0 == 0x0D }),
             let escaped = ChecksumLine.escaped(name)
         {
@@ -116,7 +117,7 @@ struct ChecksumCheck {
         try printLine(name + Array(": \(result)".utf8), isZero: self.options.zero)
     }
 
-    /// Prints the numbers of faults in the wording of sha256sum(1), also with `--quiet`.
+    /// Prints the number of each kind of fault, worded as in sha256sum(1), even with `--quiet`.
     private func printSummary() {
         let improperCount = self.lists.reduce(0) { $0 + $1.faults.count }
         for (count, one, several) in [
@@ -131,7 +132,7 @@ struct ChecksumCheck {
 
 /// The checksums of one list.
 struct ChecksumList {
-    /// A line of a list, with the algorithm of its digest.
+    /// A line of a list and the algorithm of its digest.
     struct Entry {
         /// The file name, as an argument of the command.
         let argument: String
@@ -141,16 +142,16 @@ struct ChecksumList {
 
     let name: String
     private(set) var entries: [Entry] = []
-    /// The errors of the lines that are not checksums.
+    /// The errors for lines that are not checksums.
     private(set) var faults: [BlobError] = []
     private let algorithms: [CryptoDigest]
 
     /// - Parameters:
-    ///   - algorithms: The accepted algorithms; for a line without the name of its algorithm, the length of the digest
-    ///     selects it.
-    ///   - options: The options for line endings, and for the locators that a list may contain.
-    /// - Throws: The errors of reading the list and of a locator that it may not contain;
-    ///   ``BlobError/Code/invalidArgument`` if no line is a checksum.
+    ///   - algorithms: The accepted algorithms. For a line that does not name its algorithm, the length of the digest
+    ///     selects one.
+    ///   - options: The options for line endings and for the locators that a list may contain.
+    /// - Throws: The errors of reading the list and of a disallowed locator; ``BlobError/Code/invalidArgument`` if no
+    ///   line is a checksum.
     init(
         _ name: String, _ algorithms: [CryptoDigest], _ options: SumCommand, _ registry: BlobRegistry,
         _ context: BlobContext
@@ -175,7 +176,7 @@ struct ChecksumList {
             "\(self.title) contains no checksums." + (self.faults.first.map { " \($0.message)" } ?? ""))
     }
 
-    /// The list's name for the beginning of a sentence.
+    /// The list's title at the beginning of a sentence.
     var title: String { self.name == "-" ? "The list" : "The list \(printableArgument(self.name))" }
 
     private func entry(_ line: ChecksumLine?) throws(BlobError) -> Entry {

@@ -2,7 +2,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// Computes the digests of sources, several algorithms in one pass, with one progress line for all sources.
+/// Computes digests of sources with several algorithms in one pass, with one progress line for all sources.
 final class Hashing {
     private let algorithms: [CryptoDigest]
     private let hashers = Hashers()
@@ -21,7 +21,7 @@ final class Hashing {
         return self.hashers.all.indices.map { self.hashers.all[$0].finalize() }
     }
 
-    /// Erases the progress line, so that something else can be printed.
+    /// Erases the progress line so that other output can be printed.
     func clear() { self.copier.finish() }
 
     private final class Hashers: ByteOutput {
@@ -31,7 +31,7 @@ final class Hashing {
     }
 }
 
-/// The digests of arguments, with all arguments that name members of one archive read in one pass.
+/// The digests of arguments; all arguments that name members of one archive are read in one pass.
 struct SharedMembers {
     typealias Digests = Result<[[UInt8]], BlobError>
 
@@ -47,11 +47,11 @@ struct SharedMembers {
         self.sources.ahead = SourcesAhead(arguments, sources.registry)
     }
 
-    /// Returns the digests of an argument, after reading all members of its archive that arguments name.
+    /// Returns the digests of an argument, after reading every member of its archive that an argument names.
     ///
-    /// Called once for each position.
+    /// Call this method once for each position.
     ///
-    /// An error at the archive's end concerns all its members.
+    /// An error at the archive's end applies to all its members.
     mutating func result(_ position: Int, _ context: BlobContext) -> Digests {
         if let group = self.groups.remove(of: position) { self.read(group, context) }
         if let digests = self.digests.removeValue(forKey: position) { return digests }
@@ -79,11 +79,11 @@ struct SharedMembers {
     }
 }
 
-/// The names of algorithms in one argument, separated by commas.
+/// A comma-separated list of algorithm names in one argument.
 struct DigestNames: ExpressibleByArgument {
     let algorithms: [CryptoDigest]
 
-    /// Finds the algorithms by name, ignoring case; nil if a name is unknown.
+    /// Finds the algorithms by name, ignoring case; fails if a name is unknown.
     init?(argument: String) {
         let names = argument.lowercased().split(separator: ",", omittingEmptySubsequences: false)
         self.algorithms = names.compactMap { name in CryptoDigest.all.first { $0.name == name } }

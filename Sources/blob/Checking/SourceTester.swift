@@ -2,12 +2,12 @@
 import BlobCommandLine
 import BlobStreamsStandard
 
-/// Reads sources, and all members of archives, to their ends, so that all checks on the way are made.
+/// Reads sources and all members of archives to their ends, which verifies all checksums on the way.
 final class SourceTester {
     private var sources: ArgumentSources
     private let output: TestOutput
-    /// The recorders for the checks of members and of the layers around them, and the context that reports to the
-    /// latter.
+    /// The recorders for the checks of members and of their surrounding layers, and the context that reports to the
+    /// second recorder.
     private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
     private let context: BlobContext
     private let unrecorded: BlobContext
@@ -29,7 +29,7 @@ final class SourceTester {
 
     /// Tests all arguments, and prints the outcomes.
     ///
-    /// - Throws: The exit status of the first reported error; an error that ends the command.
+    /// - Throws: The exit status of the first reported error, or an error that ends the command.
     func test(_ list: ArgumentList) throws {
         defer { self.copier.finish() }
         self.sources.ahead = SourcesAhead(list.texts, self.sources.registry)
@@ -101,7 +101,7 @@ final class SourceTester {
         }
     }
 
-    /// Tests a source, or its members if it is an archive.
+    /// Tests a source, or its members if the source is an archive.
     private func test(_ source: any BlobInputStreamDataSource, _ argument: String, _ locator: BlobLocator) throws {
         let content = try self.content(of: source)
         guard let container = content.container?.members else {
@@ -110,7 +110,7 @@ final class SourceTester {
             return try self.output.print(outcome)
         }
         try self.test(BlobArchive(container), argument, locator) { outcome in
-            // A filter or a member that was read from its middle has not verified all of its bytes.
+            // A filter or a member read from its middle has not verified all of its bytes.
             let wrappers = locator.scheme.split(separator: "+").dropLast().map(String.init)
             let isUnread = (content.filters + wrappers.filter(self.isFilter)).contains {
                 !outcome.layerChecks.include($0) && !outcome.memberChecks.include($0)
@@ -127,7 +127,7 @@ final class SourceTester {
         if case .filter = self.sources.registry.provider(for: scheme)?.kind { true } else { false }
     }
 
-    /// Tests the members of an archive, and then calls `finish` to read the rest.
+    /// Tests the members of an archive, then calls `finish` to read the rest.
     private func test(
         _ archive: BlobArchive, _ argument: String, _ locator: BlobLocator,
         finish: (inout ArchiveOutcome) throws -> Void
@@ -146,7 +146,7 @@ final class SourceTester {
         try self.output.print(outcome)
     }
 
-    /// Removes the filters that the content or the name indicates.
+    /// Removes the filters that the content or the name indicates, and returns the content.
     private func content(of source: any BlobInputStreamDataSource) throws(BlobError) -> SourceContent {
         // A source that is opened again reports its checks again.
         try SourceContent(of: source, self.sources.registry, self.context) {
@@ -156,7 +156,7 @@ final class SourceTester {
 
     // MARK: Members
 
-    /// Tests the selected members in the order of the archive, and makes the checks at its end.
+    /// Tests the selected members in the order of the archive, and performs the checks at its end.
     private func testMembers(
         of archive: BlobArchive, _ locator: BlobLocator, prefix: String, _ outcome: inout ArchiveOutcome,
         isSelected: (BlobMember) -> Bool
@@ -172,7 +172,7 @@ final class SourceTester {
             }
         } catch {
             let error = BlobError(wrapping: error)
-            // After a member's error, an archive that is read in one pass fails with the same error.
+            // After a member fails, an archive that is read in one pass fails with the same error.
             if error.message != lastMessage || error.code == .cancelled { try self.note(error) }
             outcome.error = error
         }
@@ -185,7 +185,7 @@ final class SourceTester {
         let hasBytes = member.kind == .file || member.kind == .hardLink && member.byteCount ?? 0 > 0
         do {
             try member.checkHeader()
-            // Without a checksum, an empty member leaves nothing to check.
+            // An empty member without a checksum leaves nothing to check.
             guard hasBytes, member.byteCount != 0 || member.checksum != nil || member.isEncrypted else {
                 return TestOutcome(name: name, index: member.index, byteCount: hasBytes ? 0 : nil)
             }
@@ -210,9 +210,9 @@ final class SourceTester {
 
     // MARK: Several members of one archive
 
-    /// Tests the members of an archive that several arguments name, in one pass over it.
+    /// Tests the members that several arguments name in one archive, in one pass over it.
     ///
-    /// Members that are archives themselves are reported separately, before the others.
+    /// Members that are themselves archives are reported separately, before the others.
     private func test(_ group: ArchiveGroups.Group, _ list: ArgumentList) throws {
         var outcomes: [Int: TestOutcome?] = [:]
         var failure: BlobError?

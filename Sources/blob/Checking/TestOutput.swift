@@ -2,9 +2,9 @@
 import BlobCommandLine
 import BlobStreamsStandard
 
-/// The outcome of the test of a member, or of a source without members.
+/// The outcome of testing a member, or a source without members.
 struct TestOutcome {
-    /// The name, in a form that is accepted as an argument again.
+    /// The name, in a form that the command accepts as an argument.
     let name: String
     /// The index of a member in its archive; nil for a source that is not a member.
     var index: Int?
@@ -13,13 +13,13 @@ struct TestOutcome {
     var checks = PassedChecks()
     var error: BlobError?
 
-    /// True if the error says nothing about the bytes of the member, because they were not read.
+    /// True if the bytes of the member were not read, so that the error says nothing about them.
     var isUntested: Bool {
         guard let code = self.error?.code else { return false }
         return code == .encrypted || self.index != nil && [.unsupported, .limitExceeded].contains(code)
     }
 
-    /// True if bytes were read that no checksum of this member covers.
+    /// True if bytes were read that none of this member's checksums cover.
     var isBare: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
 
     fileprivate var fields: JSONObject {
@@ -31,7 +31,7 @@ struct TestOutcome {
     }
 }
 
-/// The outcome of the test of an archive.
+/// The outcome of testing an archive.
 struct ArchiveOutcome {
     let name: String
     var byteCount: Int64 = 0
@@ -39,13 +39,13 @@ struct ArchiveOutcome {
     private(set) var failedCount = 0
     /// The number of members that could not be read, such as encrypted ones.
     private(set) var untestedCount = 0
-    /// The number of members whose bytes have no checksum of their own.
+    /// The number of members whose bytes are not covered by a checksum of their own.
     private(set) var bareCount = 0
     /// The checks of the layers around the members.
     var layerChecks = PassedChecks()
     /// The checks of all members together.
     private(set) var memberChecks = PassedChecks()
-    /// The error of the archive or of a layer around it, which may concern all members.
+    /// The error of the archive or of a layer around it, which may affect all members.
     var error: BlobError?
 
     init(name: String) { self.name = name }
@@ -67,7 +67,7 @@ struct ArchiveOutcome {
         return all
     }
 
-    /// The verified checksums, and the number of members without a checksum.
+    /// The verified checksums and the number of members without a checksum.
     private var checkText: String {
         var names = self.allChecks.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
@@ -97,10 +97,10 @@ struct ArchiveOutcome {
     }
 }
 
-/// The lines of results on standard output.
+/// Prints result lines to standard output.
 struct TestOutput {
     let isJSON: Bool
-    /// True to print a line for each member rather than only for members that fail.
+    /// True to print a line for each member; false to print only the members that fail.
     let listsMembers: Bool
 
     /// Prints the outcome of a member if the options show it.
@@ -138,9 +138,9 @@ extension BlobError {
     }
 }
 
-/// The checks that the layers of a source reported, in the order in which they ended.
+/// The checks that the layers of a source reported, in the order in which the layers ended.
 struct PassedChecks {
-    /// A check of a layer or a missing one, and the bytes concerned.
+    /// A check of a layer, or its absence, and the number of bytes concerned.
     struct Check: Encodable {
         let byteCount: Int64
         /// The name of the checksum; nil if the layer has none.
@@ -157,7 +157,7 @@ struct PassedChecks {
 
     private(set) var all: [Check] = []
 
-    /// Adds checks, and sums up the byte counts of equal ones.
+    /// Adds checks, and sums the byte counts of equal checks.
     mutating func add(_ checks: PassedChecks) {
         for new in checks.all {
             if let index = self.all.firstIndex(where: { $0.layer == new.layer && $0.check == new.check }) {
@@ -169,7 +169,7 @@ struct PassedChecks {
         }
     }
 
-    /// True when a checksum covers all bytes of one of the layers.
+    /// True if a checksum covers all bytes of one of the layers.
     var coverBytes: Bool {
         self.all.contains { $0.check != nil && self.lacks($0.layer) == nil }
     }
@@ -194,7 +194,8 @@ struct PassedChecks {
     final class Recorder: Sendable {
         private let checks = Locked(PassedChecks())
 
-        /// Returns a context whose readers report their checks here, and every event to the sink of `context`.
+        /// Returns a context whose readers report their checks to this recorder, and all events to the sink of
+        /// `context`.
         func context(_ context: BlobContext) -> BlobContext {
             var own = context
             own.eventSink = { [sink = context.eventSink] event in
@@ -208,7 +209,7 @@ struct PassedChecks {
             return own
         }
 
-        /// Returns the checks since the last call.
+        /// Returns and removes the checks recorded since the last call.
         func take() -> PassedChecks { self.checks.exchange(PassedChecks()) }
     }
 }

@@ -2,7 +2,7 @@
 import ArgumentParser
 import BlobPlatform
 
-/// Completes a command line, for the completion scripts of shells.
+/// Completes a command line for the completion scripts of shells.
 struct CompleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "complete", abstract: "Prints the completions of the last word, one per line.",
@@ -45,7 +45,7 @@ struct CompleteCommand: ParsableCommand {
 
     private static func values(of option: CommandTree.Argument, beginning word: String) -> [String] {
         if let values = option.allValues, !values.isEmpty { return values.filter { $0.hasPrefix(word) } }
-        // The value of an option for a part of a form, which contains a locator.
+        // The value of an option for a form part, which contains a locator.
         if let mark = word.firstIndex(where: { "=<@".contains($0) }), option.valueName == "part" {
             let start = word[mark...].drop { "=<@".contains($0) }.startIndex
             return LocatorCompletion.candidates(for: String(word[start...])).map { word[..<start] + $0 }
@@ -56,7 +56,7 @@ struct CompleteCommand: ParsableCommand {
     }
 }
 
-/// The commands with their options, as the argument parser describes them.
+/// The commands and their options, as described by the argument parser.
 struct CommandTree: Decodable {
     /// An argument of a command.
     struct Argument: Decodable {
@@ -89,7 +89,7 @@ struct CommandTree: Decodable {
         self = document.command
     }
 
-    /// Returns the command that the words name, and the words after its name.
+    /// Returns the command that the words name, and the words that follow its name.
     func command(in words: some Collection<String>) -> (command: CommandTree, rest: ArraySlice<String>) {
         var (command, rest) = (self, Array(words)[...])
         while let name = rest.first, let next = command.subcommands?.first(where: { $0.commandName == name }) {
@@ -99,7 +99,7 @@ struct CommandTree: Decodable {
         return (command, rest)
     }
 
-    /// Returns the option with this text; nil if the command does not have it.
+    /// Returns the option with this text; nil if the command does not define it.
     func option(_ text: String) -> Argument? {
         self.arguments?.first { $0.names?.contains { $0.text == text } == true }
     }

@@ -4,7 +4,8 @@ import BlobStreamsStandard
 
 /// Completes locators: files, wrappers, schemes, and members of archives after a `#`.
 enum LocatorCompletion {
-    /// The time limit for listing an archive, and the maximum number of names printed: a person is waiting.
+    /// The time limit for listing an archive and the maximum number of names to print, kept low because the user is
+    /// waiting.
     private static let patience = Duration.seconds(1)
     private static let maximumCount = 1000
 
@@ -13,7 +14,7 @@ enum LocatorCompletion {
             let names = self.members(of: String(word[..<mark.lowerBound]), beginning: String(word[mark.upperBound...]))
             return names.map { word[..<mark.upperBound] + $0 }
         }
-        // Wrappers are followed by a file.
+        // A wrapper is followed by a file.
         let start = word.lastIndex(of: "+").map { word.index(after: $0) } ?? word.startIndex
         let isPlain = !word[start...].contains("/") && !word[start...].contains(":")
         let schemes = BlobRegistry.forCommand(library: nil).providers.flatMap { provider in
@@ -25,7 +26,7 @@ enum LocatorCompletion {
         return (known + self.files(beginning: String(word[start...]))).map { word[..<start] + $0 }
     }
 
-    /// Returns the paths of matching files, with a slash at the end of each folder.
+    /// Returns the paths of matching files; the path of a folder ends with a slash.
     static func files(beginning path: String) -> [String] {
         let end = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let (folder, beginning) = (String(path[..<end]), path[end...])
@@ -38,7 +39,8 @@ enum LocatorCompletion {
         }
     }
 
-    /// The range of the last `#` or `!/`, which precedes the name of a member; nil if the word has neither.
+    /// Returns the range of the mark before a member name: the last `!/` after a `#`, otherwise the first `#`; nil if
+    /// the word contains no `#`.
     private static func lastMark(in word: String) -> Range<String.Index>? {
         guard let hash = word.firstIndex(of: "#") else { return nil }
         let start = word[hash...].indices.last { word[$0...].hasPrefix("!/") }

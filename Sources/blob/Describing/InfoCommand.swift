@@ -52,10 +52,10 @@ struct InfoCommand: ParsableCommand {
     }
 }
 
-/// The output of `info`.
+/// The output of the `info` command.
 private struct Report {
     let fields: JSONObject
-    /// The rows of the readable form, which also show unknown facts.
+    /// The rows of the readable form, including unknown facts.
     let rows: [(name: String, value: String)]
 
     init(_ argument: String, _ containers: SharedContainers, _ context: BlobContext) throws {
@@ -64,18 +64,18 @@ private struct Report {
         var source = try containers.source(argument)
         if let named = source as? NamedMemberSource { source = try named.found(context).source }
         let (info, traits) = (try source.info(context), source.traits)
-        // A source that can be read only once is left unread.
+        // A source that can be read only once is not read.
         let registry = try sources.registry.signatureFilters(andContainers: true)
         let content = traits.contains(.repeatable) ? try? SourceContent(of: source, registry, context) : nil
         // Outermost first, such as `gzip` and `tar`.
         let formats = content?.schemes ?? []
-        // Known only if it does not require reading the whole archive.
+        // Known only if counting does not require reading the whole archive.
         let memberCount = try content?.container.flatMap { try Self.memberCount($0.members, context) }
         let hasIndex = formats.isEmpty ? nil : IndexFile(context.index, for: parsed)?.exists
-        // The locator as errors name it, with the containers and filters that were found by signature.
+        // The locator as it appears in errors, with the containers and filters found by signature.
         let locator = source.locator ?? parsed
         let chain = locator.scheme.split(separator: "+").map(String.init)
-        // The confinement of the helper process that reads one of the archives; nil if none needs a helper.
+        // The confinement of the helper process that reads one of the archives; nil if no helper is needed.
         let isForeign = (chain + formats).contains { ArchiveFormat(rawValue: $0)?.isForeign ?? false }
         let helper = isForeign ? try? ArchiveFormat.helperConfinement(context) : nil
         let facts = try LayerFacts.all(of: source, context)
@@ -104,7 +104,7 @@ private struct Report {
         self.rows = rows.compactMap { row in row.value.map { (row.name, printable($0)) } } + facts.flatMap(\.rows)
     }
 
-    /// The digests of the whole source that the server states; nil if it states none.
+    /// Returns the digests of the whole source that the server states; nil if it states none.
     private static func digests(_ info: BlobInfo) -> [JSONObject]? {
         guard !info.digests.isEmpty else { return nil }
         return info.digests.map { digest in
@@ -118,8 +118,8 @@ private struct Report {
 
     /// Returns the number of members.
     ///
-    /// Nil if counting requires reading the whole archive, or if the archive cannot be read; other facts are still
-    /// known.
+    /// Returns nil if counting requires reading the whole archive, or if the archive cannot be read; other facts remain
+    /// available.
     private static func memberCount(_ members: any BlobContainer, _ context: BlobContext) throws -> Int64? {
         do {
             guard let members = members as? ArchiveContainer, try !members.isSequential(context) else { return nil }
@@ -154,14 +154,14 @@ struct LayerFacts {
         return all
     }
 
-    /// The rows of the readable form: `members: 3`, or `members of gzip: 3` for a layer beneath the outermost.
+    /// The rows of the readable form: `members: 3`, or `members of gzip: 3` for a layer below the outermost.
     var rows: [(name: String, value: String)] {
         self.facts.map { fact in
             (self.isOutermost ? fact.name : "\(fact.name) of \(self.layer)", printable(factText(fact.value)))
         }
     }
 
-    /// The object `{"layer": "gzip", "members": 3}`, with `_` for spaces and hyphens in names.
+    /// The object `{"layer": "gzip", "members": 3}`, with `_` in place of spaces and hyphens in names.
     var fields: JSONObject {
         let facts = self.facts.map { fact -> (String, (any Encodable)?) in
             let name = String(fact.name.map { $0 == " " || $0 == "-" ? "_" : $0 })

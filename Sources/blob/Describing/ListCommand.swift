@@ -59,7 +59,7 @@ struct ListCommand: ParsableCommand {
         var hasHeader = false
         for argument in self.locators {
             do {
-                // A header as in ls(1); JSON objects name their archive themselves. An archive that cannot be read has
+                // A header as in ls(1); JSON objects name their archive themselves. An archive that cannot be read gets
                 // no header.
                 var header: String? = self.locators.count > 1 && !self.json ? printableArgument(argument) + ":" : nil
                 let printHeader = {
@@ -87,7 +87,7 @@ struct ListCommand: ParsableCommand {
         return try jsonLine(member.fields(archive: self.locators.count > 1 ? argument : nil))
     }
 
-    /// Calls `body` with the members that match the pattern in an argument, or with all members if it has none.
+    /// Calls `body` with the members that match the pattern in an argument, or with all members if it has no pattern.
     private static func list(
         _ argument: String, _ registry: BlobRegistry, _ context: BlobContext, _ body: (BlobMember) throws -> Void
     ) throws {
@@ -115,8 +115,8 @@ struct ListCommand: ParsableCommand {
 }
 
 extension BlobMember {
-    /// The JSON object of the member, with its index from 0 as in `@0`; a time outside of the calendar is given in
-    /// seconds since 1970.
+    /// Returns the JSON object of the member, with its index from 0 as in `@0`; a time outside the calendar's range is
+    /// in seconds since 1970.
     fileprivate func fields(archive: String?) -> JSONObject {
         let time = self.modificationTime
         let isInCalendar = time?.isInCalendar ?? true
@@ -130,7 +130,7 @@ extension BlobMember {
         ]
     }
 
-    /// The columns of `ls -l`, with the index in place of the owner.
+    /// Returns the columns of `ls -l`, with the index in place of the owner.
     fileprivate func longLine(isHuman: Bool) -> String {
         let size = self.byteCount.map { isHuman ? byteCountText($0) : String($0) } ?? "-"
         let time = self.modificationTime.map(Self.format) ?? "-"
@@ -139,7 +139,7 @@ extension BlobMember {
             "\(self.modeText) \(size.padded(to: isHuman ? 7 : 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
     }
 
-    /// Returns the time to the minute, such as `2024-01-31 23:59`.
+    /// Formats a time to the minute, such as `2024-01-31 23:59`.
     private static func format(_ time: Date) -> String {
         guard time.isInCalendar else { return "outside calendar" }
         let second = Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))

@@ -1,7 +1,7 @@
 #if Command
 /// The help about locators.
 enum LocatorHelp {
-    /// The argument of `blob help` that prints the help.
+    /// The argument of `blob help` that prints this help.
     static let topic = "locators"
 
     static let text = """

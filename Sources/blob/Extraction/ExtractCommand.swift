@@ -30,7 +30,7 @@ struct ExtractCommand: ParsableCommand {
               blob extract https://example.com/site.zip '**/*.html'
             """)
 
-    /// More bytes than a typical program extracts to a folder: 64 GiB.
+    /// More bytes than an archive typically extracts to: 64 GiB.
     private static let defaultMaximumByteCount: Int64 = 64 << 30
 
     /// The exit status if members were skipped for safety and there was no other failure.
@@ -38,7 +38,7 @@ struct ExtractCommand: ParsableCommand {
 
     private static let plainCharacters = PercentEncoding.pathCharacters.subtracting("*?[%".utf8)
 
-    /// A ratio above the maximum of deflate (1032); better methods exceed it only with data made for that purpose.
+    /// A ratio above deflate's maximum of 1032; better methods exceed it only with data crafted for that purpose.
     private static let defaultMaximumRatio = 2000
 
     @Argument(
@@ -143,8 +143,8 @@ struct ExtractCommand: ParsableCommand {
         throw ExitCode(extractor.firstError?.code.exitStatus ?? Self.skippedStatus)
     }
 
-    /// Returns the archive and the patterns; for the locator of a single member that is not an archive, the containing
-    /// archive.
+    /// Returns the archive and the patterns; for the locator of a single member that is not an archive, returns the
+    /// containing archive.
     private func archive(
         _ registry: BlobRegistry, _ context: BlobContext
     ) throws(BlobError) -> (BlobArchive, BlobLocator, [String]) {
@@ -165,7 +165,7 @@ struct ExtractCommand: ParsableCommand {
         }
     }
 
-    /// Returns the archive and the patterns, of which one may follow a '#' in the argument.
+    /// Returns the archive and the patterns, including one that may follow a '#' in the argument.
     private func selection(_ registry: BlobRegistry) throws(BlobError) -> (BlobLocator, [String]) {
         guard let selection = registry.memberSelection(self.locator) else {
             return (try registry.locator(for: self.locator), self.globs)

@@ -10,7 +10,7 @@ final class Extractor {
     private let folder: OutputFolder
     private let globs: [(text: String, pattern: MemberPattern)]
     private var usedGlobs: Set<Int> = []
-    /// The first member names, searched for a suggestion if an exact name matches no member.
+    /// The first member names, searched for a suggestion if no member matches an exact name.
     private var names: [String] = []
     private let maximumCount: Int
     private let endsAtError: Bool
@@ -19,7 +19,7 @@ final class Extractor {
     /// The maximum number of skipped members that are reported individually.
     private static let maximumReportCount = 20
 
-    /// The errors of the first members that were skipped for safety; `skippedCount` counts all of them.
+    /// The errors for the first members skipped for safety; `skippedCount` counts all of them.
     private var skipped: [BlobError] = []
     private(set) var skippedCount = 0
 
@@ -28,7 +28,7 @@ final class Extractor {
     private var lastMessage: String?
 
     /// - Parameters:
-    ///   - globs: The patterns that select members, and everything in a selected folder; an empty list selects all
+    ///   - globs: The patterns that select members, and everything in a selected folder; an empty array selects all
     ///     members.
     ///   - maximumCount: The maximum number of selected members, and of created folders.
     ///   - endsAtError: True to throw the first error of a member.
@@ -42,9 +42,9 @@ final class Extractor {
         self.endsAtError = endsAtError
     }
 
-    /// Extracts a member if it is selected, and prints its name with `-v`.
+    /// Extracts a member if it is selected, and prints its name if `-v` is set.
     ///
-    /// - Throws: Errors that concern all members, such as a limit or a full disk. Other errors are reported.
+    /// - Throws: Errors that affect all members, such as a limit or a full disk. Other errors are only reported.
     func extract(
         _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: Copier
     ) throws {
@@ -93,7 +93,7 @@ final class Extractor {
         ProgressLine.printError("blob: \(what) skipped for safety\(others).\n")
     }
 
-    /// Returns true for an error of the archive that was already reported as the error of its last member.
+    /// Returns true for an archive error that was already reported as the error of its last member.
     func hasReported(_ error: BlobError) -> Bool { error.message == self.lastMessage }
 
     private func checkCount() throws(BlobError) {
@@ -129,8 +129,8 @@ final class Extractor {
         case .file, .hardLink:
             let file = try self.folder.makeFile(member)
             defer { file.discard() }
-            // Without a checksum, an empty member leaves nothing to check. In a cpio archive, a later hard link has the
-            // content.
+            // An empty member without a checksum leaves nothing to check. In a cpio archive, a later hard link holds
+            // the content.
             if member.byteCount != 0 || member.checksum != nil || member.isEncrypted {
                 self.output.file = file
                 try copier.copy(source, matching: nil)
@@ -154,7 +154,7 @@ final class Extractor {
     }
 }
 
-/// The member that is being written.
+/// The output for the member being extracted.
 final class MemberOutput: ByteOutput {
     var file: NewFile?
 

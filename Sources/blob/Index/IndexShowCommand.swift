@@ -46,7 +46,7 @@ struct IndexShowCommand: ParsableCommand {
         for row in rows { try printLine("\(row.layer) \(row.kind) \(row.byteCount) \(row.state)") }
     }
 
-    /// Returns the identities of all content that sections may belong to: the origin, and each layer over it.
+    /// Returns the identities of all content that sections may belong to: the origin and each layer over it.
     private func contents(
         of locator: BlobLocator, in file: IndexFile, _ context: BlobContext
     ) throws -> Set<IndexedContent> {
@@ -62,7 +62,7 @@ struct IndexShowCommand: ParsableCommand {
     }
 }
 
-/// A section in the form in which `show` prints it.
+/// A section in the form that `show` prints.
 private struct ShownSection {
     enum State {
         case valid, stale

@@ -57,7 +57,7 @@ struct JobOptions: ParsableArguments {
 
     @OptionGroup var source: SourceOptions
 
-    /// The exit status if some sources are not stored.
+    /// The exit status if some sources were not stored.
     private static let someFailed = ExitCode(1)
     private static let defaultIdleTimeout: Double = 60
 
@@ -78,14 +78,14 @@ struct JobOptions: ParsableArguments {
 
     /// Stores the sources or their parts, and prints a line for each.
     ///
-    /// - Parameter step: The step for sources that are stored in parts; nil stores whole sources.
+    /// - Parameter step: The step for sources that are stored in parts; nil to store whole sources.
     func run(_ step: JobStep? = nil) throws {
         guard step == nil || self.target.hasPrefix("s3://") else {
             throw BlobError(.invalidArgument, "Parts can only be stored in S3 stores: TARGET must begin with s3://.")
         }
         var options = self.source
         options.reading.idleTimeout = options.reading.idleTimeout ?? Self.defaultIdleTimeout
-        // An index on this machine does not provide random access on others.
+        // An index on this machine does not provide random access on other machines.
         if step == .begin, options.archives.index == .automatic { options.archives.index = .none }
         let context = try options.makeContext()
         var retry = BlobRetry(maximumRetryCount: self.retry)
@@ -155,10 +155,10 @@ struct JobOptions: ParsableArguments {
                     .invalidArgument, "The line does not describe a part.", operation: "resolve", locator: line.locator)
             }
         } catch {
-            // When the whole job ends, the remaining sources get no line.
+            // Once the whole job ends, the remaining sources get no line.
             try job.check()
             let error = BlobError(wrapping: error)
-            // The parts stay in the store, and an engine repeats a task that ends with this status.
+            // The parts remain in the store, and an engine retries a task that ends with this status.
             if step == .finish, error.isWorthRepeating { throw error }
             if !self.json { report(error) }
             line.error = ErrorText(error).fields
@@ -181,9 +181,9 @@ struct JobOptions: ParsableArguments {
         }
     }
 
-    /// Prints the lines for a source: one per part if it is divided.
+    /// Prints the lines for a source: one line per part if the source is divided.
     ///
-    /// An error is left to the step that stores the source.
+    /// Leaves errors to the step that stores the source.
     private func printParts(
         of locator: String, _ target: any JobTarget, _ sources: ArgumentSources, _ context: BlobContext
     ) throws {
@@ -209,7 +209,7 @@ struct JobOptions: ParsableArguments {
     }
 }
 
-/// The report about one source or one part of it.
+/// A report about a source or one of its parts.
 private struct JobLine: Encodable {
     enum State: String, Encodable {
         case stored, exists, failed, aborted
@@ -235,14 +235,14 @@ enum JobStep {
     case begin, parts, finish, abort
 }
 
-/// A part of a source as a line of a list, with everything that another process needs to store it.
+/// A part of a source as a line of a list, with everything another process needs to store it.
 struct JobPart: Codable {
     let locator: String
     /// The identifier that the store assigned to the upload.
     let upload: String
     /// The number of the part, from 1.
     let part: Int
-    /// The number of bytes of this part, as its weight among the others.
+    /// The number of bytes in this part, used as its weight among the others.
     let length: Int64
     /// The number of bytes of the source, and of each part except the last.
     let bytes, partSize: Int64
@@ -259,7 +259,7 @@ struct JobPart: Codable {
         (self.bytes, self.partSize, self.validator) = (upload.byteCount, upload.partByteCount, upload.validator)
     }
 
-    /// Creates a part from its line; nil for any other line, which is a locator.
+    /// Creates a part from its line; fails for any other line, which is a locator.
     init?(line: String) {
         guard line.hasPrefix("{"), let part = try? JSONDecoder().decode(JobPart.self, from: Data(line.utf8)) else {
             return nil

@@ -4,7 +4,7 @@ import BlobIndex
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The kinds of records at which bytes can be split.
+/// The kinds of records at whose boundaries bytes can be split.
 enum Records: String, ExpressibleByArgument, CaseIterable {
     case lines
 }
@@ -29,7 +29,7 @@ struct JobSplitsCommand: ParsableCommand {
               blob cat -z log.gz --offset 0 --length 134217728 --records lines
             """)
 
-    /// The split size of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.
+    /// The default split size of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.
     private static let defaultByteCount: Int64 = 128 << 20
 
     /// The maximum number of ranges, each of which becomes a task of an engine.
@@ -67,8 +67,7 @@ struct JobSplitsCommand: ParsableCommand {
         let source = try sources.source(self.options.locator, context)
         let locator = printable(source.locator?.text ?? self.options.locator)
         let (cuts, byteCount) = try self.cuts(of: source, context)
-        // One byte after the point at which decoding begins, because a reader of records begins one byte before its
-        // range.
+        // One byte after the point at which decoding begins, because a record reader begins one byte before its range.
         let shift: Int64 = self.records == nil ? 0 : 1
         let offsets = cuts.map { $0.byteOffset == 0 ? 0 : $0.byteOffset + shift } + [byteCount]
         for (cut, (start, end)) in zip(cuts, zip(offsets, offsets.dropFirst())) {
@@ -87,7 +86,7 @@ struct JobSplitsCommand: ParsableCommand {
     private func cuts(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> (cuts: [Cut], byteCount: Int64) {
-        // This layer is the only one known to leave the bytes unchanged.
+        // The only layer known to leave the bytes unchanged.
         let bytes = (source as? NamedMemberSource)?.underlying ?? source
         if let points = try (bytes as? any RestartPointListing)?.restartPoints(context) {
             guard points.byteCount > 0 else { return ([(0, 0)], 0) }

@@ -6,7 +6,7 @@ import BlobTransfer
 
 /// A place where jobs store objects.
 protocol JobTarget: Sendable {
-    /// The URL of the place, with a '/' at its end.
+    /// The URL of the place, ending with a '/'.
     var url: String { get }
 
     /// Stores a source unless its object already exists.
@@ -25,14 +25,14 @@ extension JobTarget {
 
 /// A stored object, or a part of one.
 struct JobObject {
-    /// False if the object existed before.
+    /// False if the object already existed.
     let isNew: Bool
     let byteCount: Int64?
     var sha256: String?
     var entityTag: String?
 }
 
-/// A web server that accepts PUT.
+/// A web server that accepts PUT requests.
 struct WebJobTarget: JobTarget {
     private static let preconditionFailed = 412
 
@@ -66,8 +66,8 @@ struct WebJobTarget: JobTarget {
             return JobObject(isNew: true, byteCount: count.withLock { $0 }, sha256: digest.withLock { $0 })
         } catch {
             guard (error.cause as? BlobUploadRefusal)?.response.status == Self.preconditionFailed else { throw error }
-            // Another process has stored the object in the meantime, or an attempt of this process whose response was
-            // lost.
+            // The object was stored in the meantime, by another process or by an attempt of this process whose response
+            // was lost.
             if let found = try self.existing(source, info, request, context) { return found }
             guard let sha256 = try self.digestOfEqual(source, info, at: request, context) else { throw error }
             return JobObject(isNew: false, byteCount: info.byteCount, sha256: sha256)
@@ -84,9 +84,10 @@ struct WebJobTarget: JobTarget {
         return JobObject(isNew: false, byteCount: info.byteCount, sha256: sha256)
     }
 
-    /// Returns the SHA-256 of a source if it equals the object of a server that states no digest; nil otherwise.
+    /// Returns the SHA-256 of a source if the source equals the object of a server that states no digest; nil
+    /// otherwise.
     ///
-    /// Downloads the object, because an object of the same length may have other content.
+    /// Downloads the object, because an object of the same length may have different content.
     private func digestOfEqual(
         _ source: any BlobInputStreamDataSource, _ info: BlobInfo, at upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> String? {
@@ -104,7 +105,7 @@ struct WebJobTarget: JobTarget {
     }
 }
 
-/// A store with the interface of S3.
+/// A store with the S3 interface.
 struct S3JobTarget: JobTarget {
     let url: String
     private let uploader: S3Uploader
@@ -135,7 +136,7 @@ struct S3JobTarget: JobTarget {
         return JobObject(isNew: true, byteCount: object.byteCount, entityTag: object.entityTag)
     }
 
-    /// Begins to store a source in parts; returns nil if the object exists or is to be stored as a whole.
+    /// Begins storing a source in parts; returns nil if the object exists or should be stored as a whole.
     func begin(
         _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
     ) async throws(BlobError) -> (upload: SharedMultipartUpload, parts: [Range<Int64>])? {
@@ -155,9 +156,9 @@ struct S3JobTarget: JobTarget {
         return JobObject(isNew: true, byteCount: Int64(range.count), entityTag: tag)
     }
 
-    /// Completes the object from its parts, or drops them if it cannot be completed.
+    /// Completes the object from its parts, or discards them if it cannot be completed.
     ///
-    /// - Parameter source: Returns the source, for a comparison with an existing object.
+    /// - Parameter source: Returns the source, to compare it with an existing object.
     func finish(
         _ upload: SharedMultipartUpload, of source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
         _ context: BlobContext
@@ -177,7 +178,7 @@ struct S3JobTarget: JobTarget {
         }
     }
 
-    /// Drops the parts of a source.
+    /// Discards the parts of a source.
     func abort(_ upload: SharedMultipartUpload, _ context: BlobContext) async throws(BlobError) {
         try await self.uploader.abort(upload, context)
     }

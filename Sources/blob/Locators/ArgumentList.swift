@@ -13,13 +13,12 @@ struct ArgumentList {
         self.lines = arguments.map { _ in nil }
     }
 
-    /// Adds the nonempty lines of a list; '-' stands for standard input.
+    /// Adds the nonempty lines of a list; '-' means standard input.
     ///
     /// - Parameters:
     ///   - isZero: True if a zero byte ends each line.
     ///   - listed: The option for the locators that a list may contain.
-    /// - Throws: The errors of reading the list; ``BlobError/Code/invalidArgument`` for a locator that it may not
-    ///   contain.
+    /// - Throws: The errors of reading the list; ``BlobError/Code/invalidArgument`` for a disallowed locator.
     mutating func add(
         _ list: String, isZero: Bool = false, _ listed: ListedLocatorOptions, _ registry: BlobRegistry,
         _ context: BlobContext
@@ -46,7 +45,7 @@ struct ArgumentList {
         (self.texts, self.lines) = (texts, lines)
     }
 
-    /// Returns the error of an argument, with its line number in the list.
+    /// Returns the error of an argument with its line number in the list.
     func naming(_ error: any Error, _ position: Int) -> BlobError {
         let error = BlobError(wrapping: error)
         return self.lines[position].map { error.inLine($0, of: self.list) } ?? error
@@ -54,14 +53,14 @@ struct ArgumentList {
 }
 
 extension BlobError {
-    /// Returns this error with the line number in the list that caused it.
+    /// Returns this error with the number of the line that caused it.
     func inLine(_ number: Int, of list: String) -> BlobError {
         self.replacingMessage(
             "Line \(number) of \(list == "-" ? "the list" : printableArgument(list)): \(self.message)")
     }
 }
 
-/// Reads the lines of a file that an option names, each as it arrives.
+/// Reads the lines of a file named by an option, each as it arrives.
 final class LineReader {
     /// The maximum length of a line in bytes, the same as for `lines(ofAtMost:)`.
     private static let maximumLineByteCount = 1 << 20
@@ -75,7 +74,7 @@ final class LineReader {
     private var rest: ArraySlice<UInt8> = []
 
     /// - Parameters:
-    ///   - argument: The file, which is not decoded; '-' stands for standard input.
+    ///   - argument: The file, which is not decoded; '-' means standard input.
     ///   - isZero: True if a zero byte ends each line.
     init(
         _ argument: String, isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext

@@ -7,12 +7,12 @@ import AssetLibrarySource
 #endif
 
 extension BlobRegistry {
-    /// Returns a registry with all built-in providers, and the assets of one library.
+    /// Returns a registry with all built-in providers and the assets of one library.
     ///
     /// - Parameters:
     ///   - library: The path of the library; nil uses the environment variable.
     ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL specifies one.
-    ///   - formats: The archive formats that are read in this process if the helper is missing.
+    ///   - formats: The archive formats to read in this process if the helper is missing.
     static func forCommand(
         library: String?, unrenderable: UnrenderableChoice = .fail, allowing formats: Set<ArchiveFormat> = []
     ) -> BlobRegistry {
@@ -26,7 +26,7 @@ extension BlobRegistry {
         return .standard.replacing(providers)
     }
 
-    /// Returns a registry in which these providers replace the providers for their schemes.
+    /// Returns a registry in which these providers replace the existing ones for their schemes.
     func replacing(_ providers: some Sequence<BlobProvider>) -> BlobRegistry {
         var registry = self
         do {

@@ -8,7 +8,7 @@ import BlobStreamsStandard
 struct FolderFiles {
     /// The paths relative to the folder, in byte order.
     private(set) var paths: [[UInt8]] = []
-    /// The errors for devices, sockets and the like, and for folders that cannot be read.
+    /// The errors for devices, sockets and similar files, and for folders that cannot be read.
     private(set) var errors: [BlobError] = []
 
     /// - Parameter folder: The bytes of the folder's path.
@@ -28,9 +28,9 @@ struct FolderFiles {
         self.paths.sort { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Adds a file, or an error for any other type; returns the path if it is a folder.
+    /// Adds a file, or an error for any other type; returns the path if it refers to a folder.
     ///
-    /// - Parameter type: The type reported by the folder, if any. A link, or a file of unreported type, is examined.
+    /// - Parameter type: The type reported by the folder, if any. Links and files of unreported type are examined.
     private mutating func add(_ path: [UInt8], _ type: mode_t?, in folder: [UInt8]) -> [UInt8]? {
         do throws(BlobError) {
             let type = if let type, type != S_IFLNK { type } else { try Self.type(of: folder + path) }
@@ -49,7 +49,7 @@ struct FolderFiles {
         return nil
     }
 
-    /// Returns the type of a file, or of the target if it is a link to a file.
+    /// Returns the type of a file, or of its target if the file is a link to a file.
     private static func type(of path: [UInt8]) throws(BlobError) -> mode_t {
         guard let status = FileStatus(at: path.cString, followingLinks: false) else {
             throw Self.failure(BlobError(systemError: errno, doing: "Could not examine the file"), path)

@@ -2,7 +2,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// The options of commands that read any number of locators, each in one pass.
+/// The options of commands that read any number of locators in one pass each.
 struct PassOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -47,7 +47,7 @@ struct PassOptions: ParsableArguments {
         try Seconds.validate(self.retryMaxTime, "--retry-max-time")
     }
 
-    /// The rules for retries; nil if none of their options is given.
+    /// The rules for retries; nil if no retry option is given.
     private var retries: BlobRetry? {
         guard self.retry != nil || self.resume else { return nil }
         var rules = BlobRetry()
@@ -62,7 +62,7 @@ struct PassOptions: ParsableArguments {
         locators.isEmpty && self.fromFile == nil ? ["-"] : locators
     }
 
-    /// Returns the arguments of a command, followed by the lines of its list.
+    /// Returns the arguments of a command followed by the lines of its list.
     func makeList(
         _ locators: [String], isZero: Bool = false, _ registry: BlobRegistry, _ context: BlobContext
     ) throws -> ArgumentList {
@@ -73,7 +73,7 @@ struct PassOptions: ParsableArguments {
 
     /// Returns the sources of arguments, with retries for every origin.
     ///
-    /// Creates a new registry: call it once rather than for each name.
+    /// Creates a new registry; call this method once rather than for each name.
     func makeSources(_ source: SourceOptions) -> ArgumentSources {
         var sources = source.makeSources()
         guard let rules = self.retries else { return sources }
@@ -86,11 +86,11 @@ struct PassOptions: ParsableArguments {
 
     /// Returns the context of the command.
     ///
-    /// Reads the password file: call it once.
+    /// Reads the password file; call this method once.
     func makeContext(_ source: SourceOptions) throws(BlobError) -> BlobContext {
         var context = try source.makeContext()
         guard let rules = self.retries else { return context }
-        // The idle limit applies to each attempt: a pause between two attempts is not idle time.
+        // The idle limit applies to each attempt; a pause between two attempts is not idle time.
         context.idleLimit = nil
         let (attempts, count) = (Locked(0), rules.maximumFailureCount - 1)
         context.eventSink = { event in
@@ -115,7 +115,7 @@ struct PassOptions: ParsableArguments {
 
 /// The option of commands that read locators from lists.
 ///
-/// A list is data, and may come from other people: its locators are opened with the user's credentials, from inside the
+/// A list is data, and may come from someone else. Its locators are opened with the user's credentials, from inside the
 /// user's network.
 struct ListedLocatorOptions: ParsableArguments {
     @Flag(
@@ -128,9 +128,9 @@ struct ListedLocatorOptions: ParsableArguments {
                 """))
     var allowsNetwork = false
 
-    /// Checks a locator from a line of a list.
+    /// Checks the locator in a line of a list.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a locator that reaches the network, unless that is allowed.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a locator that reaches the network, unless this is allowed.
     func check(_ text: String, _ registry: BlobRegistry) throws(BlobError) {
         guard !self.allowsNetwork, let locator = try? registry.locator(for: text), registry.reachesNetwork(locator)
         else { return }

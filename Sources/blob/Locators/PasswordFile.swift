@@ -3,16 +3,16 @@ import BlobStreamsStandard
 
 /// The file that contains the password for the archives of a command.
 struct PasswordFile {
-    /// The maximum length of a password in bytes of UTF-8, longer than any program requires.
+    /// The maximum length of a password in bytes of UTF-8, longer than any program needs.
     private static let maximumByteCount = 1024
 
     private let argument: String
     private let registry: BlobRegistry
 
-    /// - Parameter argument: The path of the file; '-' stands for standard input.
+    /// - Parameter argument: The path of the file; '-' means standard input.
     init(_ argument: String, _ registry: BlobRegistry) { (self.argument, self.registry) = (argument, registry) }
 
-    /// Returns the first line, without its end.
+    /// Returns the first line without its line ending.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` if the line is empty, too long or not UTF-8, or contains a zero
     ///   byte; no error contains a part of the password.
@@ -35,7 +35,7 @@ struct PasswordFile {
             operation: "read")
     }
 
-    /// Returns the registry for the data of the command, which rejects standard input if the password is read from it.
+    /// Returns the registry for the command's data, which rejects standard input if the password is read from there.
     static func registryForData(_ registry: BlobRegistry, besides argument: String?) -> BlobRegistry {
         guard let argument, (try? registry.locator(for: argument))?.origin.text == "stdin:" else { return registry }
         return registry.replacing([

@@ -86,7 +86,7 @@ struct LibraryPlaceOptions: ParsableArguments {
     var library: String?
 }
 
-/// The option for pictures whose adjustment cannot be rendered.
+/// The option for pictures whose adjustments cannot be rendered.
 struct RenderingOptions: ParsableArguments {
     @Option(
         help: .advanced(
@@ -98,7 +98,7 @@ struct RenderingOptions: ParsableArguments {
     var unrenderable = UnrenderableChoice.fail
 }
 
-/// The options of all commands that read locators.
+/// The options shared by all commands that read locators.
 struct SourceOptions: ParsableArguments {
     @OptionGroup(title: "Reading") var reading: ReadingOptions
     @OptionGroup(title: "Archives and indexes") var archives: ArchiveOptions
@@ -110,9 +110,9 @@ struct SourceOptions: ParsableArguments {
     @OptionGroup(title: "S3", visibility: .hidden) var store: S3Options
     @OptionGroup var verbosity: VerbosityOptions
 
-    /// Returns the registry of everything that locators can name.
+    /// Returns the registry with all providers that locators can use.
     ///
-    /// Creates a new registry: call it once rather than for each name.
+    /// Creates a new registry; call this method once rather than for each name.
     func makeRegistry() -> BlobRegistry {
         PasswordFile.registryForData(self.registry(self.web), besides: self.archives.passwordFile)
     }
@@ -133,7 +133,7 @@ struct SourceOptions: ParsableArguments {
 
     /// Returns the context of the command.
     ///
-    /// Reads the password file: call it once.
+    /// Reads the password file; call this method once.
     func makeContext() throws(BlobError) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
@@ -155,14 +155,14 @@ struct SourceOptions: ParsableArguments {
 /// A format that is decoded without a confined helper process only if the user allows it.
 enum AllowedFormat: Hashable, ExpressibleByArgument {
     case archive(ArchiveFormat)
-    /// Pictures and films.
+    /// Pictures and movies.
     case media
 
     private static let mediaName = "media"
 
     static var allValueStrings: [String] { ArchiveFormat.isolated.map(\.rawValue).sorted() + [self.mediaName] }
 
-    /// Creates a format from its name; nil if `--allow-format` does not accept the name.
+    /// Creates a format from its name; fails if `--allow-format` does not accept the name.
     init?(argument: String) {
         if argument == Self.mediaName {
             self = .media
@@ -178,14 +178,14 @@ enum AllowedFormat: Hashable, ExpressibleByArgument {
     }
 }
 
-/// The value of `--unrenderable`: the bytes to read in place of a picture whose adjustment cannot be rendered.
+/// The value of `--unrenderable`: the bytes to read instead of a picture whose adjustments cannot be rendered.
 enum UnrenderableChoice: String, ExpressibleByArgument, CaseIterable {
     case fail, original, render
 }
 
 /// The value of `--index`.
 extension BlobIndexPolicy: ExpressibleByArgument {
-    /// Creates a policy from `auto`, `none` or the path of a file; nil for an empty argument.
+    /// Creates a policy from `auto`, `none` or the path of a file; fails for an empty argument.
     public init?(argument: String) {
         switch argument {
         case "": return nil

@@ -1,12 +1,12 @@
 #if Command
 import BlobStreamsStandard
 
-/// Creates the sources of arguments according to the options of a command.
+/// Creates the sources of arguments according to a command's options.
 struct ArgumentSources: Sendable {
     var registry: BlobRegistry
     /// True to decode all filters that are detected by signature.
     var decodes = false
-    /// The prefetched sources of a list, if the arguments are one.
+    /// The prefetched sources of a list; nil if the arguments are not a list.
     var ahead: SourcesAhead?
 
     /// Returns the source of an argument.
@@ -38,7 +38,7 @@ struct ArgumentSources: Sendable {
         return try self.decoded(NamedMemberSource(member, named: name, openContainer), context)
     }
 
-    /// Returns a source with its filters removed if the option requests it.
+    /// Returns a source with its filters removed if the option requests this.
     func decoded(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
@@ -60,7 +60,7 @@ struct SourceContent {
 
     /// Removes the filters that a registry detects.
     ///
-    /// - Parameter looking: Returns the context for reading the beginning of a source; nil uses `context`.
+    /// - Parameter looking: Returns the context for reading the beginning of a source; nil means `context`.
     /// - Throws: ``BlobError/Code/limitExceeded`` for more than 8 filters; the errors of reading the beginning.
     init(
         of source: any BlobInputStreamDataSource, _ registry: BlobRegistry, _ context: BlobContext,
@@ -91,15 +91,15 @@ struct SourceContent {
         }
     }
 
-    /// The schemes of the filters, outermost first, and of the container.
+    /// The schemes of the filters, outermost first, followed by the container's scheme.
     var schemes: [String] { self.filters + (self.container.map { [$0.scheme] } ?? []) }
 
-    /// The format in words, such as `tar in gzip`; nil if no format is detected.
+    /// The format in words, such as `tar in gzip`; nil if no format was detected.
     var text: String? { self.schemes.isEmpty ? nil : self.schemes.reversed().joined(separator: " in ") }
 }
 
 extension BlobRegistry {
-    /// Returns a registry with only the filters that are detected by signature, not by a name or a media type.
+    /// Returns a registry with only the filters that are detected by signature rather than by a name or a media type.
     func signatureFilters(andContainers: Bool = false) throws(BlobError) -> BlobRegistry {
         var registry = BlobRegistry()
         for provider in self.providers {

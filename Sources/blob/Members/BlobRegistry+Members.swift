@@ -4,7 +4,7 @@ import BlobStreamsStandard
 extension BlobRegistry {
     /// Returns the container at a locator.
     ///
-    /// Where no member has a name in the locator, the only name that differs by a leading `./` is used instead.
+    /// If no member has a name in the locator, uses the only name that differs by a leading `./` instead.
     func openContainer(for locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> any BlobContainer {
         try self.findingNames(in: locator, context) { locator throws(BlobError) in
             try self.container(for: locator, context: context)
@@ -18,7 +18,7 @@ extension BlobRegistry {
         }
     }
 
-    /// Calls `open`; if the source is not an archive, the error states its format.
+    /// Calls `open`; if the source is not an archive, the error states the source's format.
     func explainingWhatIsNoArchive<Found>(
         _ locator: BlobLocator, _ context: BlobContext, _ open: () throws(BlobError) -> Found
     ) throws(BlobError) -> Found {
@@ -59,7 +59,7 @@ extension BlobRegistry {
     private func found(_ locator: BlobLocator, _ context: BlobContext) throws -> BlobLocator {
         var found = locator
         while let container = found.container { found = container }
-        // The formats of the enclosing containers are detected, regardless of the locator's wrappers.
+        // The formats of the enclosing containers are detected independently of the locator's wrappers.
         var step = locator.origin
         for selector in locator.selectors {
             var selector = selector
@@ -76,7 +76,7 @@ extension BlobRegistry {
 }
 
 extension BlobRegistry {
-    /// A pattern for members of a container.
+    /// A pattern for the members of a container.
     struct MemberSelection {
         let container: BlobLocator
         let pattern: MemberPattern
@@ -99,18 +99,19 @@ extension BlobRegistry {
         try self.source(for: selection.container.origin, context: context).traits.contains(.repeatable)
     }
 
-    /// Returns the pattern at the end of an argument, for members of an archive that can be read only once; nil for any
+    /// Returns the pattern at the end of an argument for members of an archive that can be read only once; nil for any
     /// other argument.
     ///
-    /// An exact match cannot be detected in advance there; a member with exactly this name is among the matches.
+    /// An exact match cannot be detected in advance in such an archive; a member with exactly this name is among the
+    /// matches.
     func pipedSelection(_ argument: String, _ context: BlobContext) -> MemberSelection? {
         let selection = self.memberSelection(argument)
         return selection.flatMap { (try? self.isRepeatable($0, context)) == false ? $0 : nil }
     }
 
-    /// Calls `body` with each member that a pattern selects and its source, in one pass.
+    /// Calls `body` with each member that a pattern selects and the member's source, in one pass.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` if no member matches; any error of reading the archive or of `body`.
+    /// - Throws: ``BlobError/Code/notFound`` if no member matches; the errors of reading the archive and of `body`.
     func forEachMember(
         of selection: MemberSelection, _ context: BlobContext,
         _ body: (_ argument: String, _ source: any BlobInputStreamDataSource) throws -> Void
@@ -143,10 +144,9 @@ extension BlobRegistry {
         return nil
     }
 
-    /// Returns the arguments with each pattern replaced by the arguments for the members that it selects.
+    /// Returns the arguments, with each pattern replaced by arguments for the members that it selects.
     ///
-    /// A pattern without a match, or in a container that cannot be read, is kept: reading it reports the error in its
-    /// turn.
+    /// Keeps a pattern that has no match or is in an unreadable container; reading it later reports the error.
     func expanding(_ arguments: [String], _ context: BlobContext) throws(BlobError) -> [String] {
         let all = arguments.flatMap { (try? self.expanded($0, context)) ?? [$0] }
         try context.check()
@@ -155,7 +155,7 @@ extension BlobRegistry {
 
     /// Returns the arguments for the members that a pattern in an argument selects, in the order of the container.
     ///
-    /// Returns the argument itself if it has no pattern, is the name of a member, or is in a container that can be read
+    /// Returns the argument itself if it contains no pattern, names a member, or is in a container that can be read
     /// only once.
     ///
     /// - Throws: ``BlobError/Code/notFound`` if no member matches; the errors of reading the container.

@@ -3,10 +3,10 @@ import BlobStreamsStandard
 
 /// A pattern for names of members, with the wildcards of shells.
 ///
-/// `*` stands for any text without a `/`, `?` for any character except `/`, `**` for any text, `**/` also for an empty
-/// one, and `[a-z]` and `[^a-z]` for one character. A percent-encoded character stands for itself, and so do a `[`
-/// without a closing bracket and a `%` that encodes nothing. A byte that is not UTF-8 counts as one character. A `./`
-/// at the beginning of the pattern or the name is ignored.
+/// `*` matches any text without a `/`, `?` any character except `/`, `**` any text, `**/` also the empty text, and
+/// `[a-z]` and `[^a-z]` one character. A percent-encoded character matches itself, as do a `[` without a closing
+/// bracket and a `%` that encodes nothing. A byte that is not UTF-8 counts as one character. A `./` at the beginning of
+/// the pattern or the name is ignored.
 struct MemberPattern {
     private enum Piece {
         case character(CodePoint)
@@ -14,7 +14,7 @@ struct MemberPattern {
         case oneOf([ClosedRange<CodePoint>], isNegated: Bool)
     }
 
-    /// The number of a Unicode scalar, or of a byte that is not UTF-8; the latter follow all scalars.
+    /// The number of a Unicode scalar, or of a byte that is not UTF-8; the numbers of such bytes follow all scalars.
     private typealias CodePoint = UInt32
 
     private static let firstByte: CodePoint = 0x11_0000
@@ -23,7 +23,7 @@ struct MemberPattern {
     let text: String
     private var pieces: [Piece] = []
 
-    /// False if the text can match only one name.
+    /// True if the pattern contains a wildcard, so that it may match several names.
     private(set) var hasWildcard = false
 
     /// True if the pattern matches names in any folder.
@@ -83,7 +83,7 @@ struct MemberPattern {
         }
     }
 
-    /// Parses the rest of a set after its `[`; returns nil, and consumes nothing, if the closing bracket is missing.
+    /// Parses the rest of a set after its `[`; returns nil and consumes nothing if the closing bracket is missing.
     private static func set(_ text: inout ArraySlice<Unicode.Scalar>) -> Piece? {
         var rest = text
         let isNegated = rest.first == "^" || rest.first == "!"
@@ -102,7 +102,7 @@ struct MemberPattern {
         return nil
     }
 
-    /// Returns true if the pattern matches a whole name or, with `orItsFolder`, the path of an enclosing folder.
+    /// Returns true if the pattern matches a whole name or, if `orItsFolder` is true, the path of an enclosing folder.
     ///
     /// - Complexity: O(name × pattern), regardless of the wildcards.
     func matches(_ name: [UInt8], orItsFolder: Bool = false) -> Bool {
@@ -128,7 +128,7 @@ struct MemberPattern {
         return states.contains(self.pieces.count)
     }
 
-    /// Returns the states, and the states reachable over wildcards that match nothing, each once.
+    /// Returns the states, and those reachable over wildcards that match nothing, each once.
     private func reachable(_ states: [Int]) -> [Int] {
         var found: Set<Int> = []
         var rest = states

@@ -1,12 +1,12 @@
 #if Command
 import BlobStreamsStandard
 
-/// A member of a container; if no member has the name, the only one whose name differs by a leading `./`.
+/// A member of a container; if no member has the name, the only member whose name differs by a leading `./`.
 struct NamedMemberSource: BlobLayer, NamedLayer {
     /// The maximum number of names that are searched for a similar one.
     static let maximumNameCount = 10_000
 
-    /// The maximum number of errors with a suggestion, because each searches the names of its archive.
+    /// The maximum number of errors with a suggestion, because each suggestion searches the names of its archive.
     static let maximumSuggestionCount = 10
 
     private static let suggestionCount = Locked(0)
@@ -23,7 +23,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         (self.underlying, self.name, self.openContainer) = (member, name, openContainer)
     }
 
-    /// Errors name the member's own layer.
+    /// The name of the member's own layer, which errors state.
     var layer: String { self.underlying.layerName }
 
     var traits: BlobTraits { self.underlying.traits }
@@ -46,7 +46,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         }
     }
 
-    /// Returns the member itself, or its substitute with the substitute's name.
+    /// Returns the member itself, or its substitute and the substitute's name.
     func found(_ context: BlobContext) throws -> (source: any BlobInputStreamDataSource, otherName: [UInt8]?) {
         do {
             _ = try self.underlying.info(context)
@@ -115,7 +115,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         name.split(separator: UInt8(ascii: "/")).last
     }
 
-    /// The name without its leading `./`, or with one if it has none.
+    /// Returns the name without its leading `./`, or with one if it has none.
     private static func toggled(_ name: [UInt8]) -> [UInt8] {
         let prefix = Array("./".utf8)
         return name.starts(with: prefix) ? Array(name[2...]) : prefix + name

@@ -1,8 +1,8 @@
 #if Command
 import BlobStreamsStandard
 
-/// The containers that several locators name, each opened once, and read in one pass if their members are requested in
-/// order.
+/// The containers that several locators name, each opened once. A container whose members are requested in order is
+/// read in one pass.
 final class SharedContainers {
     /// The maximum number of open containers, each of which keeps its table of members in memory.
     private static let maximumCount = 16
@@ -12,15 +12,15 @@ final class SharedContainers {
     private let context: BlobContext
     private var containers: [String: any BlobContainer] = [:]
     private var passes: [ArchivePass] = []
-    /// The first error of the checks that were made early to make room for another container.
+    /// The first error of the checks performed early to make room for another container.
     private var failure: BlobError?
 
-    /// - Parameter isOnePass: True if members are read once and in order; ``finish()`` then makes the last checks.
+    /// - Parameter isOnePass: True if members are read once and in order; ``finish()`` then performs the final checks.
     init(_ sources: ArgumentSources, isOnePass: Bool, _ context: BlobContext) {
         (self.sources, self.isOnePass, self.context) = (sources, isOnePass, context)
     }
 
-    /// Returns the source that an argument names, as a member of an already open container if possible.
+    /// Returns the source that an argument names, as a member of an open container if possible.
     func source(_ argument: String) throws -> any BlobInputStreamDataSource {
         let locator = try self.sources.registry.locator(for: argument)
         guard let (parent, selector) = self.sources.registry.member(at: locator) else {
@@ -29,9 +29,9 @@ final class SharedContainers {
         return try self.sources.member(selector, of: self.container(parent), self.context)
     }
 
-    /// Requests the members of an archive ahead of reading, in the order of the arguments.
+    /// Requests the members of an archive before they are read, in the order of the arguments.
     ///
-    /// - Parameter byteCount: The number of bytes needed of each member.
+    /// - Parameter byteCount: The number of bytes needed from each member.
     func prepare(_ group: ArchiveGroups.Group, upTo byteCount: Int64 = .max) throws {
         let archive = try self.container(group.archive) as? ArchiveContainer
         archive?.prepare(group.members.map(\.selector), upTo: byteCount, self.context)
@@ -60,9 +60,9 @@ final class SharedContainers {
         return members
     }
 
-    /// Makes the checks at the ends of the containers, and closes them.
+    /// Performs the checks at the ends of the containers, and closes the containers.
     ///
-    /// - Throws: The first error, after all checks are made.
+    /// - Throws: The first error, after all checks are performed.
     func finish() throws {
         let passes = self.passes
         var first = self.failure
@@ -108,7 +108,7 @@ struct ArchiveGroups {
 
     init(_ arguments: [String], _ registry: BlobRegistry) {
         for (position, argument) in arguments.enumerated() {
-            // An invalid argument is reported in its turn.
+            // An invalid argument is reported when its turn comes.
             guard argument.utf8.contains(UInt8(ascii: "#")), let locator = try? registry.locator(for: argument),
                 let (archive, selector) = registry.member(at: locator)
             else { continue }
@@ -118,7 +118,7 @@ struct ArchiveGroups {
         self.groups = self.groups.filter { $0.value.members.count > 1 }
     }
 
-    /// Removes and returns the group of an argument; nil if it has no group, or the group was already removed.
+    /// Removes and returns the group of an argument; nil if it has no group, or if its group was already removed.
     mutating func remove(of position: Int) -> Group? {
         self.groupOfPosition[position].flatMap { self.groups.removeValue(forKey: $0) }
     }

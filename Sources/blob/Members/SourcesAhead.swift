@@ -1,22 +1,22 @@
 #if Command
 import BlobStreamsStandard
 
-/// Requests the first bytes of a list's next network sources while earlier ones are read.
+/// Requests the first bytes of a list's next network sources while earlier sources are read.
 ///
-/// A source that cannot be created is created again in its turn, which reports the error.
+/// If a source cannot be created, creating it again in its turn reports the error.
 final class SourcesAhead: Sendable {
     private struct State {
-        /// The sources, keyed by the bytes of their arguments: strings that differ only in their Unicode form are
-        /// equal.
+        /// The sources, keyed by the bytes of their arguments, because strings that differ only in their Unicode form
+        /// are equal.
         var sources: [[UInt8]: [any BlobInputStreamDataSource]] = [:]
         var sourceCount = 0
         /// The position of the next argument to examine.
         var next = 0
     }
 
-    /// The maximum number of sources that are requested at once.
+    /// The maximum number of sources to request at once.
     private static let maximumCount = 48
-    /// The number of bytes that are requested of each source: the first window of a reader.
+    /// The number of bytes to request from each source: the first window of a reader.
     private static let byteCount: Int64 = 64 * 1024
 
     private let arguments: [String]
@@ -25,7 +25,7 @@ final class SourcesAhead: Sendable {
 
     init(_ arguments: [String], _ registry: BlobRegistry) { (self.arguments, self.registry) = (arguments, registry) }
 
-    /// Returns the source of an argument, and requests the next ones; nil if the caller must create it.
+    /// Returns the source of an argument and requests the next sources; nil if the caller must create the source.
     func take(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
         self.state.withLock { state in
             while state.sourceCount < Self.maximumCount, state.next < self.arguments.count {
@@ -42,7 +42,7 @@ final class SourcesAhead: Sendable {
         }
     }
 
-    /// Returns the source of an argument if its readers do not block and leaving it unused has no effect.
+    /// Returns the source of an argument if its readers do not block and an unused source has no side effects.
     private func source(_ argument: String, _ context: BlobContext) -> (any BlobInputStreamDataSource)? {
         // A path has no scheme.
         guard argument.utf8.contains(UInt8(ascii: ":")), let locator = try? self.registry.locator(for: argument),

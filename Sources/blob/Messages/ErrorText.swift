@@ -1,11 +1,11 @@
 #if Command
 import BlobStreamsStandard
 
-/// The text of an error for the user: `CODE: what happened [source] (at byte N)` on one line.
+/// The text of an error for the user, on one line: `CODE: what happened [source] (at byte N)`.
 ///
-/// The byte offset is omitted if it explains nothing.
+/// The byte offset is omitted where it would not help.
 struct ErrorText {
-    /// The codes of errors that the byte offset helps to locate in the data.
+    /// The codes of errors for which the byte offset helps to locate the problem in the data.
     private static let codesWithByte: Set<BlobError.Code> = [
         .invalidLocator, .invalidArgument, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData,
         .inconsistent, .limitExceeded, .changed, .timedOut, .io, .unavailable, .misbehavingPlugin, .internalError,
@@ -58,8 +58,8 @@ struct ErrorText {
     /// The fields of the error as one line of JSON, for programs that read the JSON of results.
     var json: String? { try? jsonLine(["error": self.fields]) }
 
-    /// The source as the user writes it: the path of a file, with its wrappers and members; nil if the message contains
-    /// it.
+    /// The source as the user writes it: the path of a file, with its wrappers and members; nil if the message already
+    /// contains it.
     private var place: String? {
         guard let text = self.error.locator else { return nil }
         guard let locator = try? BlobLocator(text), let path = locator.filePath,
@@ -73,9 +73,9 @@ struct ErrorText {
     }
 }
 
-/// Prints an error as one line on standard error; with `--json`, an error about a source also as a line of JSON.
+/// Prints an error as one line on standard error; with `--json`, prints an error about a source also as a line of JSON.
 ///
-/// The message names the trait if the build lacks the scheme.
+/// If the build lacks the scheme, the message names the trait to enable.
 func report(_ error: BlobError) {
     var error = error
     if error.code == .notRegistered, error.message.contains("'assets-library'") {
@@ -89,7 +89,7 @@ func report(_ error: BlobError) {
 }
 
 extension BlobError.Remedy {
-    /// The options of the command for the settings of the libraries, which do not know the options.
+    /// The sentences about the command's options, keyed by the remedy that a library suggests.
     private static let options: [Self: String] = [
         .password: "Use --password-file FILE.", .spoolLimit: "Use --spool-limit BYTES to change the limit.",
         .ratioLimit: "Use --max-ratio RATIO to change the limit.",
@@ -99,7 +99,7 @@ extension BlobError.Remedy {
         .unsignedRequests: "Use --no-sign-request to read public objects without credentials.",
     ]
 
-    /// A sentence that names the helpful option; nil if no option helps.
+    /// A sentence that names a helpful option; nil if no option helps.
     fileprivate var advice: String? {
         self.format.map { "Use --allow-format \($0) to allow this." } ?? Self.options[self]
     }

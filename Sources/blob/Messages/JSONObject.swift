@@ -1,7 +1,7 @@
 #if Command
 import BlobPlatform
 
-/// A JSON object whose fields keep their names; a field without a value is omitted.
+/// A JSON object whose fields keep their names; fields without a value are omitted.
 struct JSONObject: Encodable, ExpressibleByDictionaryLiteral {
     typealias Key = String
     typealias Value = (any Encodable)?

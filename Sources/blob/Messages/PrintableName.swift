@@ -2,10 +2,10 @@
 import BlobPlatform
 import BlobStreamsStandard
 
-/// Returns an argument on one line, in a form that is accepted as an argument again.
+/// Returns an argument on one line, in a form that the command accepts as an argument.
 ///
-/// An argument with control characters is shown as its locator. An argument with secrets has `***` in their place, and
-/// is not accepted again.
+/// An argument with control characters is shown as its locator. In an argument with secrets, `***` replaces each
+/// secret, and the result is not accepted as an argument.
 func printableArgument(_ argument: String) -> String {
     let shown = printableWithoutSecrets(argument)
     guard shown == argument else { return printable(shown) }
@@ -15,7 +15,7 @@ func printableArgument(_ argument: String) -> String {
 
 /// Returns the bytes of an argument unchanged, for lists of checksums.
 ///
-/// On a terminal, an argument with control characters is returned in the form of ``printableArgument(_:)``.
+/// On a terminal, an argument with control characters is returned as by ``printableArgument(_:)``.
 func listedName(_ argument: String) -> [UInt8] {
     let isHarmless = { (character: Unicode.Scalar) in
         character.isPrintable || "\n\r\t".unicodeScalars.contains(character)
@@ -39,7 +39,7 @@ private func printableWithoutSecrets(_ argument: String) -> String {
     return locator.description == locator.text ? argument : locator.description
 }
 
-/// Returns a name on one line: control characters become `%XX`, and then so does `%`.
+/// Returns a name on one line. If it contains control characters, they become `%XX`, and `%` is encoded too.
 func printable(_ text: String) -> String {
     guard !text.unicodeScalars.allSatisfy(\.isPrintable) else { return text }
     return text.unicodeScalars.map { character in
@@ -48,7 +48,7 @@ func printable(_ text: String) -> String {
     }.joined()
 }
 
-/// Returns JSON whose strings also have the control characters beyond ASCII escaped, which a terminal may obey.
+/// Returns JSON whose strings also escape the control characters beyond ASCII, which a terminal may obey.
 func printableJSON(_ json: String) -> String {
     guard !json.unicodeScalars.allSatisfy(\.isPrintable) else { return json }
     return json.unicodeScalars.map { character in

@@ -4,10 +4,10 @@ import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
-/// The progress line on standard error; a process shows one at a time.
+/// The progress line on standard error. A process shows one line at a time.
 ///
-/// The line is redrawn at most ten times a second as the count changes, and otherwise twice a second by a thread, so
-/// that a stall is visible.
+/// The line is redrawn at most ten times a second as the count changes; otherwise, a thread redraws it twice a second,
+/// so that a stall is visible.
 struct ProgressLine: Sendable {
     private static let interval = Duration.milliseconds(100)
     private static let idleMicroseconds: UInt32 = 500_000
@@ -15,7 +15,7 @@ struct ProgressLine: Sendable {
 
     private struct Screen {
         var meter = ProgressMeter(at: .now)
-        /// True from the first count until ``clear()``, after which other output may be printed.
+        /// True from the first count until ``clear()``. While it is false, other output may be printed.
         var isActive = false
         var next = ContinuousClock.now
         /// The width of the line currently shown on standard error.
@@ -23,14 +23,14 @@ struct ProgressLine: Sendable {
         var hasThread = false
     }
 
-    // The lock is also held while a line is written, which keeps lines and notices in order.
+    // The lock is held while a line is written, which also keeps lines and notices in order.
     private static let screen = Locked(Screen())
 
     private let isShown: Bool
 
     /// - Parameters:
     ///   - unit: The unit of the count.
-    ///   - writesData: True if data is written to standard output; on a terminal, the line would be mixed with it.
+    ///   - writesData: True if data is written to standard output. On a terminal, the line and the data would be mixed.
     init(_ mode: ProgressMode, of unit: ProgressMeter.Unit = .bytes, writesData: Bool = false) {
         self.isShown =
             mode == .always
@@ -42,12 +42,12 @@ struct ProgressLine: Sendable {
             (screen.meter, screen.isActive) = (ProgressMeter(unit, at: .now), unit == .bytes)
             guard !screen.hasThread else { return }
             screen.hasThread = true
-            // Without the thread, a stall is not visible.
+            // Without the thread, a stall would not be visible.
             _ = startThread(named: "progress", Self.drawForEver)
         }
     }
 
-    /// Shows a count, immediately if the last update is old enough.
+    /// Shows a count, immediately if enough time has passed since the last update.
     ///
     /// - Parameters:
     ///   - total: The count at the end; nil if unknown.
@@ -62,7 +62,8 @@ struct ProgressLine: Sendable {
         }
     }
 
-    /// Returns the beginning of a line about many sources; empty for one source or an unknown number.
+    /// Returns the beginning of a line about many sources; an empty string for one source or an unknown number of
+    /// sources.
     static func note(_ finishedCount: Int, of count: Int?) -> String {
         count.map { $0 == 1 ? "" : "\(finishedCount) of \($0), " } ?? ""
     }
@@ -76,14 +77,14 @@ struct ProgressLine: Sendable {
         }
     }
 
-    /// Prints a text in place of the line, which appears again below it.
+    /// Prints a text in place of the line; the line reappears below it.
     ///
-    /// Prints nothing with `--quiet`.
+    /// Prints nothing if `--quiet` is set.
     static func printNotice(_ text: String) {
         if !Verbosity.isQuiet { self.printError(text) }
     }
 
-    /// Prints a text as ``printNotice(_:)`` does, regardless of the options.
+    /// Prints a text as ``printNotice(_:)`` does, regardless of `--quiet`.
     static func printError(_ text: String) {
         self.screen.withLock { screen in
             self.erase(&screen)
@@ -91,10 +92,10 @@ struct ProgressLine: Sendable {
         }
     }
 
-    /// Erases the line if the process ends because standard output is closed.
+    /// Erases the line if a closed standard output ends the process.
     private static let erasesAtBrokenPipe: Void = {
         signal(SIGPIPE) { number in
-            // Only functions that a handler may call: signal-safety(7).
+            // Calls only functions that a signal handler may call; see signal-safety(7).
             var text: (UInt8, UInt8, UInt8, UInt8) = (0x0D, 0x1B, 0x5B, 0x4B)  // The line from its beginning: ECMA-48.
             _ = write(STDERR_FILENO, &text, 4)
             signal(number, SIG_DFL)
@@ -125,7 +126,7 @@ struct ProgressLine: Sendable {
         screen.shownWidth = 0
     }
 
-    /// The number of columns of the terminal, which the user may change at any time.
+    /// The number of columns of the terminal, which can change at any time.
     private static var width: Int {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return self.defaultWidth }

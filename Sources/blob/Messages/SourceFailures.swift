@@ -2,7 +2,7 @@
 import ArgumentParser
 import BlobStreamsStandard
 
-/// The errors of individual sources, after which a command continues with the others, as cat(1) does.
+/// The errors of individual sources, after which a command continues with the other sources, as cat(1) does.
 final class SourceFailures {
     private let isFailFast: Bool
     private var first: BlobError?
@@ -12,9 +12,9 @@ final class SourceFailures {
 
     /// Reports an error, unless `isSilent` is true.
     ///
-    /// - Parameter mayContinueAtLimit: True if a limit applies to one source, after which others can be read.
-    /// - Throws: The error itself if the other sources cannot be read either: the job is cancelled, their common limit
-    ///   is reached, or the output is closed.
+    /// - Parameter mayContinueAtLimit: True if a limit applies to one source only, so that others can still be read.
+    /// - Throws: The error itself if the other sources cannot be read either: the job is cancelled, a limit common to
+    ///   all sources is reached, or the output is closed.
     func note(
         _ error: any Error, isSilent: Bool = false, mayContinueAtLimit: Bool = false
     ) throws(BlobError) {
@@ -28,7 +28,8 @@ final class SourceFailures {
 
     /// Reports an error that ends the command.
     ///
-    /// - Throws: The exit status of the first error; the error itself if it is the first, or if the job is cancelled.
+    /// - Throws: The exit status of the first error; the error itself if no error came before it, or if the job is
+    ///   cancelled.
     func end(with error: any Error) throws -> Never {
         let error = BlobError(wrapping: error)
         guard let first, error.code != .cancelled else { throw error }
@@ -36,7 +37,7 @@ final class SourceFailures {
         throw ExitCode(first.code.exitStatus)
     }
 
-    /// Throws the exit status of the first error, if there was one.
+    /// Throws the exit status of the first error, if any.
     func end() throws {
         if let first { throw ExitCode(first.code.exitStatus) }
     }

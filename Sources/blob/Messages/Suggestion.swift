@@ -3,10 +3,10 @@ import BlobStreamsStandard
 
 /// Finds the word that the user may have meant.
 enum Suggestion {
-    /// The length above which a word gets no suggestion, because comparing long words takes too much time.
+    /// The maximum length of a word that gets a suggestion, because comparing long words takes too long.
     private static let maximumLength = 255
 
-    /// Returns the candidate nearest to a word if it is near enough to be a typing error; the first of several.
+    /// Returns the first of the candidates nearest to a word; nil if none is near enough to be a typing error.
     ///
     /// - Complexity: O(total length of the candidates).
     static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
@@ -23,9 +23,9 @@ enum Suggestion {
         return best?.candidate
     }
 
-    /// Returns the number of characters to insert, remove, replace, or exchange with their neighbours.
+    /// Returns the number of characters to insert, remove, replace, or swap with their neighbours.
     ///
-    /// Returns any number above the limit if the distance exceeds it.
+    /// If the distance exceeds the limit, returns any number above the limit.
     private static func distance(_ word: [Character], _ other: [Character], atMost limit: Int) -> Int {
         let prefix = zip(word, other).prefix { $0 == $1 }.count
         let (word, other) = (Array(word[prefix...]), Array(other[prefix...]))
@@ -48,7 +48,8 @@ enum Suggestion {
 }
 
 extension BlobError {
-    /// Returns this error with the scheme that the user may have meant, if it is about an unknown scheme.
+    /// Returns this error with a suggestion of the scheme that the user may have meant, if the error is about an
+    /// unknown scheme.
     func suggestingSchemes(of registry: BlobRegistry) -> BlobError {
         guard [.notFound, .notRegistered].contains(self.code), let text = self.locator,
             let suggestion = Self.suggestion(for: text, self.code, registry)

@@ -3,7 +3,7 @@ import ArgumentParser
 import BlobIndex
 import BlobStreamsStandard
 
-/// The options of all commands for messages other than results.
+/// The options shared by all commands for messages other than results.
 struct VerbosityOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
@@ -33,14 +33,14 @@ struct VerbosityOptions: ParsableArguments {
 enum Verbosity {
     private struct State {
         var (isQuiet, isVerbose, isJSON) = (false, false, false)
-        /// The notices already printed: a file is examined for each of its sections and each layer.
+        /// The notices already printed, because a file is examined for each of its sections and layers.
         var notices: Set<IndexNotice> = []
-        /// The sets of missing confinement features of helpers, each of which is reported once.
+        /// The sets of missing confinement features, each of which is reported once.
         var confinements: Set<Int64> = []
     }
 
     private static let state = Locked(State())
-    /// True if bytes of a server had the right digest since the last query of this flag.
+    /// True if a server's bytes matched the digest since this flag was last read.
     private static let hasProof = Locked(false)
 
     static func set(_ options: VerbosityOptions) {
@@ -52,7 +52,7 @@ enum Verbosity {
         }
     }
 
-    /// Prints an event with `-v`: the system's confinement of a helper, and the verification of a server's bytes.
+    /// Prints an event if `-v` is set: the system's confinement of a helper, or the verification of a server's bytes.
     static func note(_ event: BlobEvent) {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
@@ -67,9 +67,9 @@ enum Verbosity {
         ProgressLine.printNotice("blob: the helper process is \(confinement).\n")
     }
 
-    /// Prints with `-v` that the bytes of a part were not compared with the digest of the whole.
+    /// If `-v` is set, prints that the bytes of a part were not compared with the digest of the whole.
     ///
-    /// Prints nothing if the parts read since the last call are the whole.
+    /// Prints nothing if the parts read since the last call make up the whole.
     static func notePart(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         guard self.isVerbose, !self.hasProof.exchange(false),
             let digest = try source.info(context).digests.first
@@ -82,7 +82,7 @@ enum Verbosity {
 
     static var isVerbose: Bool { self.state.withLock { $0.isVerbose } }
 
-    /// True if results are JSON; errors then also get a line of JSON.
+    /// True if results are printed as JSON. Each error about a source is then also printed as a line of JSON.
     static var isJSON: Bool {
         get { self.state.withLock { $0.isJSON } }
         set { self.state.withLock { $0.isJSON = newValue } }

@@ -3,7 +3,7 @@ import BlobStreamsStandard
 
 /// Copies sources to an output, with one buffer for all of them.
 final class Copier {
-    /// The size of the buffer in bytes: it fits into the second-level cache, and an enlarged pipe accepts it in few
+    /// The size of the buffer in bytes. It fits into the second-level cache, and an enlarged pipe accepts it in few
     /// writes.
     static let bufferByteCount = 256 * 1024
 
@@ -33,11 +33,11 @@ final class Copier {
 
     deinit { self.buffer.deallocate() }
 
-    /// Copies bytes from `byteOffset` on, at most `length`.
+    /// Copies at most `length` bytes, starting at `byteOffset`.
     ///
     /// - Returns: The facts about the source after the last read.
     /// - Throws: ``BlobError/Code/limitExceeded`` if all copies together exceed the limit;
-    ///   ``BlobError/Code/invalidArgument`` if there are fewer than `length` bytes and `isWhole` is true.
+    ///   ``BlobError/Code/invalidArgument`` if fewer than `length` bytes are available and `isWhole` is true.
     @discardableResult func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
         isWhole: Bool = false, matching validator: BlobValidator? = nil
@@ -72,7 +72,7 @@ final class Copier {
             self.progress.show(
                 self.written, of: total, note: ProgressLine.note(self.finishedCount, of: self.itemCount))
         }
-        // All bytes up to the end were requested, so the checks at the end must pass too.
+        // All bytes up to the end were requested, so the checks at the end must also pass.
         if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
         return reader.info
     }

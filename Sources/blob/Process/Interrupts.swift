@@ -3,9 +3,9 @@ import BlobCommandLine
 import BlobPlatform
 import BlobStreamsStandard
 
-/// Handles interrupts: the job is cancelled, and cleans up before the process ends.
+/// Handles interrupts by cancelling the job, which cleans up before the process ends.
 enum Interrupts {
-    /// The time in seconds for the job to clean up: the second of C12. Only a write to a full pipe takes longer.
+    /// The time in seconds that the job has to clean up, the second of C12. Only a write to a full pipe takes longer.
     private static let patience: UInt32 = 1
 
     private static let cleanupLimit = Locked(patience)
@@ -14,16 +14,16 @@ enum Interrupts {
 
     private static let isReported = Locked(false)
 
-    /// Returns true for the first caller only, which reports how the job ended.
+    /// Returns true to the first caller only, which then reports how the job ended.
     static func claimReport() -> Bool { !self.isReported.exchange(true) }
 
     /// The exit status after an interrupt, as a shell reports it; nil if there was no interrupt.
     static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
 
-    /// Sets a file to remove if the job cannot remove it; nil for none.
+    /// Sets a file to remove if the job cannot remove it; nil for no file.
     static func setTemporaryPath(_ path: String?) { self.temporaryPath.withLock { $0 = path } }
 
-    /// Allows a job more time, in seconds, to clean up on a server. A second signal ends the job within a second.
+    /// Allows a job more time, in seconds, to clean up on a server. A second signal still ends the job within a second.
     static func setCleanupLimit(_ seconds: UInt32) { self.cleanupLimit.withLock { $0 = seconds } }
 
     /// The signals that the process does not ignore.
@@ -33,17 +33,17 @@ enum Interrupts {
         return !action.isIgnoring
     }
 
-    /// Calls `body`, and keeps the signals from all threads that it starts.
+    /// Calls `body` with the signals blocked in all threads that it starts.
     static func withSignalsBlocked(_ body: () -> Void) {
         self.signals.block()
         body()
         self.signals.unblock()
     }
 
-    /// Makes a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
+    /// Creates a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
     static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
         let context = BlobContext(idleLimit: idleLimit)
-        // Blocked before the process starts other threads, so that only the thread started below receives the signals.
+        // Blocked before the process starts other threads, so that only the thread started here receives the signals.
         self.signals.block()
         self.signals.handleFirst { number in
             self.received.withLock { $0 = number }
@@ -57,7 +57,7 @@ enum Interrupts {
             if self.claimReport() {
                 report(BlobError(.cancelled, "The job was cancelled."))
             } else {
-                sleep(self.patience)  // The job has just ended by itself.
+                sleep(self.patience)  // The job has just ended on its own.
             }
             _exit(128 + number)
         }

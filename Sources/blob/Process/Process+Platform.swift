@@ -13,9 +13,9 @@ extension sigaction {
     }
 }
 
-/// Enlarges the buffer of a pipe, so that writer and reader switch less often.
+/// Enlarges the buffer of a pipe, so that the writer and the reader switch less often.
 ///
-/// Has no effect if that fails or is not supported, or if the descriptor is not a pipe.
+/// Has no effect if this fails or is not supported, or if the descriptor is not a pipe.
 func growPipe(_ descriptor: CInt, to byteCount: CInt) {
     #if os(Linux)
     let setPipeSize: CInt = 1031  // F_SETPIPE_SZ of <linux/fcntl.h>, which Swift does not import.

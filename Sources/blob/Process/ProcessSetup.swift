@@ -10,11 +10,11 @@ enum ProcessSetup {
 
     /// Opens the standard descriptors that the parent closed.
     ///
-    /// Otherwise the next opened file would get the number of a standard descriptor, and be used as standard input,
+    /// Otherwise, the next opened file would take the number of a standard descriptor and serve as standard input,
     /// output or error.
     private static func fillStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // Opened in the opposite direction, so that using it is still an error. It gets the lowest free number.
+            // Opened in the opposite direction, so that using it remains an error. It gets the lowest free number.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
@@ -26,7 +26,7 @@ enum ProcessSetup {
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-        // Exceeding the file size limit is then an error, after which temporary files are removed.
+        // Exceeding the file size limit is then reported as an error, after which temporary files are removed.
         _ = signal(SIGXFSZ, SIG_IGN)
     }
 }

@@ -21,9 +21,9 @@ struct StandardOutput: ByteOutput {
 
 extension AtomicFile: ByteOutput {}
 
-/// Calls `body` with standard output, or with a file that appears only after `body` has returned.
+/// Calls `body` with standard output, or with a file that becomes visible only after `body` returns.
 ///
-/// - Parameter path: The path of the file; nil and '-' stand for standard output.
+/// - Parameter path: The path of the file; nil and '-' mean standard output.
 func withOutput(to path: String?, _ body: (any ByteOutput) throws -> Void) throws {
     guard let path, path != "-" else { return try body(StandardOutput()) }
     let file = try AtomicFile(path: path)
@@ -34,7 +34,7 @@ func withOutput(to path: String?, _ body: (any ByteOutput) throws -> Void) throw
     Interrupts.setTemporaryPath(nil)
 }
 
-/// The result lines on standard output, buffered, with a progress line that counts them.
+/// Writes result lines to standard output through a buffer, with a progress line that counts them.
 final class LineOutput {
     private static let bufferByteCount = 64 * 1024
 
@@ -61,7 +61,7 @@ final class LineOutput {
     }
 }
 
-/// Prints to standard error; failures are ignored, because they cannot be reported.
+/// Prints to standard error; ignores failures, because they cannot be reported.
 func printToStandardError(_ text: String) {
     try? writeAll(Array(text.utf8), to: STDERR_FILENO, named: "standard error")
 }

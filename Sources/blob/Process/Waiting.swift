@@ -1,9 +1,9 @@
 #if Command
 import BlobStreamsStandard
 
-/// Runs a task on the threads for openings, and blocks this thread until it ends.
+/// Runs a task on the pool for opening sources, and blocks this thread until the task ends.
 ///
-/// The only bridge from the command's blocking threads to asynchronous code. Never called on a thread for openings.
+/// The only bridge from the command's blocking threads to asynchronous code. Never call it on a thread of this pool.
 func waiting<Value: Sendable>(
     for task: @escaping @Sendable () async throws(BlobError) -> Value
 ) throws(BlobError) -> Value {

@@ -94,7 +94,7 @@ struct CatCommand: NameListCommand {
         }
     }
 
-    /// The output file that is resumed as by 'blob fetch'; nil if there is none.
+    /// The output file to resume as `blob fetch` does; nil if no file is resumed.
     private var resumedOutput: String? { self.pass.resume && self.output != "-" ? self.output : nil }
 
     func run() throws {
@@ -110,11 +110,11 @@ struct CatCommand: NameListCommand {
     }
 }
 
-/// Copies the sources of one command.
+/// Copies the sources of one `cat` command.
 private struct Cat {
-    /// The length in bytes up to which a list is read completely before its first locator is printed: 64 MiB.
+    /// The maximum length, in bytes, of a list that is read completely before its first locator is printed: 64 MiB.
     private static let maximumListByteCount: Int64 = 64 << 20
-    /// The maximum number of ranges that are announced to a source before they are read.
+    /// The maximum number of ranges announced to a source before they are read.
     private static let rangesAheadCount = 1024
 
     private let options: CatCommand
@@ -142,7 +142,7 @@ private struct Cat {
         (self.offset, self.length) = (options.offset?.value ?? 0, options.length?.value)
         self.containers = SharedContainers(
             sources, isOnePass: !options.verifyFirst && self.offset == 0 && self.length == nil, context)
-        // A file that appears only when complete must not appear if a source is missing.
+        // A file that appears only once it is complete must not appear if a source is missing.
         self.failures = SourceFailures(isFailFast: options.pass.failFast || output is AtomicFile)
     }
 
@@ -237,7 +237,7 @@ private struct Cat {
             }
             return nil
         }
-        // The next ranges of a complete list are announced to the source.
+        // If the list is complete, its next ranges are announced to the source.
         let aheadCount = try self.isComplete(list) ? Self.rangesAheadCount : 0
         var (ahead, failure): (Fifo<Range<Int64>>, (any Error)?) = (Fifo(), nil)
         while true {
@@ -259,19 +259,19 @@ private struct Cat {
         try Verbosity.notePart(of: source, self.context)
     }
 
-    /// True for a list that can be read at once; a list that is still being written is read as it arrives.
+    /// Returns true for a list that can be read at once; a list that is still being written is read as it arrives.
     private func isComplete(_ list: String) throws -> Bool {
         let info = try self.sources.registry.source(for: list, context: self.context).info(self.context)
         return info.byteCount ?? .max <= Self.maximumListByteCount
     }
 
-    /// Returns the validator that the printed content must match, after reading the source to its end for the checks on
-    /// the way.
+    /// Returns the validator that the printed content must match.
     ///
-    /// Nil without the option for that.
+    /// Reads the source to its end, which performs all checks on the way. Returns nil without `--verify-first`.
     private func validator(of source: any BlobInputStreamDataSource) throws -> BlobValidator? {
         guard self.options.verifyFirst else { return nil }
-        // The source's own error comes first: for a folder, not being repeatable is not the main problem.
+        // The source's own error comes first; a folder, for example, has a more important problem than not being
+        // repeatable.
         _ = try source.info(self.context)
         guard source.traits.contains(.repeatable) else {
             throw BlobError(

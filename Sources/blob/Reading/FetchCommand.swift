@@ -87,7 +87,7 @@ struct FetchCommand: ParsableCommand {
         try fetch.run()
     }
 
-    /// Returns the arguments, followed by the lines of the list with their digests.
+    /// Returns the arguments, followed by the lines of the list and their digests.
     private func items(_ registry: BlobRegistry, _ context: BlobContext) throws -> [Fetch.Item] {
         var items = self.locators.map { Fetch.Item(arguments: [$0]) }
         guard let list = self.pass.fromFile else { return items }
@@ -130,7 +130,7 @@ final class Fetch: Sendable {
     }
 
     private struct State {
-        /// The number of bytes already downloaded and the total, by the position of the item.
+        /// The number of bytes already downloaded and the total number, keyed by the item's position.
         var counts: [Int: (known: Int64, total: Int64?)] = [:]
         var finishedCount = 0
         /// The positions of the items, keyed by path.
@@ -218,7 +218,7 @@ final class Fetch: Sendable {
         try source.write(to: URL(fileURLWithPath: path), resuming: options, context: self.context)
     }
 
-    /// Returns the path in the folder, with the listed name of the item or else the name that the source provides.
+    /// Returns the path in the folder, with the item's listed name or otherwise the name that the source provides.
     private func path(_ source: any BlobInputStreamDataSource, _ listed: String?) throws(BlobError) -> String {
         let name = if let listed { listed } else { try source.info(self.context).name }
         guard let name, !name.isEmpty, !name.contains("/"), name != ".",

@@ -1,11 +1,11 @@
 #if Command
 import BlobStreamsStandard
 
-/// Prints the sources of a list in order, and reads the members of an archive without random access in one pass.
+/// Prints the sources of a list in order; reads the members of an archive without random access in one pass.
 ///
-/// Members whose turn has not come wait in an unnamed temporary file. Members that exceed the limit of copies,
-/// ``BlobContext/spoolLimit``, or that cannot be read are read separately when their turn comes. A source of which no
-/// byte can be read is reported, and the others are still printed.
+/// Members whose turn has not come are stored in an unnamed temporary file. Members that exceed the limit for copies,
+/// ``BlobContext/spoolLimit``, or that cannot be read are read separately when their turn comes. If a source fails
+/// before its first byte, the error is reported and the other sources are still printed.
 struct ListCopier {
     private let list: ArgumentList
     private let arguments: [String]
@@ -16,7 +16,7 @@ struct ListCopier {
     private let context: BlobContext
     private var groups: ArchiveGroups
     private var spool: UnlinkedFile?
-    /// The ranges in the spool, by the positions of their arguments.
+    /// The ranges in the spool, keyed by the positions of their arguments.
     private var parts: [Int: Range<Int64>] = [:]
     /// The position of the next argument to print.
     private var next = 0
@@ -42,7 +42,7 @@ struct ListCopier {
                 }
                 try self.copyNext(self.containers.source(self.arguments[position]))
             } catch {
-                // A partly printed source must not be followed by another one, and no error may be reported twice.
+                // Another source must not follow a partly printed one, and no error may be reported twice.
                 guard self.copier.written == byteCount, self.next == position else { throw error }
                 try self.failures.note(self.list.naming(error, position))
                 self.next += 1
@@ -50,7 +50,8 @@ struct ListCopier {
         }
     }
 
-    /// Reads the members of an archive in one pass; returns false, and reads nothing, if the archive has random access.
+    /// Reads the members of an archive in one pass; returns false without reading anything if the archive has random
+    /// access.
     private mutating func copy(_ group: ArchiveGroups.Group) throws -> Bool {
         let archive = try self.sources.registry.openArchive(at: group.archive, self.context)
         guard try archive.isSequential(self.context) else {
@@ -76,7 +77,7 @@ struct ListCopier {
         self.next += 1
     }
 
-    /// Prints the next argument, and the waiting arguments after it.
+    /// Prints the next argument and the stored arguments that follow it.
     private mutating func copyNext(_ source: any BlobInputStreamDataSource) throws {
         let byteCount = self.copier.written
         do {
@@ -101,7 +102,7 @@ struct ListCopier {
         return whole.slice(part)
     }
 
-    /// Copies a member to the spool unless it cannot be read or does not fit.
+    /// Copies a member to the spool, unless it cannot be read or does not fit.
     private mutating func keep(_ source: any BlobInputStreamDataSource, _ position: Int) throws {
         let spool = try self.spool ?? UnlinkedFile()
         self.spool = spool
@@ -112,7 +113,7 @@ struct ListCopier {
             try Copier(spool, limit: room, progress: .never, self.context).copy(source)
             self.parts[position] = start..<spool.byteCount
         } catch {
-            // This member's turn has not come; reading it then reports the error.
+            // This member's turn has not come; reading it then will report the error.
             try self.context.check()
         }
     }

@@ -6,14 +6,14 @@ import BlobTransfer
 /// A list of files with their digests and URLs (RFC 5854).
 enum Metalink {
     private static let namespace = "urn:ietf:params:xml:ns:metalink"
-    /// The priority of a URL without a stated one (section 4.2.16.1).
+    /// The priority of a URL that does not state one (section 4.2.16.1).
     private static let lowestPriority = 999_999
 
     /// Returns the files that a document lists.
     ///
     /// - Parameter list: The name of the document, for errors.
-    /// - Throws: ``BlobError/Code/corrupted`` if the document is not a valid Metalink, ``BlobError/Code/unsupported``
-    ///   for a name with folders and for a file without a URL, ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/corrupted`` if the document is not a valid Metalink; ``BlobError/Code/unsupported``
+    ///   for a name that contains folders and for a file without a URL; ``BlobError/Code/limitExceeded``.
     static func files(in document: [UInt8], named list: String) throws(BlobError) -> [Fetch.Item] {
         let root = try MarkupElement.parse(document)
         guard root.name == name("metalink") else {
@@ -41,7 +41,7 @@ enum Metalink {
         }
     }
 
-    /// Returns the digest of an element; nil if its algorithm is unknown.
+    /// Returns the digest in an element; nil if its algorithm is unknown.
     private static func digest(_ hash: MarkupElement, origin: String) throws(BlobError) -> BlobStatedDigest? {
         let type = value("type", of: hash)?.lowercased() ?? ""
         guard let algorithm = StatedAlgorithm(rawValue: type.filter { $0 != "-" }) else { return nil }

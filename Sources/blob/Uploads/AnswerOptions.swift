@@ -27,11 +27,11 @@ struct AnswerOptions: ParsableArguments {
     @Option(help: .advanced("Show progress: auto, always or never."))
     var progress = ProgressMode.auto
 
-    /// True if responses are to be stored or formatted rather than just printed.
+    /// True if responses should be stored or formatted rather than only printed.
     var isAsked: Bool { self.output != nil || self.writeOut != nil }
 }
 
-/// Writes responses and results, in the order in which concurrent requests end.
+/// Writes responses and results in the order in which concurrent requests end.
 final class AnswerOutput: Sendable {
     private struct State {
         var file: AtomicFile?
@@ -39,8 +39,8 @@ final class AnswerOutput: Sendable {
         var finishedCount = 0
         /// The number of bytes sent by each upload in progress.
         var sentByteCounts: [Int: Int64] = [:]
-        /// The errors still to be printed, each with the number of its repetitions; `errorTime` is the time of the
-        /// first.
+        /// The errors not yet printed, with the number of repetitions of each; `errorTime` is the time of the first
+        /// error.
         var errors: [(error: BlobError, repetitionCount: Int)] = []
         var errorTime: ContinuousClock.Instant?
 
@@ -51,13 +51,13 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// The longest time that an error is held back for equal ones, while there is any activity.
+    /// The longest time to hold back an error for equal ones, while there is any activity.
     private static let errorDelay = Duration.seconds(1)
 
     private let state: Locked<State>
     private let line: ProgressLine
     private let writeOut: WriteOutFormat?
-    /// The number of all uploads; nil for a single upload, whose length the line shows.
+    /// The total number of uploads; nil for a single upload, whose length the line shows.
     private let count: Int?
 
     init(_ options: AnswerOptions, count: Int? = nil) throws(BlobError) {
@@ -67,7 +67,7 @@ final class AnswerOutput: Sendable {
         (self.line, self.writeOut, self.count) = (ProgressLine(options.progress), options.writeOut, count)
     }
 
-    /// Shows the progress of the upload with this number.
+    /// Shows the progress of an upload, identified by its number.
     func show(_ number: Int, _ sent: Int64, of byteCount: Int64?) {
         let due = self.state.withLock { state in
             state.sentByteCounts[number] = sent
@@ -93,7 +93,7 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Ends an upload: prints its line, and its facts in the format that the user requested.
+    /// Ends an upload by printing its line, and its facts in the format that the user requested.
     func end(_ number: Int, line: String? = nil, _ facts: RequestFacts? = nil, answer: Data? = nil) throws(BlobError) {
         let text = (line.map { "\($0)\n" } ?? "") + (facts.flatMap { self.writeOut?.text($0) } ?? "")
         try self.state.withLock { state throws(BlobError) in
@@ -106,17 +106,17 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Prints the error after which an upload is tried again, and the number of the attempt.
+    /// Prints the error after which an upload is retried, and the number of the attempt.
     func reportAttempt(_ attempt: RetryFailures.Attempt) {
         let wait = Seconds.note(of: attempt.delay)
         ProgressLine.printNotice(
             "blob: trying again, \(attempt.number) of \(attempt.limit)\(wait): \(ErrorText(attempt.error).line)\n")
     }
 
-    /// Prints with `-v` which digest of a stored source was compared.
+    /// If `-v` is set, prints which digest of a stored source was compared.
     ///
     /// - Parameters:
-    ///   - check: The digest that was compared, such as `SHA-256`; nil if none was.
+    ///   - check: The digest that was compared, such as `SHA-256`; nil if none was compared.
     ///   - place: The URL in its printable form.
     func reportCheck(_ check: String?, at place: String) {
         guard Verbosity.isVerbose else { return }
@@ -124,7 +124,7 @@ final class AnswerOutput: Sendable {
         ProgressLine.printNotice("blob: \(place): stored; \(outcome).\n")
     }
 
-    /// Prints an error in place of the progress, after a short delay in which equal errors are combined into one line.
+    /// Prints an error in place of the progress, after a short delay that combines equal errors into one line.
     func report(_ error: BlobError) {
         guard !Verbosity.isVerbose else { return self.printErrors([(error, 0)]) }
         let due = self.state.withLock { state in
@@ -139,7 +139,7 @@ final class AnswerOutput: Sendable {
         self.printErrors(due)
     }
 
-    /// Prints the errors that are held back.
+    /// Prints the errors that were held back.
     func flushErrors() {
         self.printErrors(
             self.state.withLock { state in
@@ -157,7 +157,7 @@ final class AnswerOutput: Sendable {
         }
     }
 
-    /// Completes the file of responses.
+    /// Completes the file that stores the responses.
     func commit() throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
             self.line.clear()
@@ -168,13 +168,13 @@ final class AnswerOutput: Sendable {
 }
 
 extension BlobError {
-    /// Returns true if the other error has the same code and message, about another source.
+    /// Returns true if the other error has the same code and message, but concerns another source.
     fileprivate func isAlike(_ other: BlobError) -> Bool { self.code == other.code && self.message == other.message }
 }
 
 /// The facts about a completed request.
 struct RequestFacts {
-    /// The status of the response; 0 without a response.
+    /// The status of the response; 0 if no response was received.
     var status: Int
     /// The number of bytes of the body that were sent.
     var sentByteCount: Int64
@@ -183,7 +183,7 @@ struct RequestFacts {
     var url: String
 }
 
-/// A text with variables for the facts about a request, as for curl's `--write-out`.
+/// A text with variables for the facts about a request, as in curl's `--write-out`.
 struct WriteOutFormat: ExpressibleByArgument {
     private enum Variable: String {
         case httpCode = "http_code"
@@ -202,7 +202,7 @@ struct WriteOutFormat: ExpressibleByArgument {
 
     private var pieces: [Piece] = []
 
-    /// Creates a format; nil if a variable is unknown or not closed.
+    /// Creates a format; fails if a variable is unknown or not closed.
     init?(argument: String) {
         var rest = Substring(argument)
         while let first = rest.popFirst() {

@@ -12,15 +12,15 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
     enum Finding {
         /// The object equals the source; the SHA-256 is known if the source was read.
         case same(sha256: String?)
-        /// An object may exist that has the right length but no digest stated by the server.
+        /// The object, if it exists, may have the right length, but the server states no digest.
         case untold
-        /// No object exists, or a different one.
+        /// The object does not exist or is different.
         case other
     }
 
     /// Compares the object at the URL of an upload with a source.
     ///
-    /// - Throws: The errors of reading the source; an error of the request means that the object may not exist.
+    /// - Throws: The errors of reading the source. An error of the request means that the object may not exist.
     func look(
         for source: any BlobInputStreamDataSource, at upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> Finding {
@@ -40,7 +40,7 @@ extension TransferRequest {
     /// Creates the request for the state of the object that an upload would replace.
     init(asking upload: BlobUploadRequest) throws(BlobError) {
         self.init(try TransferURL(upload.url))
-        // Omits the fields of the body and the conditions of the upload: `If-None-Match: *` would get a 304.
+        // Omits the fields of the body and the conditions of the upload: `If-None-Match: *` would result in a 304.
         self.privateFields = upload.fields.filter { field in
             !["content-", "if-"].contains { field.name.lowercased().hasPrefix($0) }
         }

@@ -1,9 +1,9 @@
 #if Command
 import ArgumentParser
 
-/// The options for uploads of many files.
+/// The options for uploading many files.
 struct ListOptions: ParsableArguments {
-    /// The maximum number of concurrent uploads: each needs two connections, of which one may be closing, and a file.
+    /// The maximum number of concurrent uploads. Each needs a file and two connections, one of which may be closing.
     private static let maximumJobCount = 256
 
     @Flag(
@@ -53,7 +53,7 @@ struct ListOptions: ParsableArguments {
         }
     }
 
-    /// True if results are one line per file, even for a single file.
+    /// True if results are printed as one line per file, even for a single file.
     var isAsked: Bool {
         self.recursive || (self.fromFile ?? self.journal) != nil || self.skipExisting != nil
     }

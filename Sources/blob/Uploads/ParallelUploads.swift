@@ -3,20 +3,20 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// Uploads many sources, some concurrently; a failed upload does not stop the others.
+/// Uploads many sources, several at once; a failed upload does not stop the others.
 final class ParallelUploads: Sendable {
     private let items: UploadItems
     private let output: AnswerOutput
-    /// The error that determines the exit status: the first permanent error, or else the first error.
+    /// The error that determines the exit status: the first permanent error, or otherwise the first error.
     private let worst = Locked<BlobError?>(nil)
 
     init(_ items: UploadItems, _ output: AnswerOutput) { (self.items, self.output) = (items, output) }
 
-    /// Uploads all items, and blocks this thread.
+    /// Uploads all items, blocking this thread.
     ///
     /// - Parameters:
     ///   - count: The number of concurrent uploads.
-    ///   - upload: Uploads an item, which is identified by its number.
+    ///   - upload: Uploads an item, identified by its number.
     /// - Throws: The error that ended the job; otherwise, after all errors are printed, the exit status of the worst
     ///   error.
     func run(
@@ -31,7 +31,7 @@ final class ParallelUploads: Sendable {
                     try context.check()
                     try await upload(number, self.items.items[number])
                 } catch {
-                    // Without standard output, or after the end of the job, there is nothing left to do.
+                    // Without standard output, or after the job has ended, nothing is left to do.
                     let isOver = (try? context.check()) == nil || error.operation == "write" && error.locator == nil
                     guard !isOver else { throw error }
                     self.note(error)

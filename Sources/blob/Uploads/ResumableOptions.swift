@@ -4,12 +4,12 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// A protocol for uploads that continue after an interruption.
+/// A protocol for uploads that can continue after an interruption.
 enum Resumption: String, ExpressibleByArgument, CaseIterable {
     case none, tus, draft
     case s3
 
-    /// The protocol of the upload engine; nil for none, and for a store.
+    /// The protocol of the upload engine; nil without a protocol, and for a store.
     var wire: ResumableProtocol? { ResumableProtocol(rawValue: self.rawValue) }
 }
 
@@ -46,7 +46,7 @@ struct ResumableOptions: ParsableArguments {
             """, valueName: "parts"))
     var partCount = 1
 
-    /// The maximum number of parts, because the final request lists their URLs in one header field.
+    /// The maximum number of parts, because the final request lists all their URLs in one header field.
     private static let maximumPartCount = 16
 
     func validate() throws {
@@ -63,7 +63,7 @@ struct ResumableOptions: ParsableArguments {
 
     var isOn: Bool { self.resumption != .none }
 
-    /// Returns the state file of one upload; nil if there is no folder for it.
+    /// Returns the state file of one upload; nil if no folder is available for it.
     ///
     /// - Parameter words: The words that identify the upload: its source and its URL.
     func state(of words: [String]) -> UploadStateFile? {
@@ -74,14 +74,14 @@ struct ResumableOptions: ParsableArguments {
     func statePath(of words: [String]) -> String? {
         if let stateFile { return stateFile }
         let environment = ProcessInfo.processInfo.environment
-        // The XDG Base Directory Specification requires that relative paths are ignored.
+        // The XDG Base Directory Specification requires programs to ignore relative paths.
         let folders = [environment["XDG_STATE_HOME"], environment["HOME"].map { "\($0)/.local/state" }]
         guard let folder = folders.compactMap(\.self).first(where: { $0.hasPrefix("/") }) else { return nil }
         let digest = CryptoDigest.sha256.digest(of: Array(words.joined(separator: "\0").utf8)).hexadecimal
         return "\(folder)/blob/\(digest.prefix(32)).upload"
     }
 
-    /// Uploads a source, and returns the URL of the upload. Blocks this thread.
+    /// Uploads a source and returns the URL of the upload, blocking this thread.
     func send(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?,
         boundary: String?, patience: Int?, _ context: BlobContext,

@@ -4,9 +4,9 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// Uploads sources to a store with the interface of S3.
+/// Uploads sources to a store with the S3 interface.
 struct S3Uploads: Sendable {
-    /// The longest time in seconds for an interrupted job to abort its uploads, the same as for ``S3Uploader``.
+    /// The maximum time in seconds for an interrupted job to abort its uploads, the same as for ``S3Uploader``.
     private static let abortLimit: UInt32 = 30
 
     private let uploader: S3Uploader
@@ -26,7 +26,7 @@ struct S3Uploads: Sendable {
         (self.uploader, self.upload, self.jobs, self.resumable) = (uploader, upload, list.jobs, resumable)
     }
 
-    /// Uploads one source, and blocks this thread.
+    /// Uploads one source, blocking this thread.
     ///
     /// - Parameter words: The names of the source, which identify its state file.
     func run(
@@ -40,9 +40,9 @@ struct S3Uploads: Sendable {
         try output.commit()
     }
 
-    /// Uploads many sources, some concurrently, and blocks this thread.
+    /// Uploads many sources, several at once, blocking this thread.
     ///
-    /// - Throws: The error of the only source; otherwise the errors of ``ParallelUploads/run(atOnce:_:_:)``.
+    /// - Throws: The error of the only source; for several sources, the errors of ``ParallelUploads/run(atOnce:_:_:)``.
     func run(_ items: UploadItems, _ sources: ArgumentSources, _ output: AnswerOutput, _ context: BlobContext) throws {
         if items.items.count == 1, items.errors.isEmpty, let item = items.items.first {
             return try self.run(item.source(sources, context), words: [item.name], item.url, output, context)
@@ -54,7 +54,7 @@ struct S3Uploads: Sendable {
         }
     }
 
-    /// Gives an interrupted job the time to drop its parts, which would cost their owner money if left behind.
+    /// Allows an interrupted job enough time to drop its parts, which would otherwise incur storage costs.
     private func limitCleanup() { if !self.resumable.isOn { Interrupts.setCleanupLimit(Self.abortLimit) } }
 
     private func store(

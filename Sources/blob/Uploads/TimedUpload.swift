@@ -13,7 +13,7 @@ struct TimedUpload {
     private let number: Int
     private let start = ContinuousClock.now
 
-    /// - Parameter number: The number of the upload, which identifies it in the progress.
+    /// - Parameter number: The number that identifies the upload in the progress.
     /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing.
     init(
         _ request: BlobUploadRequest, _ options: UploadOptions, _ output: AnswerOutput, number: Int

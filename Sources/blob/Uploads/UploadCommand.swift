@@ -106,7 +106,7 @@ struct UploadCommand: ParsableCommand {
         }
     }
 
-    /// True if the URL names an object in a store, or a folder for several.
+    /// True if the URL names an object in a store, or a folder for several objects.
     private var isStore: Bool { self.url.hasPrefix("s3://") }
 
     private func validateStore() throws {
@@ -162,7 +162,7 @@ struct UploadCommand: ParsableCommand {
         return port.flatMap { UInt16($0) } == nil ? text : "http://\(text)"
     }
 
-    /// The options for reading the sources, whose servers get nothing that is meant for the receiver.
+    /// The options for reading the sources, without the values meant for the receiver.
     private var reading: SourceOptions {
         var options = self.source
         options.web = self.source.web.withoutCredentials
@@ -173,7 +173,7 @@ struct UploadCommand: ParsableCommand {
         let context = self.request.limited(try self.source.makeContext())
         guard !self.isStore else { return try self.sendToStore(context) }
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
-        // Created before the first byte is sent, so that an invalid request sends nothing.
+        // Created before the first byte is sent, so that nothing is sent for an invalid request.
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
         if self.resumable.isOn { return try self.sendResumably(upload, context) }
@@ -234,7 +234,7 @@ struct UploadCommand: ParsableCommand {
         let url = try self.resumable.send(
             source, upload, state, boundary: boundary, patience: self.request.retry, context,
             onAttempt: output.reportAttempt, onCheck: { output.reportCheck($0, at: place) })
-        // Resolved against a URL with a password, it contains the password, too.
+        // A URL resolved against a URL with a password also contains the password.
         try output.end(0, line: (try? TransferURL(url).text) ?? url)
     }
 
@@ -286,7 +286,7 @@ struct UploadCommand: ParsableCommand {
 }
 
 extension BlobUploadRequest {
-    /// Adds the media type of a source that states none, based on its name or its first bytes.
+    /// Adds a media type, based on the name or the first bytes, to a source that states none.
     ///
     /// - Parameter isBody: True if the source is the body, whose first bytes need not be read beforehand.
     mutating func setMediaType(

@@ -6,7 +6,7 @@ import BlobStreamsStandard
 struct UploadItem: Sendable {
     enum Origin: Sendable {
         case argument
-        /// A regular file found in a folder, given by the bytes of its path.
+        /// A regular file found in a folder, specified by the bytes of its path.
         case file([UInt8])
     }
 
@@ -44,7 +44,7 @@ struct UploadItems {
 
     /// Adds the source of an argument, the files in its folder, or the members that its pattern selects.
     ///
-    /// - Parameter naming: Returns an error with the location of the argument.
+    /// - Parameter naming: Returns an error that includes the location of the argument.
     /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source already has; an error if the job
     ///   has ended.
     mutating func add(_ argument: String, naming: (BlobError) -> BlobError = { $0 }) throws(BlobError) {
@@ -61,16 +61,16 @@ struct UploadItems {
                 self.items.append(UploadItem(name: argument, url: url ?? self.url))
             }
         } catch {
-            // Invalid names must not send anything at all.
+            // Nothing must be sent if a name is invalid.
             guard error.code != .invalidArgument else { throw naming(error) }
             try self.context.check()
             self.errors.append(naming(error))
         }
     }
 
-    /// Returns the nonempty lines of a list of at most 64 MiB, with their numbers from 1.
+    /// Returns the nonempty lines of a list of at most 64 MiB, with their line numbers from 1.
     ///
-    /// If the list contains a NUL, a NUL ends each line.
+    /// If the list contains a NUL character, NUL ends each line.
     static func lines(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> [(number: Int, text: String)] {
@@ -106,7 +106,7 @@ struct UploadFolder {
     private let (path, rest): (String, String)
     private var arguments: [String: String] = [:]  // The arguments, keyed by URL.
 
-    /// Creates a folder; nil if the path of `url` does not end with '/'.
+    /// Creates a folder; fails if the path of `url` does not end with '/'.
     init?(_ url: String) {
         let path = url.prefix { $0 != "?" && $0 != "#" }
         guard path.hasSuffix("/") else { return nil }
@@ -118,8 +118,8 @@ struct UploadFolder {
     /// - Parameters:
     ///   - folders: The folders below this one that contain the source.
     ///   - argument: The argument that names the source.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for the name of an earlier source,
-    ///   which the source would replace.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, or with the name of an earlier
+    ///   source, which it would replace.
     mutating func url(
         for source: any BlobInputStreamDataSource, below folders: [ArraySlice<UInt8>] = [], argument: String,
         _ context: BlobContext
@@ -155,12 +155,12 @@ struct UploadFolder {
         return url
     }
 
-    /// Returns the bytes of a name; a name that is not UTF-8 comes from the locator, since the text has replacement
-    /// characters.
+    /// Returns the bytes of a name. A name that is not UTF-8 is taken from the locator, because the text contains
+    /// replacement characters.
     private static func bytes(of name: String, _ locator: BlobLocator?) -> [UInt8] {
         guard name.unicodeScalars.contains("\u{FFFD}"), let path = locator?.lastPath else { return Array(name.utf8) }
         let raw = path.split(separator: UInt8(ascii: "/")).last ?? []
-        // A filter may have removed or changed the extension; the bytes before it are unchanged.
+        // A filter may have removed or changed the extension; the bytes before the extension are unchanged.
         for end in raw.indices.reversed() {
             let beginning = String(decoding: raw[...end], as: UTF8.self)
             if name.utf8.starts(with: beginning.utf8) {
@@ -172,7 +172,7 @@ struct UploadFolder {
 }
 
 extension BlobLocator {
-    /// The names of the folders that contain a member; empty if its name leads out of a folder.
+    /// The names of the folders that contain a member; empty if the name leads outside the folder.
     var memberFolders: [ArraySlice<UInt8>] {
         guard case .name(let name) = self.selectors.last else { return [] }
         let components = name.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }

@@ -3,11 +3,11 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// A file with a line for each accepted upload: URL, locator, validator and SHA-256, separated by spaces, and the ETag
-/// if the server sent one.
+/// A file with a line for each accepted upload: the URL, locator, validator and SHA-256, separated by spaces, and the
+/// ETag if the server sent one.
 ///
-/// A line is synchronised before its thread begins the next upload. A line that was truncated by a kill lacks a
-/// complete digest, and is ignored like any other malformed line.
+/// Each line is synchronised before its thread begins the next upload. A line truncated by a kill lacks a complete
+/// digest, and is ignored like any other malformed line.
 final class UploadJournal: Sendable {
     struct Entry: Equatable {
         let validator: Substring
@@ -17,8 +17,8 @@ final class UploadJournal: Sendable {
 
         /// Returns true if the response to HEAD may be about the uploaded object.
         ///
-        /// - Parameter byteCount: The length of the object in bytes; nil if it is unknown, or differs from the length
-        ///   of the source.
+        /// - Parameter byteCount: The length of the object in bytes; nil if it is unknown or differs from the source's
+        ///   length.
         func isAlike(_ head: ResponseHead, _ byteCount: Int64?) -> Bool {
             guard head.isSuccess, byteCount == nil || head.contentLength ?? byteCount == byteCount else { return false }
             if byteCount != nil, let found = head.digest, found.algorithm.name == CryptoDigest.sha256.name {
@@ -39,10 +39,10 @@ final class UploadJournal: Sendable {
     private let file: Descriptor
     private let entries: Locked<[Substring: Entry]>
 
-    /// Opens the journal, or creates it with access for this user only, and locks it.
+    /// Opens the journal and locks it. If the journal does not exist, creates it with access for this user only.
     ///
-    /// - Throws: ``BlobError/Code/io`` and the like; ``BlobError/Code/unavailable`` if another process uses the
-    ///   journal.
+    /// - Throws: ``BlobError/Code/io`` and similar errors; ``BlobError/Code/unavailable`` if another process is using
+    ///   the journal.
     init(path: String) throws(BlobError) {
         self.path = path
         self.file = try Descriptor(
@@ -58,14 +58,14 @@ final class UploadJournal: Sendable {
         return entry?.validator == Substring(Self.written(validator.text)) ? entry : nil
     }
 
-    /// Adds a line for an accepted upload and synchronises it. A source without an identity gets no line.
+    /// Adds and synchronises a line for an accepted upload. A source without an identity gets no line.
     func append(
         _ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String, tag: String? = nil
     ) throws(BlobError) {
         guard let key = Self.key(url, locator), let validator = info.validator else { return }
         let tag = tag.map { " \(Self.written($0))" } ?? ""
         let line = "\(key) \(Self.written(validator.text)) \(digest)\(tag)\n"
-        // The lock orders the writes: each line is a single write, but on a full disk only a part of it is written.
+        // The lock orders the writes. Each line is a single write, but a full disk may store only a part of it.
         try self.entries.withLock { _ throws(BlobError) in
             try writeAll(Array(line.utf8), to: self.file.number, named: self.path)
         }

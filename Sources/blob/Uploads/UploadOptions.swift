@@ -3,7 +3,7 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options of an upload request.
+/// The options for an upload request.
 struct UploadOptions: ParsableArguments {
     @Option(
         name: [.customShort("X", allowingJoined: true), .customLong("request")],
@@ -75,7 +75,7 @@ struct UploadOptions: ParsableArguments {
         rules.maximumWait = .seconds(self.retryMaxTime)
     }
 
-    /// Returns the context with a deadline of ``maxTime`` from now.
+    /// Returns the context with a deadline ``maxTime`` from now.
     func limited(_ context: BlobContext) -> BlobContext {
         var context = context
         if let maxTime { context.deadline = .now + .seconds(maxTime) }
@@ -84,10 +84,10 @@ struct UploadOptions: ParsableArguments {
 }
 
 extension BlobUploadRequest {
-    /// The default idle limit of the connection, because a server may need this time to store a large body.
+    /// The default idle limit of the connection. A server may need this long to store a large body.
     private static let defaultIdleLimit = Duration.seconds(60)
 
-    /// Creates a request with the header fields and connection settings of the options.
+    /// Creates a request with the header fields and connection settings from the options.
     init(_ method: Method, _ url: String, _ source: SourceOptions, _ context: BlobContext) throws {
         self.init(method, url)
         for field in try source.web.fields(context) {
@@ -115,7 +115,7 @@ enum UploadMethod: String, ExpressibleByArgument {
 enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {
     case identity, gzip
 
-    /// Returns `source` in this encoding, and adds the header fields that declare it to `upload`.
+    /// Returns `source` in this encoding, and adds to `upload` the header fields that declare the encoding.
     func encode(
         _ source: any BlobInputStreamDataSource, _ upload: inout BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {

@@ -5,9 +5,9 @@ import BlobPlatform
 import BlobStreamsStandard
 import BlobTransfer
 
-/// Uploads many sources to a web server, and prints the digest of each sent source.
+/// Uploads many sources to a web server, and prints the digest of each source that is sent.
 final class WebUploads: Sendable {
-    /// The number of this process's descriptors that belong to no upload.
+    /// The number of this process's descriptors that do not belong to an upload.
     private static let ownDescriptorCount = 32
 
     private let items: UploadItems
@@ -20,8 +20,8 @@ final class WebUploads: Sendable {
     private let offset: Int64
     private let hasToldOfDigests = Locked(false)
 
-    /// - Parameter upload: The request common to all uploads, to the URL of the folder.
-    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL, and the errors of the journal.
+    /// - Parameter upload: The request common to all uploads, with the folder's URL.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL; the errors of the journal.
     init(
         _ items: UploadItems, _ upload: BlobUploadRequest, _ options: UploadOptions, _ list: ListOptions,
         _ output: AnswerOutput, _ sources: ArgumentSources, offset: Int64
@@ -33,13 +33,13 @@ final class WebUploads: Sendable {
         self.journal = if let path = list.journal { try UploadJournal(path: path) } else { nil }
     }
 
-    /// Uploads all items, and blocks this thread.
+    /// Uploads all items, blocking this thread.
     ///
     /// - Throws: The errors of ``ParallelUploads/run(atOnce:_:_:)``.
     func run(_ context: BlobContext) throws {
         try ParallelUploads(self.items, self.output).run(atOnce: self.jobCount, context) {
             [self] (number, item) async throws(BlobError) in
-            // Opening, comparing and printing may block.
+            // Opening, comparing and printing may block a thread.
             let prepared = try await BlockingPool.openings.value { () throws(BlobError) in
                 try self.prepare(number, item, context)
             }
@@ -51,14 +51,14 @@ final class WebUploads: Sendable {
         }
     }
 
-    /// The number of concurrent uploads, limited by the descriptors for a file and two connections each.
+    /// The number of concurrent uploads, limited by the number of descriptors: each needs a file and two connections.
     private var jobCount: Int {
         let count = min(self.list.jobs, self.items.items.count)
         let limit = raiseDescriptorLimit(to: Self.ownDescriptorCount + 3 * count)
         return min(count, max(1, (limit - Self.ownDescriptorCount) / 3))
     }
 
-    /// An upload with its source already open.
+    /// An upload whose source is already open.
     private struct Prepared: Sendable {
         let number: Int
         /// The URL in the journal's form; nil without a journal.
@@ -131,7 +131,7 @@ final class WebUploads: Sendable {
         "\(digest)  \(printableArgument(item.name))"
     }
 
-    /// The line for a source that was not sent.
+    /// Returns the line for a source that was not sent.
     private static func skippedLine(_ digest: String, _ item: UploadItem) -> String {
         "already there: \(self.line(digest, item))"
     }
@@ -139,13 +139,13 @@ final class WebUploads: Sendable {
     /// The status codes of servers that do not support HEAD.
     private static let unknownMethodStatuses: Set = [405, 501]
 
-    /// Returns true if the server still has the object of a journal entry, as far as its response shows.
+    /// Returns true if, according to its response, the server still has the object of a journal entry.
     private func has(
         _ entry: UploadJournal.Entry, _ info: BlobInfo, _ upload: BlobUploadRequest, _ context: BlobContext
     ) -> Bool {
-        // The URL of a POST is not the object's URL.
+        // The URL of a POST request is not the object's URL.
         guard upload.method == .put else { return true }
-        // An error will occur again during the upload.
+        // The same error will occur again during the upload.
         guard let head = try? TransferRequest(asking: upload).head(context) else { return false }
         let byteCount = self.options.contentEncoding == .identity ? info.byteCount : nil
         return Self.unknownMethodStatuses.contains(head.status) || entry.isAlike(head, byteCount)

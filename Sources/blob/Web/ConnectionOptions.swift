@@ -6,7 +6,7 @@ import BlobTransfer
 
 /// The options for connections to web servers.
 struct ConnectionOptions: ParsableArguments {
-    /// The environment variables for a file of certificates, the same as curl's.
+    /// The environment variables that name a certificate file, the same as curl's.
     private static let certificateVariables = ["CURL_CA_BUNDLE", "SSL_CERT_FILE"]
 
     @Option(
@@ -71,10 +71,10 @@ struct ConnectionOptions: ParsableArguments {
 
     /// Returns the settings after checking that their files exist.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` and the like for a missing file.
+    /// - Throws: ``BlobError/Code/notFound`` or a similar error for a missing file.
     func checkedSettings(_ context: BlobContext) throws(BlobError) -> BlobTransferSettings {
         let settings = self.settings
-        // Without the deadline of the job, whose error would name one of the files.
+        // Without the job's deadline, whose error would name one of the files.
         var context = context
         context.deadline = nil
         let files = [
@@ -91,10 +91,11 @@ extension Main {
     /// The URL prefixes that require libcurl.
     private static let schemes = ["http://", "https://", "s3://"]
 
-    /// Loads libcurl in the background if an argument is the URL of a server: loading takes as long as everything
-    /// before its first use.
+    /// Loads libcurl in the background if an argument is the URL of a server.
     ///
-    /// - Returns: A function that waits for the loading, to be called before the process exits.
+    /// Loading takes as long as everything before the first use of libcurl.
+    ///
+    /// - Returns: A function that waits for the loading to finish. Call it before the process exits.
     static func preloadLibraries() -> () -> Void {
         let arguments = CommandLine.arguments.dropFirst()
         let isForServers = arguments.contains { argument in

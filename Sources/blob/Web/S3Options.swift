@@ -3,7 +3,7 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options for stores with the interface of S3.
+/// The options for stores with the S3 interface.
 struct S3Options: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -25,7 +25,7 @@ struct S3Options: ParsableArguments {
         return registry.replacing([S3Source.provider(self.options(settings))])
     }
 
-    /// Returns the settings of a store.
+    /// Returns the settings for a store.
     func options(_ settings: BlobTransferSettings) -> S3Source.Options {
         var options = S3Source.Options()
         (options.endpoint, options.region) = (self.endpointUrl, self.region)

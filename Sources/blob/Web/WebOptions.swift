@@ -5,7 +5,7 @@ import BlobTransfer
 
 /// The options for requests to web servers.
 ///
-/// Options with secrets apply to one server: in an upload, to its receiver.
+/// Options with secrets apply to one server, which in an upload is the receiver.
 struct WebOptions: ParsableArguments {
     private static let maximumHeaderFileByteCount = 64 * 1024
 
@@ -44,7 +44,7 @@ struct WebOptions: ParsableArguments {
         for header in self.headers where !header.hasPrefix("@") { _ = try Self.field(header) }
     }
 
-    /// The user and the password; nil if none are given.
+    /// The user and the password; nil if neither is given.
     var credentials: BlobTransferSettings.Credentials? {
         self.user.map { user in
             let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -60,15 +60,14 @@ struct WebOptions: ParsableArguments {
         }
     }
 
-    /// Returns these options for the sources of an upload, whose servers get nothing that is meant for the receiver.
+    /// These options for the sources of an upload, without the values meant for the receiver.
     var withoutCredentials: WebOptions {
         var options = self
         (options.headers, options.user) = ([], nil)
         return options
     }
 
-    /// Returns these options for the server of a password file, which gets nothing meant for the receiver or the
-    /// sources.
+    /// These options for the server of a password file, without the values meant for the receiver or the sources.
     var forPasswordFile: WebOptions {
         var options = self.withoutCredentials
         options.headerFile = nil
@@ -85,7 +84,8 @@ struct WebOptions: ParsableArguments {
         else {
             return registry
         }
-        // Created when a locator first needs them, and for this registry only: other registries may lack the secrets.
+        // Created when a locator first needs them, and only for this registry, because other registries may lack the
+        // secrets.
         let made = Locked<HTTPSource.Options?>(nil)
         let provider = BlobProvider(
             .origin { locator, context in
@@ -109,7 +109,7 @@ struct WebOptions: ParsableArguments {
 
     private static func field(_ text: String) throws -> BlobHTTPField {
         guard let field = BlobHTTPField(line: text) else {
-            // Omits the text itself, which may be a secret.
+            // Omits the text itself, which may contain a secret.
             throw ValidationError(
                 text.contains(":")
                     ? "-H: write 'Name;' for a field with an empty value."
@@ -122,7 +122,7 @@ struct WebOptions: ParsableArguments {
         let bytes = try FileSource(path: file).data(upTo: self.maximumHeaderFileByteCount, context: context)
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
         return try lines.enumerated().map { index, line in
-            // Omits the line itself, which may be a secret.
+            // Omits the line itself, which may contain a secret.
             guard let field = BlobHTTPField(line: String(line)) else {
                 throw BlobError(
                     .invalidArgument,

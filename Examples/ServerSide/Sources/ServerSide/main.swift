@@ -3,7 +3,7 @@ import BlobStreamsNIO
 import BlobStreamsStandard
 import Foundation
 
-// Uploads the bytes of a locator with PUT, and prints the answer:
+// Uploads the bytes of a locator with PUT, and prints the response:
 // ServerSide zip+file:///backup.zip#photo.jpg http://127.0.0.1:8080/photo.jpg
 guard CommandLine.arguments.count == 3 else {
     FileHandle.standardError.write(Data("usage: ServerSide LOCATOR URL\n".utf8))
@@ -13,7 +13,7 @@ var request = HTTPClientRequest(url: CommandLine.arguments[2])
 request.method = .PUT
 
 do {
-    // With the asset library of BLOB_LIBRARY, as in the other examples.
+    // Includes the asset library of BLOB_LIBRARY, as in the other examples.
     var registry = BlobRegistry.standard
     if let folder = ProcessInfo.processInfo.environment["BLOB_LIBRARY"] {
         try registry.register(.assetLibrary(at: URL(fileURLWithPath: folder)))

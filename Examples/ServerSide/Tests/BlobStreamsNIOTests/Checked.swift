@@ -1,4 +1,5 @@
-/// Bytes, every 509th of which counts in an order-dependent sum: all of 300 MB take too long in a debug build.
+/// Bytes, of which every 509th is added to an order-dependent sum, because summing all of 300 MB takes too long in a
+/// debug build.
 struct Checked: Equatable, Sendable {
     private(set) var count = 0
     private var sum: UInt64 = 0

@@ -12,7 +12,7 @@ import Testing
     func aRedirectionIsFollowedWithAFreshBody(_ status: HTTPResponseStatus) async throws {
         let source = PatternSource(byteCount: 1 << 20)
         let answer: @Sendable (HTTPRequestHead) -> TestServer.Answer = { head in
-            // The first answer comes in the middle of the body.
+            // The first response arrives in the middle of the body.
             head.uri == "/x"
                 ? TestServer.Answer(status: status, headers: ["Location": "/y?z=1"], afterByteCount: 1)
                 : TestServer.Answer()

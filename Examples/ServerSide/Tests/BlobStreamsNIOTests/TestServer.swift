@@ -2,9 +2,9 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// A server on a free port that records each request, and answers it as a test specifies.
+/// A server on a free port that records each request, and responds to it as a test specifies.
 final class TestServer: Sendable {
-    /// A request, or the part of it that arrived.
+    /// A request, or the part of a request that arrived.
     struct Request: Sendable {
         let head: HTTPRequestHead
         var bytes = Checked()
@@ -16,7 +16,7 @@ final class TestServer: Sendable {
         var status = HTTPResponseStatus.created
         var headers = HTTPHeaders()
         var body = ""
-        /// The number of bytes of the body after which the answer is sent; nil for the end of the request.
+        /// The number of body bytes after which the response is sent; nil to send it at the end of the request.
         var afterByteCount: Int?
     }
 
@@ -24,7 +24,7 @@ final class TestServer: Sendable {
     private let channel: any Channel
     private let log: RequestLog
 
-    /// - Parameter answer: Returns the answer to a request, or nil to send no answer.
+    /// - Parameter answer: Returns the response to a request; nil to send no response.
     init(answer: @escaping @Sendable (HTTPRequestHead) -> Answer?) async throws {
         let log = RequestLog()
         self.log = log
@@ -40,7 +40,7 @@ final class TestServer: Sendable {
 
     func url(_ path: String = "/x") -> String { "http://127.0.0.1:\(self.channel.localAddress?.port ?? 0)\(path)" }
 
-    /// Waits until `count` requests have ended, complete or not.
+    /// Waits until `count` requests have ended, whether complete or not.
     func requests(_ count: Int) async -> [Request] { await self.log.ended(count) }
 
     /// Waits until a byte of a body has arrived.
@@ -52,7 +52,7 @@ final class TestServer: Sendable {
     }
 }
 
-/// The requests of a server.
+/// The requests received by a server.
 final class RequestLog: Sendable {
     private let (ended, endedContinuation) = AsyncStream.makeStream(of: TestServer.Request.self)
     private let (bytes, bytesContinuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -70,7 +70,7 @@ final class RequestLog: Sendable {
     func waitForBytes() async { for await _ in self.bytes { return } }
 }
 
-/// The handler of one connection.
+/// Handles one connection.
 private final class TestHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

@@ -1,7 +1,7 @@
 import BlobStreams
 import Foundation
 
-/// A repeatable source of a pattern that may block, and is therefore read on other threads.
+/// A repeatable source of a pattern, which may block and is therefore read on other threads.
 struct PatternSource: BlobInputStreamDataSource {
     /// The length is a prime, so that no buffer begins where another did.
     private static let pattern = (0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 5) }
@@ -9,14 +9,14 @@ struct PatternSource: BlobInputStreamDataSource {
     let byteCount: Int
     var isLengthKnown = true
     var mediaType: String?
-    /// The error that is thrown in place of the end.
+    /// The error to throw in place of the end.
     var failure: BlobError?
     /// The number of bytes after which the source ends, regardless of its length.
     var actualByteCount: Int?
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
-    /// The length and the checksum of all bytes, for comparison with a receiver's.
+    /// The length and the checksum of all bytes, for comparison with a receiver's values.
     var checked: Checked {
         var checked = Checked()
         while checked.count < self.byteCount {
@@ -66,7 +66,7 @@ final class StalledSource: BlobInputStreamDataSource {
         init(_ continuation: AsyncStream<Void>.Continuation) { self.continuation = continuation }
 
         func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult {
-            // A byte is sent only after the next one is read, so the server receives only the first.
+            // A byte is sent only after the next one is read, so the server receives only the first byte.
             guard byteOffset < 2 else { return .notYet }
             output.append(1)
             return .bytes

@@ -5,9 +5,9 @@ import NIOCore
 import NIOHTTP1
 import Testing
 
-/// Uploads by async-http-client, against a NIO server.
+/// Uploads with async-http-client to a NIO server.
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {
-    // A buffer has 128 KiB, and three are kept.
+    // A buffer holds 128 KiB, and three are kept.
     @Test(arguments: [0, 1, 4095, 131_072, 131_073, 1 << 20, 300_000_000], [true, false])
     func aSourceArrivesWhole(_ byteCount: Int, _ isLengthKnown: Bool) async throws {
         let source = PatternSource(byteCount: byteCount, isLengthKnown: isLengthKnown, mediaType: "image/png")
@@ -56,7 +56,7 @@ import Testing
         try await withServer { server, client in
             var request = put(server)
             request.body = try await .source(source)
-            // The error of a body used alone is also the error of the source.
+            // The error of a body used on its own is also the error of the source.
             await #expect { try await client.execute(request, timeout: .seconds(30)) } throws: {
                 ($0 as? BlobError)?.code == .truncated
             }
@@ -129,7 +129,7 @@ import Testing
                     StalledSource(), as: put(server), context: BlobContext(idleLimit: .milliseconds(50)))
             }
             #expect(idle?.code == .timedOut)
-            // The server never answers.
+            // The server never responds.
             let late = await failure { () async throws(BlobError) in
                 try await client.upload(
                     MemorySource([1]), as: put(server), context: BlobContext(deadline: .now + .milliseconds(200)))
@@ -140,7 +140,7 @@ import Testing
 
     @Test func noConnectionIsUnavailable() async throws {
         let url = try await withServer { server, _ in server.url() }
-        // The client keeps trying until then.
+        // Until then, the client keeps trying.
         let timeout = HTTPClient.Configuration.Timeout(connect: .milliseconds(200))
         let client = HTTPClient(
             eventLoopGroupProvider: .singleton, configuration: HTTPClient.Configuration(timeout: timeout))

@@ -2,7 +2,7 @@ import AsyncHTTPClient
 import BlobStreams
 import NIOHTTP1
 
-/// Runs a test with a server that answers as `answer` specifies.
+/// Runs a test with a server that responds as `answer` specifies.
 func withServer<Value>(
     _ answer: @escaping @Sendable (HTTPRequestHead) -> TestServer.Answer? = { _ in TestServer.Answer() },
     _ body: (TestServer, HTTPClient) async throws -> Value
