@@ -70,7 +70,7 @@ enum Main {
             if let mistake = BlobCommand.fileTakenForHelp(in: arguments) { throw mistake }
             // Help is not an error.
             let text = BlobCommand.fullMessage(for: error)
-            try printLine(text == commandVersion ? text : CommandHelp(for: arguments).text)
+            try printLine(text.hasPrefix("OVERVIEW: ") ? CommandHelp(for: arguments).text : text)
         }
     }
 

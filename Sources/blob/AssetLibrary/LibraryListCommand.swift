@@ -25,7 +25,7 @@ struct LibraryListCommand: ParsableCommand {
     var json = false
 
     /// Parsed only to report a better error than the parser does.
-    @Argument(help: .hidden) var names: [String] = []
+    @Argument(help: .private) var names: [String] = []
 
     @OptionGroup var options: LibraryOptions
 

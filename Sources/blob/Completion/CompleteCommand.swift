@@ -106,7 +106,7 @@ struct CommandTree: Decodable {
 
     /// The texts of all options.
     var optionTexts: [String] {
-        (self.arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }.map(\.text)
+        (self.arguments ?? []).flatMap { $0.names ?? [] }.map(\.text)
     }
 }
 #endif

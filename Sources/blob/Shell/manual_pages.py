@@ -30,7 +30,8 @@ def synopsis(command, name):
 
 
 def shown(command):
-    return [argument for argument in command.get('arguments') or [] if argument['shouldDisplay']]
+    """Returns all arguments but private ones; options that only `--help all` describes are included."""
+    return [one for one in command.get('arguments') or [] if one['shouldDisplay'] or one['kind'] != 'positional']
 
 
 def below(command):
@@ -42,12 +43,17 @@ def write(command, above):
     page = name.replace(' ', '-')
     lines = [f'.TH {roff(page.upper())} 1', '.SH NAME', f"{roff(page)} \\- {roff(command.get('abstract'))}", '.SH SYNOPSIS',
              synopsis(command, name)]
-    if command.get('discussion'):
-        lines += ['.SH DESCRIPTION', roff(command['discussion']).replace('\n\n', '\n.PP\n')]
-    for title, kinds in (('ARGUMENTS', ['positional']), ('OPTIONS', ['option', 'flag'])):
-        chosen = [argument for argument in shown(command) if argument['kind'] in kinds]
+    paragraphs = (command.get('discussion') or '').split('\n\n')
+    examples = [one.split('\n', 1)[1] for one in paragraphs if one.startswith('EXAMPLES:\n')]
+    description = [one for one in paragraphs if one and not one.startswith('EXAMPLES:')]
+    if description:
+        lines += ['.SH DESCRIPTION', '\n.PP\n'.join(map(roff, description))]
+    titles = dict.fromkeys(one.get('sectionTitle') or 'Options' for one in shown(command) if one['kind'] != 'positional')
+    for title in ['Arguments', *sorted(titles, key='Options'.__ne__)]:
+        chosen = [one for one in shown(command) if title == (
+            'Arguments' if one['kind'] == 'positional' else one.get('sectionTitle') or 'Options')]
         if chosen:
-            lines.append(f'.SH {title}')
+            lines.append(f'.SH {title.upper()}')
         for argument in chosen:
             names = texts(argument) or f"\\fI{roff(argument.get('valueName') or 'value')}\\fR"
             text = ' '.join(filter(None, [argument.get('abstract'), argument.get('discussion')]))
@@ -55,6 +61,8 @@ def write(command, above):
             if default and 'default:' not in text:
                 text += f' (default: {default})'
             lines += ['.TP', names, roff(text)]
+    if examples:
+        lines += ['.SH EXAMPLES', '.nf', *map(roff, examples), '.fi']
     if below(command):
         lines.append('.SH COMMANDS')
     for one in below(command):
