@@ -29,7 +29,7 @@ import Testing
         for source in self.sources(bytes) {
             let (names, error) = try await self.list(source)
             #expect(names.isEmpty && error?.code == .unsupported)
-            #expect(error?.message.contains("UDF file system of 3 files") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("UDF file system with 3 files") == true, "\(error?.message ?? "")")
         }
         let archive = ArchiveContainer(MemorySource(bytes), format: .iso)
         #expect(try await archive.code("README.TXT") == .unsupported)

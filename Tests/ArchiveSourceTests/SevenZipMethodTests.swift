@@ -74,7 +74,7 @@ import Testing
             }
             for (source, expected) in sources {
                 let error = #expect(throws: BlobError.self) { try source.data(upTo: 1 << 20) }
-                #expect(error?.code == .limitExceeded && error?.message.contains("memory limit") == true)
+                #expect(error?.code == .limitExceeded && error?.message.contains("bytes of memory") == true)
                 var context = BlobContext()
                 context.memoryLimit = 256 << 20
                 #expect(try source.data(upTo: 1 << 20, context: context) == expected)
