@@ -24,6 +24,17 @@ struct BlobCommand: ParsableCommand {
 }
 
 extension BlobCommand {
+    /// Other words for `remove`, which are accepted but not listed.
+    private static let removals = [
+        ["index", "drop"], ["index", "rm"], ["library", "rm"], ["library", "album", "rm"],
+        ["library", "quarantine", "rm"], ["library", "quarantine", "empty"],
+    ]
+
+    fileprivate static func withSynonymsReplaced(_ arguments: [String]) -> [String] {
+        guard let path = self.removals.first(where: { arguments.starts(with: $0) }) else { return arguments }
+        return path.dropLast() + ["remove"] + arguments.dropFirst(path.count)
+    }
+
     /// Parses the arguments of one command without building the tree of all commands, half of the parser's work.
     ///
     /// - Returns: `nil` if the tree is needed: for a command with subcommands, for help, and for an error message.
@@ -81,7 +92,7 @@ enum Main {
             BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count,
             "The list must contain each command that is a NameListCommand.")
         let names = listCommands.compactMap { $0.configuration.commandName }
-        let arguments = try RawArguments.decoded(names)
+        let arguments = BlobCommand.withSynonymsReplaced(try RawArguments.decoded(names))
         // For `help`, the parser ignores the words that it does not recognise.
         if arguments.first == "help", arguments != ["help", LocatorHelp.topic],
             let error = BlobCommand.unknownCommand(in: arguments.dropFirst())

@@ -96,6 +96,10 @@ import Testing
         expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64, saying: text)
     }
 
+    @Test(arguments: ["drop", "rm", "remove"]) func otherWordsForRemoveAreAccepted(word: String) throws {
+        expect(try Launch("index", word, self.file, "--output", self.folder.path("none")).run(), prints: "")
+    }
+
     @Test func anOptionIsSuggestedForASlipAlone() throws {
         let json = try Launch("cat", "--json", "x").run()
         // The parser would suggest --user.
