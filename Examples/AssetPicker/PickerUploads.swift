@@ -112,17 +112,17 @@ actor PickerUploads {
     }
 
     private func send(_ source: any BlobInputStreamDataSource, _ id: String, _ context: BlobContext) async throws {
-        let onRecovery = { @Sendable [queue] (error: BlobError) in queue.update { $0.note(error.message, id) } }
+        let onRetry = { @Sendable [queue] (error: BlobError) in queue.update { $0.record(error.message, id) } }
         var request = self.request
-        request.onProgress = { [queue] sent, byteCount in queue.update { $0.note(sent, of: byteCount, id) } }
+        request.onProgress = { [queue] sent, byteCount in queue.update { $0.record(sent, of: byteCount, id) } }
         // An upload waits for an unreachable server, and ends if the server refuses it.
         request.maximumRetryCount = .max
-        request.onRetry = onRecovery
+        request.onRetry = onRetry
         switch self.form {
         case .tus:
             var uploader = ResumableUploader(request)
             uploader.stateFile = UploadStateFile(path: self.stateFile(of: id).path)
-            (uploader.patience, uploader.onRecovery) = (.max, onRecovery)
+            (uploader.maximumFailureCount, uploader.onRetry) = (.max, onRetry)
             _ = try await uploader.upload(source, context: context)
         case .raw:
             let name = self.queue.value.items.first { $0.id == id }?.name ?? id

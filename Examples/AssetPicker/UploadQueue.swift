@@ -61,12 +61,12 @@ struct UploadQueue: Equatable, Sendable {
     }
 
     /// Records that bytes of an upload were sent.
-    mutating func note(_ sent: Int64, of byteCount: Int64?, _ id: String) {
+    mutating func record(_ sent: Int64, of byteCount: Int64?, _ id: String) {
         self.change(id) { ($0.sent, $0.byteCount, $0.message) = (sent, byteCount ?? $0.byteCount, nil) }
     }
 
     /// Records an error after which an upload continues.
-    mutating func note(_ message: String, _ id: String) {
+    mutating func record(_ message: String, _ id: String) {
         self.change(id) { $0.message = message }
     }
 

@@ -34,7 +34,7 @@ final class Pump: NSObject, StreamDelegate {
 
     private func writeNextPiece() throws {
         if self.piece.isEmpty {
-            self.piece = 0..<(try self.buffer.withUnsafeMutableBytes { try self.reader?.readWaiting(into: $0) } ?? 0)
+            self.piece = 0..<(try self.buffer.withUnsafeMutableBytes { try self.reader?.readBlocking(into: $0) } ?? 0)
         }
         if self.piece.isEmpty { return self.finish() }
         let count = self.pair.output.write(Array(self.buffer[self.piece]), maxLength: self.piece.count)

@@ -10,7 +10,7 @@ ExampleProgram.run("ChangedAsset LOCATOR COMMAND", taking: 2...2) { arguments, r
         stream.state.observe(\.interruption) { change in
             if let interruption = change.new ?? nil { print("\(interruption)") }
         },
-        stream.state.observe(\.recoveries) { print("recoveries:", $0.new ?? 0) },
+        stream.state.observe(\.recoveryCount) { print("recoveries:", $0.new ?? 0) },
     ]
     defer { for observation in observations { observation.cancel() } }
     var hasher = CryptoDigest.sha256.makeHasher()

@@ -8,10 +8,10 @@ package import Foundation
 /// stream's end. This class therefore follows no redirection and answers no challenge, and decides by the state of the
 /// stream. `URLSessionUploader` does more.
 package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Safe: the session uses the stream until it signals `isComplete`. After `init`, only the session changes other
-    // members, before that signal.
+    // Safe: the session uses the stream until it signals `completionSignal`. After `init`, only the session changes
+    // other members, before that signal.
     private let body: BlobInputStream
-    private let isComplete = DispatchSemaphore(value: 0)
+    private let completionSignal = DispatchSemaphore(value: 0)
     private var bytes = Data()
     private var outcome = Result<URLResponse?, any Error>.success(nil)
     private var end = BlobStreamState()
@@ -36,7 +36,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
     ///   ``BlobError/Code/refused`` for a status outside 200 to 299; ``BlobError/Code/truncated`` for a success that
     ///   arrived before the end of the body.
     package func answer() throws -> String {
-        self.isComplete.wait()
+        self.completionSignal.wait()
         if let error = self.end.error { throw error }
         let response: URLResponse?
         do {
@@ -79,6 +79,6 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
         self.end = self.body.state.value
         // On Linux, the session does not close the stream, so a writer at the other end of a pair would wait.
         self.body.close()
-        self.isComplete.signal()
+        self.completionSignal.signal()
     }
 }

@@ -30,9 +30,10 @@ struct FormPart: Sendable {
         _ info: BlobInfo, _ naming: MultipartNaming, signedType: String? = nil
     ) throws(BlobError) -> [UInt8] {
         let header = try self.unlimitedHeader(info, naming, signedType)
-        guard header.count <= naming.headerLimit else {
+        guard header.count <= naming.maximumHeaderByteCount else {
             throw BlobError(
-                .limitExceeded, "The header has \(header.count) bytes, more than the limit of \(naming.headerLimit).")
+                .limitExceeded,
+                "The header has \(header.count) bytes, more than the limit of \(naming.maximumHeaderByteCount).")
         }
         return header
     }

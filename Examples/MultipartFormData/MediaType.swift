@@ -59,7 +59,7 @@ package enum MediaType {
         var bytes = [UInt8](repeating: 0, count: self.signatureByteCount)
         return try? bytes.withUnsafeMutableBytes { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            while output.freeCapacity > 0, try reader.readWaiting(into: &output) == .bytes {}
+            while output.freeCapacity > 0, try reader.readBlocking(into: &output) == .bytes {}
             return self.identified(by: UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)]))
         }
     }

@@ -23,7 +23,7 @@ public struct MultipartNaming: Hashable, Sendable {
     }
 
     /// The treatment of control characters (0 to 31 and 127), which cause receivers to reject or truncate names.
-    public enum ControlCharacters: Hashable, Sendable {
+    public enum ControlCharacterPolicy: Hashable, Sendable {
         /// A control character throws ``BlobError/Code/invalidArgument``.
         case refused
         /// Each control character becomes `_`.
@@ -31,30 +31,31 @@ public struct MultipartNaming: Hashable, Sendable {
     }
 
     /// The default limit for a file name: 255 bytes, the limit of file systems (`NAME_MAX`).
-    public static let defaultFileNameLimit = 255
+    public static let defaultMaximumFileNameByteCount = 255
 
     /// The default limit for the header of a part: 1024 bytes including its empty line, above which Django rejects
     /// forms.
-    public static let defaultHeaderLimit = 1024
+    public static let defaultMaximumHeaderByteCount = 1024
 
     /// The encoding of names.
     public var style: Style
     /// The treatment of control characters.
-    public var controlCharacters: ControlCharacters
+    public var controlCharacters: ControlCharacterPolicy
     /// The maximum length of a file name, in bytes of UTF-8 before any replacement.
-    public var fileNameLimit: Int
+    public var maximumFileNameByteCount: Int
     /// The maximum length of the header of a part, in bytes, including its empty line.
-    public var headerLimit: Int
+    public var maximumHeaderByteCount: Int
 
     /// Creates naming rules.
     public init(
-        style: Style = .browser, controlCharacters: ControlCharacters = .refused,
-        fileNameLimit: Int = Self.defaultFileNameLimit, headerLimit: Int = Self.defaultHeaderLimit
+        style: Style = .browser, controlCharacters: ControlCharacterPolicy = .refused,
+        maximumFileNameByteCount: Int = Self.defaultMaximumFileNameByteCount,
+        maximumHeaderByteCount: Int = Self.defaultMaximumHeaderByteCount
     ) {
         self.style = style
         self.controlCharacters = controlCharacters
-        self.fileNameLimit = fileNameLimit
-        self.headerLimit = headerLimit
+        self.maximumFileNameByteCount = maximumFileNameByteCount
+        self.maximumHeaderByteCount = maximumHeaderByteCount
     }
 
     /// Returns the bytes of `name="…"`.
@@ -65,10 +66,11 @@ public struct MultipartNaming: Hashable, Sendable {
 
     /// Returns the bytes of `filename="…"`.
     func parameter(fileName: String) throws(BlobError) -> [UInt8] {
-        guard fileName.utf8.count <= self.fileNameLimit else {
+        guard fileName.utf8.count <= self.maximumFileNameByteCount else {
             throw BlobError(
                 .limitExceeded,
-                "The file name has \(fileName.utf8.count) bytes, more than the limit of \(self.fileNameLimit).")
+                "The file name has \(fileName.utf8.count) bytes, more than the limit of \(self.maximumFileNameByteCount)."
+            )
         }
         var bytes = Array(fileName.utf8)
         if self.style == .sanitized {

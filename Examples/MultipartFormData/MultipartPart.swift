@@ -46,7 +46,7 @@ private struct PartCheck: BlobInspector {
     func info(of base: BlobInfo) -> BlobInfo { self.info }
 
     /// Reads one byte more than declared, to detect a surplus.
-    func room() -> BlobRoom { .bytes(max(self.info.byteCount.map { $0 - self.byteOffset } ?? .max, 1)) }
+    func readLimit() -> BlobReadLimit { .bytes(max(self.info.byteCount.map { $0 - self.byteOffset } ?? .max, 1)) }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         if let fault = isLast ? self.faultAtEnd : self.fault(in: bytes) { throw fault.naming(self.label) }
@@ -54,7 +54,7 @@ private struct PartCheck: BlobInspector {
         return 0..<bytes.byteCount
     }
 
-    func reported(_ error: BlobError) -> BlobError { error.naming(self.label) }
+    func reportedError(_ error: BlobError) -> BlobError { error.naming(self.label) }
 
     private mutating func fault(in bytes: RawSpan) -> BlobError? {
         guard self.byteOffset != self.info.byteCount else {

@@ -33,7 +33,7 @@ struct Packets: BlobInspector {
 
     init(_ throttle: MultipartThrottle) { (self.throttle, self.rest) = (throttle, throttle.packetByteCount) }
 
-    mutating func room() -> BlobRoom {
+    mutating func readLimit() -> BlobReadLimit {
         if let due {
             guard ContinuousClock.now >= due else { return .wait(until: due) }
             (self.due, self.rest) = (nil, self.throttle.packetByteCount)

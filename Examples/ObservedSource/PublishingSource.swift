@@ -10,7 +10,7 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
     let state = BlobObservable(BlobReaderState())
     let traits: BlobTraits = .neverBlocks
     private let base: any BlobInputStreamDataSource
-    private let isTaken = DispatchSemaphore(value: 0)
+    private let takenSignal = DispatchSemaphore(value: 0)
     private var isOpened = false
     private var isClosed = false
     private var info = BlobInfo()
@@ -42,14 +42,14 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
                 state.isOpenCompleted = true
             }
             var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-            while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
+            while case let count = try buffer.withUnsafeMutableBytes({ try reader.readBlocking(into: $0) }), count > 0 {
                 // The bytes and the state change together, so that a reader sees both or neither.
                 let isClosed = self.state.update { state in
                     (self.bytes, state.hasBytesAvailable) = (buffer[..<count], true)
                     return self.isClosed
                 }
                 if isClosed { return }
-                self.isTaken.wait()
+                self.takenSignal.wait()
             }
             self.state.update { $0.isAtEnd = true }
         } catch {
@@ -64,11 +64,11 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
             state.hasBytesAvailable = !self.bytes.isEmpty
             return self.bytes.isEmpty
         }
-        if isEmptied { self.isTaken.signal() }
+        if isEmptied { self.takenSignal.signal() }
     }
 
     private func close() {
         self.state.update { _ in self.isClosed = true }
-        self.isTaken.signal()
+        self.takenSignal.signal()
     }
 }

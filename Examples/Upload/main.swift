@@ -77,6 +77,6 @@ func resume(_ source: any BlobInputStreamDataSource, to url: String, keepingStat
     uploader.request.onProgress = { sent, byteCount in
         ExampleProgram.report("\(sent) of \(byteCount.map(String.init) ?? "?") bytes")
     }
-    uploader.onRecovery = { error in ExampleProgram.report("continuing after an error: \(error)") }
+    uploader.onRetry = { error in ExampleProgram.report("continuing after an error: \(error)") }
     print("uploaded to \(try await uploader.upload(source))")
 }

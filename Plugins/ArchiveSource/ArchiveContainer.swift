@@ -38,8 +38,8 @@ package import BlobIndex
 /// up to ``BlobContext/spoolLimit``.
 ///
 /// The memory for decoding is bounded: a member or a coder that needs more than ``BlobContext/memoryLimit`` throws
-/// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For
-/// ``ArchiveFormat/foreign`` formats, the limit of the helper process applies; see ``ArchiveIsolation``.
+/// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For the
+/// ``ArchiveFormat/helperFormats``, the limit of the helper process applies; see ``ArchiveIsolation``.
 ///
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
 /// has random access, otherwise before the end.
@@ -79,8 +79,8 @@ public struct ArchiveContainer: BlobContainer {
     ///   - base: The source of the archive.
     ///   - format: The format of the archive.
     ///   - index: The policy for the index file that keeps the table of members.
-    ///   - isolation: The place where an archive of a ``ArchiveFormat/foreign`` format, or a 7z with rare coders, is
-    ///     decoded. Other archives ignore it.
+    ///   - isolation: The place where an archive in one of the ``ArchiveFormat/helperFormats``, or a 7z with rare
+    ///     coders, is decoded. Other archives ignore it.
     public init(
         _ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
         isolation: ArchiveIsolation = .helper
@@ -90,7 +90,7 @@ public struct ArchiveContainer: BlobContainer {
         let canSkip = format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
         self.archive = Archive(
             base: canSkip ? EmbeddedSource(whole, format) : whole, format: format, isolation: isolation,
-            tables: TableHolder(base, format, index))
+            tables: MemberTableCache(base, format, index))
         self.pass = nil
         let walked = WalkedCatalogue(archive: self.archive)
         self.catalogue =

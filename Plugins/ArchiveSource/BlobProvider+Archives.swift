@@ -32,13 +32,13 @@ extension BlobProvider {
         .filter { base, _ in RPMSource(base) }, schemes: ["rpm"], mediaTypes: ["application/x-rpm"],
         fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)])
 
-    /// The providers of ``ArchiveFormat/foreign`` formats, which a helper process reads, with schemes such as `iso`.
-    private static let foreign = ArchiveFormat.allCases.filter(\.isForeign).map { container($0) }
+    /// The providers of the ``ArchiveFormat/helperFormats``, with schemes such as `iso`.
+    private static let helperFormatProviders = ArchiveFormat.allCases.filter(\.needsHelper).map { container($0) }
 
-    /// All providers of this module; the providers of ``ArchiveFormat/foreign`` formats need the helper process of
+    /// All providers of this module; the providers of the ``ArchiveFormat/helperFormats`` need the helper process of
     /// ``ArchiveIsolation/helper``.
     public static let archives =
-        [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + foreign
+        [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + helperFormatProviders
         + unsupported
 
     /// Returns ``archives``, with some formats decoded at another place than the default helper process.
@@ -48,8 +48,8 @@ extension BlobProvider {
     /// ```
     ///
     /// - Parameters:
-    ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers move to
-    ///     the end; other formats have no effect.
+    ///   - formats: Formats in ``ArchiveFormat/helperFormats``, and `sevenzip` for its rare coders, whose providers
+    ///     move to the end; other formats have no effect.
     ///   - isolation: The place where archives of these formats are decoded: by default a helper process, or this
     ///     process if no helper is found.
     public static func archives(
@@ -106,7 +106,7 @@ extension ArchiveFormat {
 
     /// A search for an archive after other data; nil for formats that always begin at the first byte.
     fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
-        if self == .zip { return ZipDirectory.isThere }
+        if self == .zip { return ZipDirectory.exists }
         guard self.isEmbedded else { return nil }
         return { base, context in try EmbeddedSource.byteOffset(of: self, in: base, context) != nil }
     }

@@ -77,7 +77,7 @@ public final class AssetLibrary: Sendable {
         try self.catalogue.check(isMade: access == .reading)
         guard access == .writing else { return }
         try self.catalogue.migrate()
-        try self.catchUp()
+        try self.synchroniseWithJournal()
         if recovers { try self.recoverIfNeeded() } else { _ = try OriginalsFolder(making: self.folder) }
     }
 
@@ -121,7 +121,7 @@ public final class AssetLibrary: Sendable {
     public func forEachAsset(_ body: (Asset) throws -> Void) throws {
         var row: Int64 = 0
         while true {
-            let page = try self.catalogue.assets(behind: row, atMost: Self.pageCount)
+            let page = try self.catalogue.assets(after: row, atMost: Self.pageCount)
             for asset in page.assets { try body(asset) }
             guard page.assets.count == Self.pageCount else { return }
             row = page.row
@@ -270,7 +270,7 @@ public final class AssetLibrary: Sendable {
         } catch {
             // A commit that reported an error may still have taken effect, so the marker is kept for recovery to find
             // the file.
-            if error.code == .notFound || (try? self.catalogue.read { try Catalogue.names(id, $0) }) == true {
+            if error.code == .notFound || (try? self.catalogue.read { try Catalogue.containsID(id, $0) }) == true {
                 marker.remove()
             }
             throw error
@@ -310,7 +310,7 @@ public final class AssetLibrary: Sendable {
                 if isWhole { count += 1 }
             }
         }
-        if let missing = facts.missing { throw missing }
+        if let missing = facts.missingHelperError { throw missing }
         return count
     }
 }

@@ -12,7 +12,7 @@ final class FileDescriptor {
     var rawValue: CInt { self.file.number }
 
     /// True if ``readNow(into:at:)`` can determine which bytes are in the page cache.
-    var canReadNow: Bool {
+    var canReadCached: Bool {
         withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             switch try? self.readNow(into: buffer, at: 0) {
             case .bytes, .wouldWait: true
@@ -90,7 +90,7 @@ final class FileDescriptor {
     }
 
     /// The outcome of ``readNow(into:at:)``.
-    enum NowResult: Equatable {
+    enum CachedRead: Equatable {
         /// The number of bytes read; 0 at the end of the file.
         case bytes(Int)
         /// The bytes are not in the page cache, so ``read(into:at:)`` would wait for the device.
@@ -102,7 +102,7 @@ final class FileDescriptor {
     /// Reads bytes that are in the page cache, without waiting for a device.
     ///
     /// May read fewer bytes than fit even before the end of the file, if the following bytes are not in the page cache.
-    func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> NowResult {
+    func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> CachedRead {
         while true {
             let count = blob_read_now(self.rawValue, buffer.baseAddress, buffer.count, off_t(byteOffset))
             if count >= 0 { return .bytes(count) }

@@ -39,7 +39,7 @@ final class FileSnapshot {
             byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) : 0
         }
         if try !self.isUnchanged() { try self.waitForAppend() }
-        try self.note(count, of: output, at: byteOffset)
+        try self.recordDelivery(count, of: output, at: byteOffset)
     }
 
     /// Reads bytes that are in the page cache; returns false if none are, or if only waiting can show whether data is
@@ -56,12 +56,14 @@ final class FileSnapshot {
             output.removeLast(count)
             return false
         }
-        try self.note(count, of: output, at: byteOffset)
+        try self.recordDelivery(count, of: output, at: byteOffset)
         return true
     }
 
     /// Records the last delivered bytes.
-    private func note(_ count: Int, of output: borrowing OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
+    private func recordDelivery(_ count: Int, of output: borrowing OutputRawSpan, at byteOffset: Int64)
+        throws(BlobError)
+    {
         guard count > 0 || byteOffset >= self.byteCount else {
             throw BlobError(.truncated, "The file ends here, but its stated size is \(self.byteCount) bytes.")
         }

@@ -93,13 +93,13 @@ public struct FileSource: BlobInputStreamDataSource {
         let info = try descriptor.info(name: self.path.name)
         guard info.byteCount == nil else {
             let file = FileSnapshot(descriptor, growth: self.growth, opening.context)
-            let canReadNow = !opening.context.mayBlock && descriptor.canReadNow
-            return .positional(info, now: canReadNow ? file.readNow : nil, read: file.read)
+            let canReadCached = !opening.context.mayBlock && descriptor.canReadCached
+            return .positional(info, now: canReadCached ? file.readNow : nil, read: file.read)
         }
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         let body = BlobBody.stream(SequentialStream(descriptor, info: info), startingAt: 0)
         guard descriptor.status.isFIFO else { return body }
-        return try self.fifoOpening.take("A FIFO can be read only once, and has already been opened.") { body }
+        return try self.fifoOpening.perform("A FIFO can be read only once, and has already been opened.") { body }
     }
 
     /// The provider for `file` and `stdin` locators.
@@ -149,7 +149,7 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard !descriptor.status.isFolder else {
             throw BlobError(.unsupported, "Standard input is a directory.")
         }
-        return try Self.opening.take("Standard input can be read only once, and has already been opened.") {
+        return try Self.opening.perform("Standard input can be read only once, and has already been opened.") {
             .stream(SequentialStream(descriptor, info: info), startingAt: 0)
         }
     }

@@ -78,8 +78,8 @@ public struct GzipSource: BlobLayer {
     let format: Format
     let library: InflateLibrary
     let tuning: GzipTuning
-    let holder: IndexHolder<GzipIndex>
-    private let reached = LearnedFacts<ReachedPoints>()
+    let holder: IndexCache<GzipIndex>
+    private let reached = CachedFacts<ReachedPoints>()
 
     /// The minimum number of compressed bytes for which an index is worth its space, about ten milliseconds of
     /// decoding.
@@ -106,7 +106,7 @@ public struct GzipSource: BlobLayer {
         self.format = format
         self.library = library
         self.tuning = tuning
-        self.holder = IndexHolder(
+        self.holder = IndexCache(
             base, scheme: format.rawValue, index, worthwhileByteCount: Self.worthwhileByteCount
         ) { file, layer, content throws(BlobError) in
             try GzipIndex.load(file, layer: layer, content: content, tuning: tuning)
@@ -208,7 +208,7 @@ public struct GzipSource: BlobLayer {
 
     /// Returns a recorder of an index for a read from the start; nil if no index should be created.
     private func recorder(isRequired: Bool, _ context: BlobContext) throws -> PointRecorder? {
-        try self.holder.newIndexPlace(isRequired: isRequired, context).map { PointRecorder($0, self.tuning) }
+        try self.holder.indexDestination(isRequired: isRequired, context).map { PointRecorder($0, self.tuning) }
     }
 
     /// Returns the info of the decoded bytes, derived from the info of the base.
@@ -249,7 +249,7 @@ extension GzipSource: BlobIndexing {
 
 extension GzipSource: ToolIndexImporting {
     package func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool {
-        guard let place = try self.holder.newIndexPlace(isRequired: true, context) else { return false }
+        guard let place = try self.holder.indexDestination(isRequired: true, context) else { return false }
         let comparison = try self.comparison(with: index, place, context)
         if let fault = comparison.faults.first {
             throw BlobError(
@@ -264,7 +264,7 @@ extension GzipSource: ToolIndexImporting {
     ///
     /// - Parameter place: The location for an index if the other tool's index is correct; nil to write none.
     private func comparison(
-        with index: ToolIndex, _ place: NewIndexPlace?, _ context: BlobContext
+        with index: ToolIndex, _ place: IndexDestination?, _ context: BlobContext
     ) throws -> ToolIndexComparison {
         let info = try self.base.info(context)
         if let stated = index.compressedByteCount, let byteCount = info.byteCount, stated != byteCount {
@@ -312,7 +312,7 @@ extension GzipSource: BlobDescribing {
             let reader = try self.base.open(context: context)
             defer { reader.close() }
             var header = GzipHeader(keepsName: true)
-            while let byte = try reader.bytes(atMost: 1).first, try !header.take(byte) {}
+            while let byte = try reader.bytes(atMost: 1).first, try !header.parse(byte) {}
             if !header.name.isEmpty { facts.append(("original name", latin1(header.name))) }
             if header.time > 0 {
                 facts.append(

@@ -106,15 +106,15 @@ public struct S3Source: BlobInputStreamDataSource {
                 throw BlobError(
                     .invalidLocator, "The locator must name an object in an S3 store.", operation: "resolve")
             }
-            try self.init(locator, S3Address(locator), S3Store(options, .process))
+            try self.init(locator, S3Address(locator), S3Service(options, .process))
         } catch {
             throw BlobError(wrapping: error)
         }
     }
 
-    init(_ locator: BlobLocator, _ address: S3Address, _ store: S3Store) {
+    init(_ locator: BlobLocator, _ address: S3Address, _ service: S3Service) {
         self.locator = locator
-        self.object = RemoteObject(S3Requests(address, store))
+        self.object = RemoteObject(S3Requests(address, service))
     }
 
     /// Returns the facts from the first response. The first call waits for this response.
@@ -133,20 +133,20 @@ public struct S3Source: BlobInputStreamDataSource {
 
     /// Returns a provider for `s3` locators. Its sources share the credentials, which are looked up once.
     public static func provider(_ options: Options) -> BlobProvider {
-        self.provider { try S3Store(options, .process) }
+        self.provider { try S3Service(options, .process) }
     }
 
-    static func provider(_ makeStore: @escaping @Sendable () throws -> S3Store) -> BlobProvider {
-        let store = Locked<S3Store?>(nil)
+    static func provider(_ makeService: @escaping @Sendable () throws -> S3Service) -> BlobProvider {
+        let service = Locked<S3Service?>(nil)
         return BlobProvider(
             .origin { locator, _ in
                 let address = try S3Address(locator)
-                let store = try store.withLock { known in
-                    let store = try known ?? makeStore()
-                    known = store
-                    return store
+                let service = try service.withLock { known in
+                    let service = try known ?? makeService()
+                    known = service
+                    return service
                 }
-                return S3Source(locator, address, store)
+                return S3Source(locator, address, service)
             }, schemes: ["s3"], reachesNetwork: true)
     }
 }

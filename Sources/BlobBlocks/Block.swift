@@ -27,7 +27,7 @@ package struct Block: Sendable {
     /// The length and checksum that an index expects of the decoded bytes; nil without an index.
     var expected: Content?
     /// True if the checksum of the decoded bytes is computed, for an index.
-    var isSummed = false
+    var computesChecksum = false
     /// The checksum of the format that the decoder verifies; nil if the block has none.
     var check: String?
     /// The restart point after the block, whose decoded offset is not known yet; nil if the data lists its blocks.
@@ -69,7 +69,7 @@ extension BlockFinder {
 /// A block that is being decoded.
 final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to the next, never shared.
     private var block: Block
-    private let isSummed: Bool
+    private let computesChecksum: Bool
     private var sum = CRC32()
     private var usedCount = 0
 
@@ -103,12 +103,12 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// True if the whole block is decoded and checked.
     var isAtEnd: Bool { self.decoder == nil }
 
-    /// The CRC-32 of the bytes decoded so far, if the block computes one; see ``Block/isSummed``.
+    /// The CRC-32 of the bytes decoded so far, if the block computes one; see ``Block/computesChecksum``.
     var checksum: UInt32 { self.sum.value }
 
     init(_ block: Block) throws(BlobError) {
         self.decoder = try block.makeDecoder()
-        self.isSummed = block.isSummed || block.expected != nil
+        self.computesChecksum = block.computesChecksum || block.expected != nil
         self.bytes = block.bytes
         self.block = block
         self.block.bytes = []
@@ -131,7 +131,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
             }
             self.usedCount += used
             self.byteCount += Int64(output.byteCount - start)
-            if self.isSummed {
+            if self.computesChecksum {
                 output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
             }
             guard isAtEnd else {

@@ -1,11 +1,11 @@
 package import BlobCore
 import BlobIndex
 
-/// Access to the decoded bytes of one source by its blocks, with the facts learned about them.
+/// Access to the decoded bytes of one source by its blocks, with a cache of the facts about them.
 ///
 /// The facts describe one version of the content, and are dropped when the content changes.
 package final class BlockAccess: Sendable {
-    /// The facts learned about one version of the content.
+    /// The facts about one version of the content.
     private final class Facts: Sendable {
         /// The table of the blocks; nil if the data has none.
         let table: BlockTable?
@@ -17,7 +17,7 @@ package final class BlockAccess: Sendable {
     }
 
     private let scheme: String
-    private let learned = LearnedFacts<Facts>()
+    private let cachedFacts = CachedFacts<Facts>()
 
     /// Creates access by the blocks of a format.
     ///
@@ -42,11 +42,11 @@ package final class BlockAccess: Sendable {
     ///   - index: The index of blocks that the data does not list; nil if no index exists or may be used.
     ///   - recording: The recording of the blocks of a reader from the beginning, unless the data lists them; nil to
     ///     record nothing.
-    ///   - judge: A closure that returns a body that decodes the bytes from an offset on in another way, for data that
-    ///     is not as expected.
+    ///   - makeFallbackBody: A closure that returns a body that decodes the bytes from an offset on in another way, for
+    ///     data that is not as expected.
     package func body(
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
-        recording: BlockRecording? = nil, judge: @escaping (Int64) throws -> BlobBody
+        recording: BlockRecording? = nil, makeFallbackBody: @escaping (Int64) throws -> BlobBody
     ) throws -> BlobBody? {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
         let facts = try self.facts(base, format)
@@ -54,7 +54,7 @@ package final class BlockAccess: Sendable {
         var parked: OpenBlock?
         var expected: (BlockIndex, Int)?
         // Starts taken from an index are not kept: only decoding proves a start.
-        let found: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reached.append($0) } }
+        let onRestartPoint: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reached.append($0) } }
         if let table = facts.table {
             guard table.count > 1 else { return nil }
             let number = table.index(of: byteOffset)
@@ -75,21 +75,25 @@ package final class BlockAccess: Sendable {
                 start = index.points[number]
             }
             finder = try format.scan?(
-                base, BlockScan(start: start, byteOffset: index == nil ? byteOffset : start.byteOffset, found: found))
+                base,
+                BlockScan(
+                    start: start, byteOffset: index == nil ? byteOffset : start.byteOffset,
+                    onRestartPoint: onRestartPoint))
         }
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
         let stream = BlockStream(
             // Without a table, the blocks before the offset are decoded too, and on several threads.
             finder, layer: self.scheme, info: info, at: start, countingFrom: facts.table == nil ? start : byteOffset,
-            streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
+            streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context,
+            onRestartPoint: onRestartPoint,
             after: parked,
-            park: { block in facts.parked.withLock { $0 = block } }, judge: judge)
+            park: { block in facts.parked.withLock { $0 = block } }, makeFallbackBody: makeFallbackBody)
         return .stream(stream, startingAt: start)
     }
 
     /// Returns the facts known about the content of the base.
     private func facts(_ base: BlockBase, _ format: BlockFormat) throws -> Facts {
-        try self.learned.facts(of: base.info) { Facts(table: try format.table(base)) }
+        try self.cachedFacts.facts(of: base.info) { Facts(table: try format.table(base)) }
     }
 }

@@ -34,7 +34,7 @@ struct BlockScan: Sendable {
     /// The decoded offset to reach: blocks that end before it need not be decoded.
     let byteOffset: Int64
     /// Called with the start of each block that is passed over.
-    let found: @Sendable (RestartPoint) -> Void
+    let onRestartPoint: @Sendable (RestartPoint) -> Void
 }
 
 /// Returns the name of a kind of check in the header of an xz stream (The .xz File Format, 2.1.1.2); nil for no check,

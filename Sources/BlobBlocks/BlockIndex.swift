@@ -5,7 +5,7 @@ package import BlobIndex
 ///
 /// When decoding begins at a block of the index, every block from there on must have the length and the checksum in the
 /// index. The bytes at an offset are therefore the bytes from which the index was made.
-package final class BlockIndex: HeldIndex, BlockList {
+package final class BlockIndex: CacheableIndex, BlockList {
     /// The maximum number of blocks in an index; the section of such an index takes 16 MB.
     static let maximumCount = 1 << 20
 
@@ -14,7 +14,7 @@ package final class BlockIndex: HeldIndex, BlockList {
     /// The CRC-32 of the decoded bytes of each block.
     let checksums: [UInt32]
     package let largestByteCount: Int64
-    private let disproof = Locked(false)
+    private let invalidation = Locked(false)
 
     init(_ points: RestartPoints, checksums: [UInt32]) {
         (self.points, self.checksums) = (points, checksums)
@@ -22,10 +22,10 @@ package final class BlockIndex: HeldIndex, BlockList {
     }
 
     /// True if the index turned out to be made from bytes other than the content.
-    package var isDisproved: Bool { self.disproof.withLock { $0 } }
+    package var isInvalidated: Bool { self.invalidation.withLock { $0 } }
 
     /// Marks the index as made from bytes other than the content, despite matching validators.
-    package func disprove() { self.disproof.withLock { $0 = true } }
+    package func invalidate() { self.invalidation.withLock { $0 = true } }
 
     /// The length and the checksum of a block; nil after the last block.
     func block(_ index: Int) -> Block.Content? {

@@ -5,7 +5,7 @@ import BlobIndex
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
 /// no more than necessary. Later blocks are decoded ahead as far as memory allows. If a block is not as expected, the
-/// body of the judge continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of
+/// fallback body continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of
 /// a block is delivered before the block is verified, except for formats that request it.
 final class BlockStream: LateStream {
     /// A block decoded by any thread, or the beginning of a block that became too large.
@@ -22,7 +22,7 @@ final class BlockStream: LateStream {
     /// The number of chunks after which the rest of a block of unknown length is decoded as it is read.
     private static let maximumChunkCount = 8
     /// The number of bytes read from one block after which the next blocks are decoded ahead.
-    private static let patience: Int64 = 1 << 20
+    private static let lookAheadThreshold: Int64 = 1 << 20
 
     let info: BlobInfo?
 
@@ -31,14 +31,14 @@ final class BlockStream: LateStream {
     /// The byte counts of the finished blocks, by their checksums; gathered only for events.
     private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
-    private let judge: (Int64) throws -> BlobBody
-    /// The offset at which the judge continues; nil while the blocks are as expected.
-    private var judgedOffset: Int64?
+    private let makeFallbackBody: (Int64) throws -> BlobBody
+    /// The offset at which the fallback body continues; nil while the blocks are as expected.
+    private var fallbackOffset: Int64?
     private let streamsFirst: Bool
     /// The index that the blocks must match, and the number of the next block in it.
     private var expected: (index: BlockIndex, number: Int)?
     private var recording: BlockRecording?
-    private let found: (RestartPoint) -> Void
+    private let onRestartPoint: (RestartPoint) -> Void
     private let park: (OpenBlock) -> Void
     private let pipeline: OrderedPipeline<Block, Decoded>
     private let buffers = WindowPool(byteCount: BlockStream.chunkByteCount)
@@ -47,8 +47,8 @@ final class BlockStream: LateStream {
     private let startOffset: Int64
     /// The number of compressed bytes in the blocks found.
     private var compressedByteCount: Int64 = 0
-    /// The offset from which ``patience`` counts.
-    private let patienceOffset: Int64
+    /// The offset from which ``lookAheadThreshold`` counts.
+    private let lookAheadOffset: Int64
 
     /// The bytes to deliver next; the rest of their block follows them.
     private var chunks: [Window] = []
@@ -67,39 +67,40 @@ final class BlockStream: LateStream {
     /// - Parameters:
     ///   - layer: The scheme of the format.
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
-    ///   - patienceOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
+    ///   - lookAheadOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
     ///   - expected: The index that found the first block, and its number; nil if its place is certain.
     ///   - recording: The recording of the blocks for an index; nil to record nothing.
-    ///   - found: A closure that is called with the start of each further block, once all blocks before it are
+    ///   - onRestartPoint: A closure that is called with the start of each further block, once all blocks before it are
     ///     verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
     ///   - park: A closure that receives the rest of a block that remains when the stream is closed.
-    ///   - judge: A closure that returns a body that decodes the bytes from an offset on in another way, for data that
-    ///     is not as expected.
+    ///   - makeFallbackBody: A closure that returns a body that decodes the bytes from an offset on in another way, for
+    ///     data that is not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
-        countingFrom patienceOffset: Int64, streamsFirst: Bool,
+        countingFrom lookAheadOffset: Int64, streamsFirst: Bool,
         expecting expected: (index: BlockIndex, number: Int)? = nil,
         recording: BlockRecording? = nil,
-        _ context: BlobContext, found: @escaping (RestartPoint) -> Void = { _ in }, after parked: OpenBlock? = nil,
-        park: @escaping (OpenBlock) -> Void, judge: @escaping (Int64) throws -> BlobBody
+        _ context: BlobContext, onRestartPoint: @escaping (RestartPoint) -> Void = { _ in },
+        after parked: OpenBlock? = nil,
+        park: @escaping (OpenBlock) -> Void, makeFallbackBody: @escaping (Int64) throws -> BlobBody
     ) {
         self.finder = finder
         self.layer = layer
         self.info = info
         self.context = context
-        (self.startOffset, self.patienceOffset) = (byteOffset, patienceOffset)
+        (self.startOffset, self.lookAheadOffset) = (byteOffset, lookAheadOffset)
         self.streamsFirst = streamsFirst
         self.expected = expected
         self.recording = recording
-        self.found = found
+        self.onRestartPoint = onRestartPoint
         self.park = park
         if let parked {
             (self.open, self.takenCount) = (parked, 1)
             self.compressedByteCount = parked.compressedByteCount
         }
-        self.judge = judge
+        self.makeFallbackBody = makeFallbackBody
         let threadCount = OrderedPipeline<Block, Decoded>.usualThreadCount
         let buffers = self.buffers
         self.pipeline = OrderedPipeline(
@@ -119,14 +120,14 @@ final class BlockStream: LateStream {
             self.leaveBlocks()
             guard let content = error as? BlobError, content.isAboutContent, !isUnproven else { throw error }
             output.removeLast(output.byteCount - start)
-            self.judgedOffset = byteOffset
+            self.fallbackOffset = byteOffset
             return .notYet
         }
     }
 
     func successor(isOpening: Bool) throws -> StartedStream? {
-        guard let judgedOffset else { return nil }
-        return try self.judge(judgedOffset).start(BlobOpening(at: judgedOffset, context: self.context))
+        guard let fallbackOffset else { return nil }
+        return try self.makeFallbackBody(fallbackOffset).start(BlobOpening(at: fallbackOffset, context: self.context))
     }
 
     func close() {
@@ -146,7 +147,7 @@ final class BlockStream: LateStream {
             if let chunk = self.chunks.first {
                 chunk.move(to: &output)
                 guard chunk.isEmpty else { break }
-                self.buffers.giveBack(self.chunks.removeFirst())
+                self.buffers.recycle(self.chunks.removeFirst())
                 self.lookAhead(at: byteOffset)
             } else if let open {
                 try open.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
@@ -164,8 +165,8 @@ final class BlockStream: LateStream {
     }
 
     /// True once enough bytes have been read that reading is likely to continue.
-    private func isPastPatience(at byteOffset: Int64) -> Bool {
-        byteOffset - self.patienceOffset >= Self.patience
+    private func isPastLookAheadThreshold(at byteOffset: Int64) -> Bool {
+        byteOffset - self.lookAheadOffset >= Self.lookAheadThreshold
     }
 
     /// Moves to the next block; returns false at the end.
@@ -173,7 +174,9 @@ final class BlockStream: LateStream {
         self.memoryByteCount -= self.currentByteCount
         self.currentByteCount = 0
         // For a short range, no more is decoded than is read.
-        if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil, !self.isPastPatience(at: byteOffset) {
+        if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil,
+            !self.isPastLookAheadThreshold(at: byteOffset)
+        {
             guard let block = try self.nextBlock() else { return try self.end() }
             try self.begin(block, at: byteOffset)
             return true
@@ -211,7 +214,7 @@ final class BlockStream: LateStream {
             }
             (block.expected, self.expected) = (content, (index, number + 1))
         }
-        block.isSummed = self.recording != nil
+        block.computesChecksum = self.recording != nil
         self.compressedByteCount += Int64(block.bytes.count)
         return block
     }
@@ -226,7 +229,7 @@ final class BlockStream: LateStream {
     private func take(_ block: OpenBlock) {
         if self.context.eventSink != nil { self.checked[block.check, default: 0] += block.byteCount }
         guard let next = block.next else { return }
-        self.found(next)
+        self.onRestartPoint(next)
         self.recording?.append(checksum: block.checksum, next: next)
     }
 
@@ -241,7 +244,7 @@ final class BlockStream: LateStream {
 
     /// Starts decoding further blocks on other threads, unless only a short range is being read.
     private func lookAhead(at byteOffset: Int64) {
-        guard self.isPastPatience(at: byteOffset) || !self.streamsFirst && self.takenCount > 1 else { return }
+        guard self.isPastLookAheadThreshold(at: byteOffset) || !self.streamsFirst && self.takenCount > 1 else { return }
         self.pipeline.prepare { try self.nextJob() }
     }
 
@@ -268,7 +271,7 @@ final class BlockStream: LateStream {
         let open = try OpenBlock(block)
         var chunks: [Window] = []
         repeat {
-            let chunk = buffers.take()
+            let chunk = buffers.makeWindow()
             try chunk.fill { try open.decode(into: &$0) }
             chunks.append(chunk)
         } while !open.isAtEnd && (block.byteCount != nil || chunks.count < Self.maximumChunkCount)

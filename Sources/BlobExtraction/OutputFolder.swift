@@ -18,9 +18,9 @@ package final class OutputFolder {
     private let isReplacing: Bool
     private let makesLinksRelative: Bool
     /// The files and links created.
-    private var made: Set<FileIdentity> = []
+    private var createdFiles: Set<FileIdentity> = []
     /// The hashes of the paths of these files and links.
-    private var madePaths: Set<Int> = []
+    private var createdPathHashes: Set<Int> = []
     /// The paths of the hard links without bytes of their own, by target.
     private var links: [MemberPath: [MemberPath]] = [:]
 
@@ -102,7 +102,7 @@ package final class OutputFolder {
         let folder = try self.open(parent)
         // Detects a conflict before the bytes are written; a folder created by this object rarely contains unknown
         // files.
-        if self.folderNumbers[parent] == nil || self.madePaths.contains(path.hashValue) {
+        if self.folderNumbers[parent] == nil || self.createdPathHashes.contains(path.hashValue) {
             try self.checkPlace(path, folder)
         }
         return try NewFile(member, path, in: folder, staging: self.stagingFolder())
@@ -208,7 +208,7 @@ package final class OutputFolder {
         guard let status = folder.status(of: path.name.cString) else { return }
         guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
         guard self.isReplacing else { throw Self.exists(path, "already exists; skipped", EEXIST, .overwriting) }
-        guard !self.made.contains(status.identity) || self.madePaths.contains(path.hashValue) else {
+        guard !self.createdFiles.contains(status.identity) || self.createdPathHashes.contains(path.hashValue) else {
             throw Self.exists(path, "has the same name as another member in this file system", EEXIST)
         }
     }
@@ -263,8 +263,8 @@ package final class OutputFolder {
         }
         // When both names already refer to one file, a rename keeps both.
         isNamed = replaced == nil || replaced != identity
-        if let identity { self.made.insert(identity) }
-        self.madePaths.insert(path.hashValue)
+        if let identity { self.createdFiles.insert(identity) }
+        self.createdPathHashes.insert(path.hashValue)
     }
 
     private func stagedIdentity() throws(BlobError) -> FileIdentity? {
@@ -279,7 +279,7 @@ package final class OutputFolder {
 
     /// Returns the identity of a regular file that this object created; nil for any other file.
     private func madeFile(_ name: UnsafePointer<CChar>, in folder: Descriptor) -> FileIdentity? {
-        guard let status = folder.status(of: name), status.isRegular, self.made.contains(status.identity) else {
+        guard let status = folder.status(of: name), status.isRegular, self.createdFiles.contains(status.identity) else {
             return nil
         }
         return status.identity

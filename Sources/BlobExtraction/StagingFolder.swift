@@ -65,7 +65,7 @@ final class StagingFolder {
     static func removeLeftovers(in parent: Descriptor) {
         for name in self.names(in: parent) where self.isName(name) {
             guard let folder = try? self.open(name, in: parent), folder.lock(),
-                FileStatus(folder.number)?.isOwn == true
+                FileStatus(folder.number)?.isOwnedByUser == true
             else { continue }
             self.clear(folder)
             unlinkat(parent.number, name.cString, AT_REMOVEDIR)

@@ -32,7 +32,7 @@ package struct HelperLocation: Sendable {
     /// Returns the places that were searched for a missing helper, as the end of a sentence.
     ///
     /// - Parameter path: The path that was set; nil if the helper was searched for.
-    package func searched(_ path: String? = nil) -> String {
+    package func searchDescription(_ path: String? = nil) -> String {
         (path ?? Self.value(of: self.variable)).map { "there is no program at \($0)" }
             ?? "\(self.program) was found neither next to this program nor in the folders of PATH"
     }

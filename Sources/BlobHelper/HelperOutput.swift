@@ -9,7 +9,7 @@ package import HelperExchange
 package final class HelperOutput {
     private let process: HelperProcess
     private let kinds: [ExchangeFrame.Kind]
-    private let needed: (Int64, Int) throws(BlobError) -> Int
+    private let readInput: (Int64, Int) throws(BlobError) -> Int
     private let pipe: CInt
     /// The answer to the command; nil before the end of the output.
     package private(set) var answer: ExchangeFrame?
@@ -18,18 +18,18 @@ package final class HelperOutput {
     ///
     /// - Parameters:
     ///   - kinds: The kinds of answers to the command, besides an error.
-    ///   - needed: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at the
-    ///     end.
+    ///   - readInput: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at
+    ///     the end.
     /// - Throws: The errors of ``HelperProcess/answer(to:descriptors:_:_:)``.
     package init(
         of process: HelperProcess, to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
-        _ needed: @escaping (Int64, Int) throws(BlobError) -> Int = HelperProcess.refuse
+        _ readInput: @escaping (Int64, Int) throws(BlobError) -> Int = HelperProcess.refuse
     ) throws(BlobError) {
         var ends: [CInt] = [-1, -1]
         let error = blob_make_pipe(&ends)
         guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect to a helper") }
         // This object owns the first end from here on.
-        (self.process, self.kinds, self.needed, self.pipe) = (process, kinds, needed, ends[0])
+        (self.process, self.kinds, self.readInput, self.pipe) = (process, kinds, readInput, ends[0])
         defer { blob_close(ends[1]) }
         try process.step { () throws(BlobError) in try process.begin(command, descriptors + [ends[1]]) }
     }
@@ -65,5 +65,5 @@ package final class HelperOutput {
         }
     }
 
-    private func receive() throws(BlobError) { self.answer = try self.process.receive(self.kinds, self.needed) }
+    private func receive() throws(BlobError) { self.answer = try self.process.receive(self.kinds, self.readInput) }
 }

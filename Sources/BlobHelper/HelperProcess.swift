@@ -6,7 +6,7 @@ package import HelperExchange
 /// A helper process, which ends with this object. Has one owner.
 package final class HelperProcess {
     /// The process, which can be ended by its owner and by a cancelled job.
-    private final class Life: Sendable {
+    private final class ChildProcess: Sendable {
         private let process: Locked<pid_t?>
 
         init(_ process: pid_t) { self.process = Locked(process) }
@@ -38,9 +38,9 @@ package final class HelperProcess {
     private let path: String
     package let memory: ExchangeMemory
     private let channel: ExchangeChannel
-    private let life: Life
+    private let childProcess: ChildProcess
     private let context: BlobContext
-    private let cancelling: BlobRegistration
+    private let cancellationRegistration: BlobRegistration
     private var progress: HelperProgress
     /// The error after which the helper no longer runs; nil while it runs.
     package private(set) var failure: BlobError?
@@ -80,15 +80,15 @@ package final class HelperProcess {
             }
         }
         guard started == 0 else { throw BlobError(systemError: started, doing: "Could not start the helper \(path)") }
-        let life = Life(process)
-        self.life = life
+        let childProcess = ChildProcess(process)
+        self.childProcess = childProcess
         self.context = context
-        self.cancelling = context.cancellation.onCancel { life.kill() }
+        self.cancellationRegistration = context.cancellation.onCancel { childProcess.kill() }
     }
 
     deinit {
-        self.cancelling.cancel()
-        _ = self.life.end()
+        self.cancellationRegistration.cancel()
+        _ = self.childProcess.end()
     }
 
     private static var environment: [String] {
@@ -106,24 +106,24 @@ package final class HelperProcess {
         }
     }
 
-    /// Sends a command and returns its answer; until then, answers the helper's questions with `needed`.
+    /// Sends a command and returns its answer; until then, answers the helper's questions with `readInput`.
     ///
     /// - Parameters:
     ///   - descriptors: Open files, of which the helper receives copies.
     ///   - kinds: The kinds of answers to the command, besides an error.
-    ///   - needed: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at the
-    ///     end. By default, the helper must not request bytes.
+    ///   - readInput: A closure that reads bytes of the input into the shared memory, and returns their number, 0 at
+    ///     the end. By default, the helper must not request bytes.
     /// - Throws: ``BlobError/Code/corrupted`` if the helper crashes or computes without progress,
-    ///   ``BlobError/Code/timedOut`` if it is silent; any error of `needed`; errors of the context. After an error, the
-    ///   helper no longer runs.
+    ///   ``BlobError/Code/timedOut`` if it is silent; any error of `readInput`; errors of the context. After an error,
+    ///   the helper no longer runs.
     package func answer(
         to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
-        _ needed: (Int64, Int) throws(BlobError) -> Int = refuse
+        _ readInput: (Int64, Int) throws(BlobError) -> Int = refuse
     ) throws(BlobError) -> ExchangeFrame {
         try self.step { () throws(BlobError) in
             try self.begin(command, descriptors)
             while true {
-                if let answer = try self.receive(kinds, needed) { return answer }
+                if let answer = try self.receive(kinds, readInput) { return answer }
             }
         }
     }
@@ -173,13 +173,13 @@ package final class HelperProcess {
     }
 
     private func end() {
-        self.cancelling.cancel()
-        _ = self.life.end()
+        self.cancellationRegistration.cancel()
+        _ = self.childProcess.end()
     }
 
     /// Sends a command.
     func begin(_ command: ExchangeFrame, _ descriptors: [CInt]) throws(BlobError) {
-        self.progress.begin(self.life.processorTime)
+        self.progress.begin(self.childProcess.processorTime)
         try self.send(command, descriptors)
     }
 
@@ -188,15 +188,15 @@ package final class HelperProcess {
 
     /// Receives a frame: answers a question and returns nil, or returns the answer to the command.
     func receive(
-        _ kinds: [ExchangeFrame.Kind], _ needed: (Int64, Int) throws(BlobError) -> Int
+        _ kinds: [ExchangeFrame.Kind], _ readInput: (Int64, Int) throws(BlobError) -> Int
     ) throws(BlobError) -> ExchangeFrame? {
         let frame = try self.receive()
         if frame.kind == .error || kinds.contains(frame.kind) { return frame }
-        guard frame.kind == .need else { throw Self.isMalformed }
+        guard frame.kind == .need else { throw Self.malformedAnswerError }
         let wanted = 1...Int64(ExchangeMemory.inputByteCount)
-        guard frame.a >= 0, wanted.contains(frame.b) else { throw Self.isMalformed }
-        try self.progress.need(frame.a, self.life.processorTime)
-        let count = try needed(frame.a, Int(frame.b))
+        guard frame.a >= 0, wanted.contains(frame.b) else { throw Self.malformedAnswerError }
+        try self.progress.recordRequest(frame.a, self.childProcess.processorTime)
+        let count = try readInput(frame.a, Int(frame.b))
         self.progress.resume()
         try self.send(ExchangeFrame(.bytes, a: Int64(count)))
         return nil
@@ -229,28 +229,30 @@ package final class HelperProcess {
     /// Throws if the job was cancelled or is past its deadline, or if the helper made no progress for too long.
     func checkLimits() throws(BlobError) {
         try self.context.check()
-        try self.progress.check(self.life.processorTime)
+        try self.progress.check(self.childProcess.processorTime)
     }
 
     /// The socket that becomes readable when the helper sends an answer or a question.
     var socket: CInt { self.channel.socket }
 
     /// Refuses to read bytes of the input.
-    package static func refuse(_ byteOffset: Int64, _ count: Int) throws(BlobError) -> Int { throw self.isMalformed }
+    package static func refuse(_ byteOffset: Int64, _ count: Int) throws(BlobError) -> Int {
+        throw self.malformedAnswerError
+    }
 
-    private static var isMalformed: BlobError {
+    private static var malformedAnswerError: BlobError {
         BlobError(.corrupted, "The helper process sent an invalid response.")
     }
 
     private func error(of failure: ExchangeChannel.Failure) -> BlobError {
         switch failure {
-        case .malformed: return Self.isMalformed
+        case .malformed: return Self.malformedAnswerError
         case .system(let number): return BlobError(systemError: number, doing: "Could not communicate with the helper")
         case .closed: break
         }
         // A cancelled job has ended the helper.
         do throws(BlobError) { try self.context.check() } catch { return error }
-        guard let end = self.life.end() else { return BlobError(.closed, "The helper was terminated.") }
+        guard let end = self.childProcess.end() else { return BlobError(.closed, "The helper was terminated.") }
         let how =
             end.signal != 0
             ? "was terminated by signal \(end.signal) (\(String(cString: strsignal(end.signal))))"
@@ -295,14 +297,14 @@ struct HelperProgress {
     }
 
     /// Records a question for bytes at an offset.
-    mutating func need(_ byteOffset: Int64, _ processorTime: @autoclosure () -> Int64?) throws(BlobError) {
+    mutating func recordRequest(_ byteOffset: Int64, _ processorTime: @autoclosure () -> Int64?) throws(BlobError) {
         guard byteOffset <= self.furthest else {
             self.furthest = byteOffset
             return self.begin(processorTime())
         }
         self.repetitionCount += 1
         guard self.repetitionCount <= self.limits.repetitionCount else {
-            throw Self.isEndless("read the same parts of its input \(self.repetitionCount) times")
+            throw Self.endlessHelperError("read the same parts of its input \(self.repetitionCount) times")
         }
         try self.check(processorTime())
     }
@@ -313,7 +315,7 @@ struct HelperProgress {
     /// Throws if the helper made no progress for too long.
     mutating func check(_ processorTime: Int64?) throws(BlobError) {
         if let processorTime, let start, processorTime - start >= self.limits.processorTime {
-            throw Self.isEndless("computed for \(self.limits.processorTime / 1000) seconds")
+            throw Self.endlessHelperError("computed for \(self.limits.processorTime / 1000) seconds")
         }
         // A computing helper is not silent, even if it receives little processor time.
         if processorTime != self.last { (self.last, self.silentSince) = (processorTime, .now) }
@@ -322,7 +324,7 @@ struct HelperProgress {
         }
     }
 
-    private static func isEndless(_ what: String) -> BlobError {
+    private static func endlessHelperError(_ what: String) -> BlobError {
         BlobError(.corrupted, "The helper process \(what) without progress.")
     }
 }

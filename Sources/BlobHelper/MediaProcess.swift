@@ -40,7 +40,7 @@ package final class MediaProcess {
     ) throws(BlobError) {
         guard let found = Self.location.find(path) else {
             throw BlobError(
-                .unavailable, "Media is decoded by a helper process, but \(Self.location.searched(path)).",
+                .unavailable, "Media is decoded by a helper process, but \(Self.location.searchDescription(path)).",
                 isTransient: false)
         }
         let arguments = [task.rawValue, String(memoryByteCount)] + [fault].compactMap { $0 }
@@ -99,7 +99,7 @@ package final class MediaProcess {
     }
 
     /// The maximum length of a thumbnail in bytes, far more than a JPEG of 1024 x 1024 pixels needs.
-    package static let thumbnailByteLimit = 16 << 20
+    package static let maximumThumbnailByteCount = 16 << 20
 
     /// Returns a small picture as JPEG: upright, in sRGB, without metadata; nil if a process for
     /// ``MediaTask/smallJPEGs`` declines.
@@ -124,10 +124,11 @@ package final class MediaProcess {
         defer { buffer.deallocate() }
         while case let count = try output.read(into: buffer), count > 0 {
             bytes += buffer[..<count]
-            guard bytes.count <= Self.thumbnailByteLimit else {
+            guard bytes.count <= Self.maximumThumbnailByteCount else {
                 throw BlobError(
                     .corrupted,
-                    "The thumbnail that the helper made is larger than the limit of \(Self.thumbnailByteLimit) bytes.")
+                    "The thumbnail that the helper made is larger than the limit of \(Self.maximumThumbnailByteCount) bytes."
+                )
             }
         }
         if let answer = output.answer, answer.kind == .error {

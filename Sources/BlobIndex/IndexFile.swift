@@ -47,7 +47,7 @@ package struct IndexFile: Sendable {
     /// Returns the section with a key, if it is intact and was made from exactly this content.
     ///
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified. The caller reports an unusable
-    /// section with ``noteRefusal(_:)``.
+    /// section with ``reportRefusal(_:)``.
     ///
     /// - Parameter maximumByteCount: The maximum length of a section of this content in bytes; a longer section counts
     ///   as damaged and is not read.
@@ -58,16 +58,18 @@ package struct IndexFile: Sendable {
         let (file, table): (IndexDescriptor, IndexTable)
         switch self.state() {
         case .nothing: return nil
-        case .useless: return self.refuse("it is damaged, or belongs to another version or source")
+        case .unusable: return self.refuse("it is damaged, or belongs to another version or source")
         case .otherFile: return self.refuse(self.reasonOfOtherFile())
         case .unreadable(let error): throw error
         case .index(let foundFile, let foundTable): (file, table) = (foundFile, foundTable)
         }
         guard let entry = table.entries.first(where: { $0.key == key }) else { return nil }
         guard entry.content == content else { return self.refuse("it was made from other content") }
-        guard entry.byteCount <= maximumByteCount else { return self.refuse(Self.isDamaged) }
+        guard entry.byteCount <= maximumByteCount else { return self.refuse(Self.damageReason) }
         let section = IndexSection(file, entry)
-        if !entry.flags.contains(.hasOwnChecks), try section.wholeBytes() == nil { return self.refuse(Self.isDamaged) }
+        if !entry.flags.contains(.hasOwnChecks), try section.wholeBytes() == nil {
+            return self.refuse(Self.damageReason)
+        }
         if self.folder != nil { file.markUsed() }
         return section
     }
@@ -82,7 +84,7 @@ package struct IndexFile: Sendable {
     ) throws(BlobError) -> Index? {
         guard let section = try self.section(key, for: content, atMost: maximumByteCount) else { return nil }
         guard let index = try? decode(try section.bytes()) else {
-            self.noteRefusal(Self.isDamaged)
+            self.reportRefusal(Self.damageReason)
             return nil
         }
         IndexNotice.used(path: self.path).send()
@@ -90,20 +92,20 @@ package struct IndexFile: Sendable {
     }
 
     private func refuse(_ reason: String) -> IndexSection? {
-        self.noteRefusal(reason)
+        self.reportRefusal(reason)
         return nil
     }
 
-    /// A reason for ``noteRefusal(_:)``.
-    package static let isDamaged = "it is damaged"
+    /// A reason for ``reportRefusal(_:)``.
+    package static let damageReason = "it is damaged"
 
     /// Reports that the index is not used, or is no longer used.
     ///
     /// - Parameter reason: The end of a sentence, as in ``IndexNotice/refused(path:reason:)``.
-    package func noteRefusal(_ reason: String) { IndexNotice.refused(path: self.path, reason: reason).send() }
+    package func reportRefusal(_ reason: String) { IndexNotice.refused(path: self.path, reason: reason).send() }
 
     private func reasonOfOtherFile() -> String {
-        guard let file = try? IndexDescriptor(self.path), file.status.isRegular, file.status.isOwn else {
+        guard let file = try? IndexDescriptor(self.path), file.status.isRegular, file.status.isOwnedByUser else {
             return "it is not a file that belongs to this user"
         }
         guard let format = (try? ToolIndex(file))?.format else { return "it is not an index" }
@@ -124,7 +126,7 @@ package struct IndexFile: Sendable {
             guard error.code == .notFound else { throw error }
             return nil
         }
-        guard file.status.isRegular, file.status.isOwn else { return nil }
+        guard file.status.isRegular, file.status.isOwnedByUser else { return nil }
         return try ToolIndex(file)
     }
 
@@ -138,7 +140,7 @@ package struct IndexFile: Sendable {
         case nothing
         case index(IndexDescriptor, IndexTable)
         /// An unusable index: damaged, truncated, from another version or for another origin.
-        case useless
+        case unusable
         /// A file that the user named but that is not an index of this user.
         case otherFile
         case unreadable(BlobError)
@@ -149,11 +151,11 @@ package struct IndexFile: Sendable {
             if let folder {
                 guard let file = try folder.open()?.file(self.name) else { return .nothing }
                 let state = try self.state(of: file)
-                if case .otherFile = state { return .useless }
+                if case .otherFile = state { return .unusable }
                 return state
             }
             let file = try IndexDescriptor(self.path)
-            return file.status.isRegular && file.status.isOwn ? try self.state(of: file) : .otherFile
+            return file.status.isRegular && file.status.isOwnedByUser ? try self.state(of: file) : .otherFile
         } catch {
             return error.code == .notFound ? .nothing : .unreadable(error)
         }
@@ -164,12 +166,12 @@ package struct IndexFile: Sendable {
         do throws(BlobError) {
             let beginning = try file.read(at: 0, count: Int(min(file.byteCount, Int64(IndexTable.headByteCount))))
             guard beginning.starts(with: IndexTable.magic) else { return .otherFile }
-            guard beginning == IndexTable.head else { return .useless }
+            guard beginning == IndexTable.head else { return .unusable }
             let table = try IndexTable(of: file)
-            return self.folder == nil || table.origin == self.origin ? .index(file, table) : .useless
+            return self.folder == nil || table.origin == self.origin ? .index(file, table) : .unusable
         } catch {
             guard error.code == .corrupted else { throw error }
-            return .useless
+            return .unusable
         }
     }
 
@@ -191,12 +193,13 @@ package struct IndexFile: Sendable {
         guard self.folder == nil, case .index(let file, let table) = self.state(),
             !table.entries.contains(where: { $0.content == content })
         else { return content }
-        var current: ContentParts?
+        var current: ContentSamples?
         for entry in table.entries where entry.key.kind == .parts && entry.content.isLike(content) {
-            guard let bytes = try IndexSection(file, entry).wholeBytes(), let known = try? ContentParts(decoding: bytes)
+            guard let bytes = try IndexSection(file, entry).wholeBytes(),
+                let known = try? ContentSamples(decoding: bytes)
             else { continue }
-            let parts: ContentParts
-            if let current { parts = current } else { parts = try ContentParts(of: base, content.byteCount, context) }
+            let parts: ContentSamples
+            if let current { parts = current } else { parts = try ContentSamples(of: base, content.byteCount, context) }
             current = parts
             if parts == known { return entry.content }
         }
@@ -215,7 +218,7 @@ package struct IndexFile: Sendable {
     ) throws(BlobError) -> [NewIndexSection] {
         guard self.folder == nil, !self.sections().contains(where: { $0.key.kind == .parts && $0.content == content })
         else { return [] }
-        let parts = try ContentParts(of: base, content.byteCount, context)
+        let parts = try ContentSamples(of: base, content.byteCount, context)
         return [NewIndexSection(IndexSection.Key(layer: layer, kind: .parts), bytes: parts.encoded)]
     }
 
@@ -243,7 +246,7 @@ package struct IndexFile: Sendable {
         guard isReplacing || self.folder != nil || !self.exists || OwnFile(self.path).isKnown else { return }
         let state = self.state()
         switch state {
-        case .otherFile: throw self.otherFile
+        case .otherFile: throw self.otherFileError
         case .unreadable(let error) where self.folder == nil: throw error
         default: break
         }
@@ -267,7 +270,7 @@ package struct IndexFile: Sendable {
         try output.append(table.tail(at: output.byteOffset))
         try file.commit()
         folder?.evict(keeping: self.name)
-        if self.folder == nil, !isReplacing { OwnFile(self.path).note() }
+        if self.folder == nil, !isReplacing { OwnFile(self.path).register() }
         IndexNotice.built(path: self.path).send()
     }
 
@@ -278,7 +281,7 @@ package struct IndexFile: Sendable {
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
         if let folder { return try folder.open()?.remove(self.name) ?? false }
-        if case .otherFile = self.state() { throw self.otherFile }
+        if case .otherFile = self.state() { throw self.otherFileError }
         if unlink(self.path) == 0 { return true }
         guard errno != ENOENT, errno != ENOTDIR else { return false }
         throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
@@ -289,7 +292,7 @@ package struct IndexFile: Sendable {
         if self.folder != nil { _ = try? self.remove() }
     }
 
-    private var otherFile: BlobError {
+    private var otherFileError: BlobError {
         BlobError(
             .inconsistent,
             "\(self.path) already exists and is not an index of this kind that belongs to this user; left unchanged.",
@@ -307,7 +310,7 @@ private struct OwnFile: Hashable {
     init(_ path: String) { self.identity = FileStatus(at: path)?.identity }
 
     var isKnown: Bool { self.identity != nil && Self.known.withLock { $0.contains(self) } }
-    func note() { _ = Self.known.withLock { $0.insert(self) } }
+    func register() { _ = Self.known.withLock { $0.insert(self) } }
 }
 
 /// An output to an index file that counts bytes and computes checksums.

@@ -100,7 +100,7 @@ final class OpenIndexFolder {
             guard FileStatus(at: folder.path, followingLinks: false)?.type == S_IFLNK else { throw error }
             throw BlobError(.permissionDenied, "The folder \(folder.path) is a symbolic link.", operation: "write")
         }
-        guard try self.descriptor.status(named: "the folder \(folder.path)").isOnlyOwn else {
+        guard try self.descriptor.status(named: "the folder \(folder.path)").isWritableOnlyByUser else {
             throw BlobError(
                 .permissionDenied,
                 "The folder \(folder.path) belongs to another user or is writable by others.",
@@ -112,7 +112,7 @@ final class OpenIndexFolder {
     func file(_ name: String) throws(BlobError) -> IndexDescriptor? {
         do throws(BlobError) {
             let file = try IndexDescriptor(name, in: self.descriptor)
-            return file.status.isRegular && file.status.isOnlyOwn ? file : nil
+            return file.status.isRegular && file.status.isWritableOnlyByUser ? file : nil
         } catch {
             guard error.isMissingOrInaccessible else { throw error }
             return nil

@@ -75,8 +75,8 @@ package struct ContentIdentity: Equatable, Sendable {
     }
 }
 
-/// The facts learned about the content of a source, which are dropped when the content changes.
-package final class LearnedFacts<Facts: Sendable>: Sendable {
+/// The cached facts about the content of a source, which are dropped when the content changes.
+package final class CachedFacts<Facts: Sendable>: Sendable {
     private let known = Locked<(content: ContentIdentity, facts: Facts)?>(nil)
 
     package init() {}
@@ -101,7 +101,7 @@ package final class LearnedFacts<Facts: Sendable>: Sendable {
 /// There are 32 parts of 4 KiB, evenly spread; in content of at most 132 KiB, they cover all bytes. Changes between the
 /// parts are not detected. Together with the checksum of both ends, which in a gzip contain the checksum of the last
 /// member, the parts distinguish another version of the content.
-struct ContentParts: Equatable, Sendable {
+struct ContentSamples: Equatable, Sendable {
     /// The CRC-32 of each part, in order.
     let checksums: [UInt32]
 

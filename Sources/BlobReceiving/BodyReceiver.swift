@@ -7,7 +7,7 @@ package protocol BodyReceiver: AnyObject {
     var interimAnswer: RequestAnswer? { get }
 
     /// - Throws: The error with which to refuse the request. Call ``abandon()`` next.
-    func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 
     /// Ends a complete body. Call this method only after the connection has confirmed that the body is complete.
     func answer() throws(BlobError) -> RequestAnswer
@@ -28,7 +28,7 @@ final class AnsweredRequest: BodyReceiver {
         self.result = RequestAnswer(status: status, fields: fields, parts: parts)
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         throw RequestRefusal.error(400, "This request has no body.")
     }
 

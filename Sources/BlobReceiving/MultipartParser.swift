@@ -28,7 +28,7 @@ package struct MultipartParser {
 
     private enum State {
         case preamble, body
-        case behindDelimiter, behindDash, padding, paddingEnd
+        case afterDelimiter, afterDash, padding, paddingEnd
         case header
         case epilogue
     }
@@ -65,13 +65,13 @@ package struct MultipartParser {
     ///
     /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`. Do not use
     ///   the parser after an error.
-    package mutating func take(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
+    package mutating func parse(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let before = rest.count
             switch self.state {
             case .preamble, .body: try self.search(&rest, handle)
-            case .behindDelimiter, .behindDash, .padding, .paddingEnd: try self.takeBehindDelimiter(&rest)
+            case .afterDelimiter, .afterDash, .padding, .paddingEnd: try self.parseAfterDelimiter(&rest)
             case .header: try self.takeHeader(&rest, handle)
             case .epilogue: rest = rest[rest.endIndex...]
             }
@@ -145,7 +145,7 @@ package struct MultipartParser {
     private mutating func countPreamble(_ count: Int) throws(BlobError) {
         self.count += count
         guard self.count <= self.limits.preambleByteCount else {
-            throw self.limit("more bytes before the first part than the limit of \(self.limits.preambleByteCount)")
+            throw self.limitError("more bytes before the first part than the limit of \(self.limits.preambleByteCount)")
         }
     }
 
@@ -155,33 +155,33 @@ package struct MultipartParser {
     ) throws {
         if let before { try self.pass(before, handle) }
         if self.state == .body { try handle(.end) }
-        (self.state, self.matched, self.lineEndCount, self.count) = (.behindDelimiter, 0, 0, 0)
+        (self.state, self.matched, self.lineEndCount, self.count) = (.afterDelimiter, 0, 0, 0)
         rest = rest[end...]
     }
 
     // MARK: Between parts
 
-    private mutating func takeBehindDelimiter(_ rest: inout Slice<UnsafeRawBufferPointer>) throws(BlobError) {
+    private mutating func parseAfterDelimiter(_ rest: inout Slice<UnsafeRawBufferPointer>) throws(BlobError) {
         let byte = rest[rest.startIndex]
         rest = rest.dropFirst()
         switch (self.state, byte) {
-        case (.behindDelimiter, UInt8(ascii: "-")): self.state = .behindDash
-        case (.behindDash, UInt8(ascii: "-")): self.state = .epilogue
-        case (.behindDelimiter, UInt8(ascii: "\r")), (.padding, UInt8(ascii: "\r")): self.state = .paddingEnd
-        case (.behindDelimiter, UInt8(ascii: " ")), (.behindDelimiter, UInt8(ascii: "\t")),
+        case (.afterDelimiter, UInt8(ascii: "-")): self.state = .afterDash
+        case (.afterDash, UInt8(ascii: "-")): self.state = .epilogue
+        case (.afterDelimiter, UInt8(ascii: "\r")), (.padding, UInt8(ascii: "\r")): self.state = .paddingEnd
+        case (.afterDelimiter, UInt8(ascii: " ")), (.afterDelimiter, UInt8(ascii: "\t")),
             (.padding, UInt8(ascii: " ")), (.padding, UInt8(ascii: "\t")):
             self.state = .padding
             self.count += 1
             guard self.count <= self.limits.paddingByteCount else {
-                throw self.limit("more spaces after a delimiter than the limit of \(self.limits.paddingByteCount)")
+                throw self.limitError("more spaces after a delimiter than the limit of \(self.limits.paddingByteCount)")
             }
         case (.paddingEnd, UInt8(ascii: "\n")):
             self.partCount += 1
             guard self.partCount <= self.limits.partCount else {
-                throw self.limit("more parts than the limit of \(self.limits.partCount)")
+                throw self.limitError("more parts than the limit of \(self.limits.partCount)")
             }
             (self.state, self.header, self.lineStart) = (.header, [], 0)
-        default: throw self.broken("A line that begins with the delimiter contains other bytes.")
+        default: throw self.malformedFormError("A line that begins with the delimiter contains other bytes.")
         }
     }
 
@@ -194,11 +194,11 @@ package struct MultipartParser {
             rest = rest.dropFirst()
             self.header.append(byte)
             guard self.header.count <= self.limits.headerByteCount else {
-                throw self.limit("a part with more header bytes than the limit of \(self.limits.headerByteCount)")
+                throw self.limitError("a part with more header bytes than the limit of \(self.limits.headerByteCount)")
             }
             guard byte == UInt8(ascii: "\n") else { continue }
             guard self.header.dropLast().last == UInt8(ascii: "\r") else {
-                throw self.broken("A header line ends without a carriage return.")
+                throw self.malformedFormError("A header line ends without a carriage return.")
             }
             let isBlank = self.header.count == self.lineStart + 2
             self.lineStart = self.header.count
@@ -207,7 +207,7 @@ package struct MultipartParser {
             do {
                 header = try MultipartHeader(self.header.dropLast(2))
             } catch {
-                throw self.broken(error.message)
+                throw self.malformedFormError(error.message)
             }
             // The blank line may be the line ending of a delimiter (RFC 2046, section 5.1.1), in which case the part
             // has no content.
@@ -216,11 +216,11 @@ package struct MultipartParser {
         }
     }
 
-    private func broken(_ message: String) -> BlobError {
+    private func malformedFormError(_ message: String) -> BlobError {
         BlobError(.corrupted, "The multipart body is malformed: \(message)", byteOffset: self.byteOffset)
     }
 
-    private func limit(_ what: String) -> BlobError {
+    private func limitError(_ what: String) -> BlobError {
         BlobError(.limitExceeded, "The multipart body has \(what).", byteOffset: self.byteOffset)
     }
 }

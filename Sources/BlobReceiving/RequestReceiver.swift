@@ -23,7 +23,7 @@ package final class RequestReceiver: BodyReceiver {
     private struct OpenPart {
         var part: ReceivedPart
         var hasher: any BlobHasher
-        let file: PartFile?
+        let file: ReceivedFile?
     }
 
     /// - Parameters:
@@ -63,7 +63,7 @@ package final class RequestReceiver: BodyReceiver {
     deinit { self.abandon() }
 
     /// - Throws: ``BlobError/Code/limitExceeded``, and the errors of the form and of the disk.
-    package func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+    package func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += Int64(bytes.count)
         guard self.byteCount <= self.maximumByteCount else {
             throw BlobError(.limitExceeded, "The body has more bytes than the limit of \(self.maximumByteCount).")
@@ -71,7 +71,7 @@ package final class RequestReceiver: BodyReceiver {
         self.check.update(bytes)
         try BlobError.wrapping {
             guard self.parser != nil else { return try self.add(bytes) }
-            try self.parser?.take(bytes) { event in
+            try self.parser?.parse(bytes) { event in
                 switch event {
                 case .begin(let header): try self.begin(header)
                 case .bytes(let bytes): try self.add(bytes)
@@ -116,7 +116,7 @@ package final class RequestReceiver: BodyReceiver {
 
     private func begin(_ part: ReceivedPart, storingAs name: [UInt8]) throws(BlobError) {
         let file = try self.folder.map { folder throws(BlobError) in
-            try PartFile(in: folder, name: SafeFileName.make(from: name))
+            try ReceivedFile(in: folder, name: SafeFileName.make(from: name))
         }
         self.open = OpenPart(part: part, hasher: CryptoDigest.sha256.makeHasher(), file: file)
     }

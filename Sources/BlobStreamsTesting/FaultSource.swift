@@ -41,16 +41,18 @@ public struct FaultSource: BlobInputStreamDataSource {
     public var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
     /// Returns the info of the base, with a wrong byte count for ``Fault/wrongByteCount(by:)``.
-    public func describe(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.info(context)) }
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        self.withFalseByteCount(try self.base.info(context))
+    }
 
     /// Returns a stream over the base that applies the fault.
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let reader = try self.base.open(opening)
-        let stream = FaultStream(reader, self.fault, info: self.lying(reader.info), opening.context)
+        let stream = FaultStream(reader, self.fault, info: self.withFalseByteCount(reader.info), opening.context)
         return .stream(stream, startingAt: opening.byteOffset)
     }
 
-    private func lying(_ info: BlobInfo) -> BlobInfo {
+    private func withFalseByteCount(_ info: BlobInfo) -> BlobInfo {
         guard case .wrongByteCount(let difference) = self.fault else { return info }
         var info = info
         info.byteCount = info.byteCount.map { $0 + difference }
@@ -78,14 +80,14 @@ private final class FaultStream: BlobByteStream {
         case .delayedBytes(let interval):
             try self.context.pause(for: interval)
             return try self.read(atMost: 1, &output)
-        case .wrongByteCount: return try self.base.readWaiting(into: &output)
+        case .wrongByteCount: return try self.base.readBlocking(into: &output)
         case .stall(let offset):
             if try self.readUp(to: offset, &output) { return .bytes }
             return try self.context.wait(on: WaitSignal()) { BlobReadResult?.none }
         case .uncancellableStall(let offset, let duration):
             if try self.readUp(to: offset, &output) { return .bytes }
             if self.base.byteOffset == offset { _ = WaitSignal().wait(for: duration) }
-            return try self.base.readWaiting(into: &output)
+            return try self.base.readBlocking(into: &output)
         case .fail(let offset, let error):
             if try self.readUp(to: offset, &output) { return .bytes }
             throw error
@@ -94,7 +96,7 @@ private final class FaultStream: BlobByteStream {
             if try self.readUp(to: offset, &output) { return .bytes }
             var result = BlobReadResult.end
             try output.append(atMost: .max) { part in
-                result = try self.base.readWaiting(into: &part)
+                result = try self.base.readBlocking(into: &part)
                 part.withUnsafeMutableBytes { buffer, count in
                     for index in 0..<count { buffer[index] = ~buffer[index] }
                 }
@@ -107,7 +109,7 @@ private final class FaultStream: BlobByteStream {
 
     private func read(atMost byteCount: Int, _ output: inout OutputRawSpan) throws -> BlobReadResult {
         var result = BlobReadResult.end
-        try output.append(atMost: byteCount) { result = try self.base.readWaiting(into: &$0) }
+        try output.append(atMost: byteCount) { result = try self.base.readBlocking(into: &$0) }
         return result
     }
 
@@ -154,42 +156,42 @@ public struct DripSource: ForwardingSource {
 private final class DripStream: BlobByteStream {
     private let base: Result<BlobReader, BlobError>
     private let pieceByteCount: Int
-    private let drops: Drops
+    private let pieceTimer: PieceTimer
 
     init(_ base: Result<BlobReader, BlobError>, pieceByteCount: Int, _ context: BlobContext) {
         self.base = base
         self.pieceByteCount = pieceByteCount
-        self.drops = Drops(context)
+        self.pieceTimer = PieceTimer(context)
     }
 
     var info: BlobInfo? {
         get throws {
-            if !self.drops.isOpen { self.drops.ask() }
-            return self.drops.isOpen ? try self.base.get().knownInfo() : nil
+            if !self.pieceTimer.isOpen { self.pieceTimer.requestPiece() }
+            return self.pieceTimer.isOpen ? try self.base.get().knownInfo() : nil
         }
     }
 
-    var readiness: BlobWakerSlot? { self.drops.slot }
+    var readiness: BlobWakerSlot? { self.pieceTimer.slot }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard self.drops.take() else { return .notYet }
+        guard self.pieceTimer.takePiece() else { return .notYet }
         let base = try self.base.get()
         var result = BlobReadResult.end
-        try output.append(atMost: self.pieceByteCount) { result = try base.readWaiting(into: &$0) }
+        try output.append(atMost: self.pieceByteCount) { result = try base.readBlocking(into: &$0) }
         return result
     }
 
     func close() {
-        self.drops.close()
+        self.pieceTimer.close()
         try? self.base.get().close()
     }
 }
 
-/// The signals of one reader: one drop, which stands for a piece, after each read that requested it.
-private final class Drops: Sendable {
+/// The signals of one reader: one piece after each read that requested it.
+private final class PieceTimer: Sendable {
     private struct State {
         var isOpen = false
-        var isThere = false
+        var hasPendingPiece = false
         var isAwaited = false
         var round = 0
     }
@@ -203,20 +205,20 @@ private final class Drops: Sendable {
 
     var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
-    /// Takes the drop that has fallen; if none has, requests one and returns false.
-    func take() -> Bool {
-        let isThere = self.state.withLock { state in
-            defer { state.isThere = false }
-            return state.isThere
+    /// Takes the pending piece; if there is none, requests one and returns false.
+    func takePiece() -> Bool {
+        let hasPendingPiece = self.state.withLock { state in
+            defer { state.hasPendingPiece = false }
+            return state.hasPendingPiece
         }
-        if !isThere { self.ask() }
-        return isThere
+        if !hasPendingPiece { self.requestPiece() }
+        return hasPendingPiece
     }
 
-    /// Requests a drop, unless one has fallen, or is falling.
-    func ask() {
+    /// Requests a piece, unless one is pending or has been requested.
+    func requestPiece() {
         let round: Int? = self.state.withLock { state in
-            guard !state.isAwaited, !state.isThere else { return nil }
+            guard !state.isAwaited, !state.hasPendingPiece else { return nil }
             state.isAwaited = true
             defer { state.round += 1 }
             return state.round
@@ -224,22 +226,23 @@ private final class Drops: Sendable {
         if let round { self.send(round) }
     }
 
-    /// Sends a drop, in a different way each round.
+    /// Delivers a piece, in a different way each round.
     private func send(_ round: Int) {
         switch round % 4 {
-        case 0: _ = self.timer.exchange(self.context.wake(after: .zero, BlobWaker { [weak self] in self?.fall() }))
-        case 1: BlockingPool.brief.run { self.fall() }
-        case 2: self.fall()
+        case 0:
+            _ = self.timer.exchange(self.context.wake(after: .zero, BlobWaker { [weak self] in self?.deliverPiece() }))
+        case 1: BlockingPool.brief.run { self.deliverPiece() }
+        case 2: self.deliverPiece()
         default:
             BlockingPool.brief.run {
                 self.slot.fire()  // A spurious call.
-                self.fall()
+                self.deliverPiece()
             }
         }
     }
 
-    private func fall() {
-        self.state.withLock { ($0.isOpen, $0.isThere, $0.isAwaited) = (true, true, false) }
+    private func deliverPiece() {
+        self.state.withLock { ($0.isOpen, $0.hasPendingPiece, $0.isAwaited) = (true, true, false) }
         self.slot.fire()
     }
 

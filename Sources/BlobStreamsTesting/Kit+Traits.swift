@@ -29,12 +29,12 @@ extension Kit {
             let pass = try self.open(capacity: 64)
             let reader = pass.reader
             guard !reader.isOpen, try pass.checkedAttempt() == nil, !reader.isOpen else { return String?.none }
-            let bell = RecordingWaker()
-            reader.whenReadable(bell.waker)
-            let end = ContinuousClock.now + self.patience
-            while !reader.isOpen, !bell.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
+            let recordingWaker = RecordingWaker()
+            reader.whenReadable(recordingWaker.waker)
+            let end = ContinuousClock.now + self.waitLimit
+            while !reader.isOpen, !recordingWaker.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
             // It may also have opened with an end or an error: the waker must be called in any case.
-            return bell.wait(for: Self.callTimeLimit) ? nil : "The slot is not fired when the info is known."
+            return recordingWaker.wait(for: Self.callTimeLimit) ? nil : "The slot is not fired when the info is known."
         }
         if let fault { self.findings.add(1, fault) }
     }
@@ -72,9 +72,9 @@ extension Kit {
             isConstant = isConstant && (says || neverBlocks == reader.neverBlocks)
             if step == .end { break }
             guard step == nil else { continue }
-            let bell = RecordingWaker()
-            measure("whenReadable", neverBlocks) { reader.whenReadable(bell.waker) }
-            guard bell.wait(for: self.patience) else { return nil }
+            let recordingWaker = RecordingWaker()
+            measure("whenReadable", neverBlocks) { reader.whenReadable(recordingWaker.waker) }
+            guard recordingWaker.wait(for: self.waitLimit) else { return nil }
         }
         if source.traits != traits { self.findings.add(16, "The traits of the source are not constant.") }
         if !isConstant { self.findings.add(16, "'neverBlocks' of a reader is not constant.") }

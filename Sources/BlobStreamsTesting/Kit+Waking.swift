@@ -12,17 +12,17 @@ extension Kit {
     func checkCalls() throws {
         var round = 0
         try self.forEachNotYet { pass in
-            self.letTimePass(round)
+            self.waitVaryingly(round)
             round += 1
-            let bell = RecordingWaker()
-            pass.reader.whenReadable(bell.waker)
-            return try self.expectCall(bell, pass)
+            let recordingWaker = RecordingWaker()
+            pass.reader.whenReadable(recordingWaker.waker)
+            return try self.expectCall(recordingWaker, pass)
         }
     }
 
     /// Waits in one of five ways: not at all, by yielding, for some instructions, or for one of two times within which
     /// most sources have bytes; the longest only in the first rounds.
-    private func letTimePass(_ round: Int) {
+    private func waitVaryingly(_ round: Int) {
         switch round % 5 {
         case 0: break
         case 1: sched_yield()
@@ -38,15 +38,15 @@ extension Kit {
         try self.forEachNotYet(4 * Self.raceCount) { pass in
             let (owner, readIsOver) = (pthread_self(), WaitSignal())
             let (isElsewhere, isHeld) = (Locked(false), Locked(false))
-            let bell = RecordingWaker {
+            let recordingWaker = RecordingWaker {
                 // On the owner's thread, no read can run during this call.
                 guard pthread_equal(pthread_self(), owner) == 0 else { return }
                 isElsewhere.withLock { $0 = true }
                 if !readIsOver.wait(for: Self.lockLimit) { isHeld.withLock { $0 = true } }
             }
-            pass.reader.whenReadable(bell.waker)
+            pass.reader.whenReadable(recordingWaker.waker)
             defer { readIsOver.signal() }
-            guard try self.expectCall(bell, pass) else { return false }
+            guard try self.expectCall(recordingWaker, pass) else { return false }
             _ = (pass.reader.isOpen, pass.reader.info, try pass.checkedAttempt())
             if isElsewhere.withLock({ $0 }) { callCount += 1 }
             if isHeld.withLock({ $0 }) { heldCount += 1 }
@@ -62,7 +62,7 @@ extension Kit {
     /// C1: a reader is not bound to a thread: each call may come from a different one.
     func checkThreads() throws {
         let stepCount = 32
-        let shared = HandedOver(try self.open(capacity: 64))  // Safe: this thread waits while another uses it.
+        let shared = UnsafeTransfer(try self.open(capacity: 64))  // Safe: this thread waits while another uses it.
         do {
             for step in 0..<stepCount {
                 // This thread makes every other call: a new thread may have the identity of a thread that has ended.
@@ -70,9 +70,9 @@ extension Kit {
                 let result = try isOwn ? shared.value.checkedAttempt() : onThread { try shared.value.checkedAttempt() }
                 guard result != .end else { return }
                 guard result == nil else { continue }
-                let bell = RecordingWaker()
-                try onThread { shared.value.reader.whenReadable(bell.waker) }
-                guard try self.expectCall(bell, shared.value) else { return }
+                let recordingWaker = RecordingWaker()
+                try onThread { shared.value.reader.whenReadable(recordingWaker.waker) }
+                guard try self.expectCall(recordingWaker, shared.value) else { return }
             }
         } catch {
             // A reader that also fails on one thread has a different fault.
@@ -118,12 +118,13 @@ extension Kit {
     }
 
     /// Waits for a waker to be called; otherwise adds a finding and returns false.
-    private func expectCall(_ bell: RecordingWaker, _ pass: Pass) throws -> Bool {
-        if bell.wait(for: self.patience) { return true }
+    private func expectCall(_ recordingWaker: RecordingWaker, _ pass: Pass) throws -> Bool {
+        if recordingWaker.wait(for: self.waitLimit) { return true }
         // A source without bytes yet is slow, which is a different fault from a slot that is not fired.
         let isReadable = try pass.checkedAttempt() != nil
         self.findings.add(
-            1, isReadable ? "A slot is not fired, or is fired too early." : "No bytes arrived within \(self.patience).")
+            1, isReadable ? "A slot is not fired, or is fired too early." : "No bytes arrived within \(self.waitLimit)."
+        )
         return false
     }
 }

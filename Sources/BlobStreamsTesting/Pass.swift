@@ -9,7 +9,7 @@ final class Pass {
     }
 
     /// The longest wait for an event-driven reader, whose task may have to wait for many others.
-    static let patience = Duration.seconds(240)
+    static let waitLimit = Duration.seconds(240)
 
     let reader: BlobReader
     private let kit: Kit
@@ -19,7 +19,7 @@ final class Pass {
 
     /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, because readers
     /// may skip bytes.
-    private static let spuriousCallLimit = 100_000
+    private static let maximumSpuriousCallCount = 100_000
     private var vainCallCount = 0
 
     /// Creates a pass over the bytes of a reader.
@@ -92,14 +92,14 @@ final class Pass {
     /// C1: waits for the waker, which is called when a read is worth trying again; spurious calls are allowed, but not
     /// endlessly.
     func waitUntilReadable() throws {
-        guard self.vainCallCount < Self.spuriousCallLimit else {
+        guard self.vainCallCount < Self.maximumSpuriousCallCount else {
             self.kit.findings.add(
-                1, "The waker was called \(Self.spuriousCallLimit) \(ViolationLog.endlessCalls)")
+                1, "The waker was called \(Self.maximumSpuriousCallCount) \(ViolationLog.endlessCalls)")
             throw BlobError(.misbehavingPlugin, "The reader keeps calling the waker, but has no bytes.")
         }
         let signal = WaitSignal()
         var waiting = self.context
-        waiting.idleLimit = self.kit.patience
+        waiting.idleLimit = self.kit.waitLimit
         let isWoken = Locked(false)
         self.reader.whenReadable(
             BlobWaker {
@@ -111,7 +111,7 @@ final class Pass {
             try waiting.wait(on: signal) { isWoken.withLock { $0 } ? () : nil }
         }
         if case .failure(let error) = result, error.code == .timedOut, self.context.deadline == nil {
-            self.kit.findings.add(1, "The waker was not called within \(self.kit.patience).")
+            self.kit.findings.add(1, "The waker was not called within \(self.kit.waitLimit).")
         }
         try result.get()
     }

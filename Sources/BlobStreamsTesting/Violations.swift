@@ -87,12 +87,12 @@ struct Kit: Sendable {
     let findings = ViolationLog()
 
     /// The longest wait for an event-driven reader.
-    let patience: Duration
+    let waitLimit: Duration
 
-    init(_ makeSource: @escaping Make, expecting expected: Expectation, patience: Duration = Pass.patience) {
+    init(_ makeSource: @escaping Make, expecting expected: Expectation, waitLimit: Duration = Pass.waitLimit) {
         self.makeSource = makeSource
         self.expected = expected
-        self.patience = patience
+        self.waitLimit = waitLimit
     }
 
     typealias Check = @Sendable () throws -> Void
@@ -212,7 +212,7 @@ struct Expectation: Sendable {
         var end = Data()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceByteCount, alignment: 16)
         defer { buffer.deallocate() }
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+        while case let count = try reader.readBlocking(into: buffer), count > 0 {
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             if reader.byteOffset <= Self.wholeByteCount {
                 beginning.append(contentsOf: bytes)

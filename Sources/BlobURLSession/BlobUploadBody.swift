@@ -12,7 +12,7 @@ import Foundation
 /// // needNewBodyStream:           completionHandler(body.makeStream())
 /// // willPerformHTTPRedirection:  completionHandler(body.redirection(response, to: newRequest))
 /// // didReceive challenge:        let answer = body.answer(to: challenge, with: credential)
-/// // didCompleteWithError:        let response = try body.confirm(task.response, error: error)
+/// // didCompleteWithError:        let response = try body.finish(task.response, error: error)
 /// ```
 ///
 /// Each method prevents the loss of a body, in particular on Linux. There, `URLSession` continues on another connection
@@ -193,7 +193,7 @@ public final class BlobUploadBody: Sendable {
     ///   the end of the body; ``BlobError/Code/unavailable``, ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``
     ///   or ``BlobError/Code/io`` with the `URLError` as the cause. The offset is the maximum number of bytes that were
     ///   handed over.
-    public func confirm(_ response: URLResponse?, error: (any Error)?) throws(BlobError) -> HTTPURLResponse {
+    public func finish(_ response: URLResponse?, error: (any Error)?) throws(BlobError) -> HTTPURLResponse {
         let (stream, hasDeclined) = self.state.withLock { ($0.stream, $0.hasDeclined) }
         let state = stream?.state.value ?? BlobStreamState()
         stream?.cancellation.cancel()

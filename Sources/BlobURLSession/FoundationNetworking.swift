@@ -18,7 +18,7 @@ extension BlobUploadBody {
 
 extension URLSessionUploader {
     /// The maximum length of a body that is read first and sent as data, with a `Content-Length`.
-    static let wholeBodyLimit = 64 * 1024
+    static let maximumWholeBodyByteCount = 64 * 1024
 }
 #else
 extension BlobUploadBody {
@@ -28,7 +28,7 @@ extension BlobUploadBody {
 
 extension URLSessionUploader {
     /// Negative, because stream bodies already have a `Content-Length`, so no body is read first.
-    static let wholeBodyLimit = -1
+    static let maximumWholeBodyByteCount = -1
 }
 
 extension URLSession.AuthChallengeDisposition {

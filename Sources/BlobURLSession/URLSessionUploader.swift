@@ -24,12 +24,12 @@ public import Foundation
 /// 401.
 public final class URLSessionUploader: Sendable {
     /// The default limit for the body of a response: 1 MiB.
-    public static let defaultResponseLimit = 1 << 20
+    public static let defaultMaximumResponseByteCount = 1 << 20
 
     private let session: URLSession
     private let delegate = UploadDelegate()
     private let mode: BlobStreamMode
-    private let responseLimit: Int
+    private let maximumResponseByteCount: Int
     private let mediaType: String?
 
     /// Creates an uploader, which keeps and reuses connections for as long as it exists.
@@ -38,12 +38,12 @@ public final class URLSessionUploader: Sendable {
     ///   - configuration: The configuration, copied without its `urlCache` and without additional headers that frame a
     ///     body.
     ///   - mode: The mode for reading sources; see ``BlobUploadBody``.
-    ///   - responseLimit: The maximum length of a response body in bytes, from 0.
+    ///   - maximumResponseByteCount: The maximum length of a response body in bytes, from 0.
     public init(
         configuration: URLSessionConfiguration = .default, mode: BlobStreamMode = .synchronous,
-        responseLimit: Int = URLSessionUploader.defaultResponseLimit
+        maximumResponseByteCount: Int = URLSessionUploader.defaultMaximumResponseByteCount
     ) {
-        precondition(responseLimit >= 0, "The limit must not be negative.")
+        precondition(maximumResponseByteCount >= 0, "The limit must not be negative.")
         let headers = configuration.httpAdditionalHeaders ?? [:]
         func isCalled(_ names: [String]) -> ((key: AnyHashable, value: Any)) -> Bool {
             { header in names.contains { $0.caseInsensitiveCompare("\(header.key)") == .orderedSame } }
@@ -57,7 +57,7 @@ public final class URLSessionUploader: Sendable {
         configuration.urlCache = nil
         self.session = URLSession(configuration: configuration, delegate: self.delegate, delegateQueue: nil)
         self.mode = mode
-        self.responseLimit = responseLimit
+        self.maximumResponseByteCount = maximumResponseByteCount
     }
 
     // Until then, the session retains its delegate.
@@ -77,14 +77,14 @@ public final class URLSessionUploader: Sendable {
     /// - Returns: The body of the response and the response, regardless of its status: 401, 413 and 500 are responses,
     ///   and so are redirections, of which only 303 is followed. A status from 200 to 299 means that the whole body was
     ///   sent.
-    /// - Throws: ``BlobError``: the errors of ``BlobUploadBody/prepare(_:)`` and ``BlobUploadBody/confirm(_:error:)``,
+    /// - Throws: ``BlobError``: the errors of ``BlobUploadBody/prepare(_:)`` and ``BlobUploadBody/finish(_:error:)``,
     ///   and ``BlobError/Code/limitExceeded`` if the response exceeds its limit.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: URLRequest, context: BlobContext = BlobContext(),
         onProgress: BlobUploadBody.OnProgress? = nil
     ) async throws -> (Data, HTTPURLResponse) {
         let body = BlobUploadBody(source, mode: self.mode, context: context, onProgress: onProgress)
-        let upload = Upload(body, responseLimit: self.responseLimit)
+        let upload = Upload(body, maximumResponseByteCount: self.maximumResponseByteCount)
         var request = request
         if let mediaType, request.value(forHTTPHeaderField: "Content-Type") == nil {
             request.setValue(mediaType, forHTTPHeaderField: "Content-Type")
@@ -103,7 +103,7 @@ public final class URLSessionUploader: Sendable {
     private func start(_ upload: Upload, _ request: URLRequest) {
         do {
             let request = try upload.body.prepare(request)
-            guard let data = try upload.body.wholeBody(ofAtMost: Self.wholeBodyLimit) else {
+            guard let data = try upload.body.wholeBody(ofAtMost: Self.maximumWholeBodyByteCount) else {
                 return self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload)
             }
             // If sent again, data would continue where it stopped, whereas a stream starts again.
@@ -134,12 +134,12 @@ final class Upload: Sendable {
     }
 
     let body: BlobUploadBody
-    private let responseLimit: Int
+    private let maximumResponseByteCount: Int
     private let state = Locked(State())
 
-    init(_ body: BlobUploadBody, responseLimit: Int) {
+    init(_ body: BlobUploadBody, maximumResponseByteCount: Int) {
         self.body = body
-        self.responseLimit = responseLimit
+        self.maximumResponseByteCount = maximumResponseByteCount
     }
 
     /// Begins the upload. Call this method first, and only once.
@@ -183,7 +183,7 @@ final class Upload: Sendable {
     // MARK: Events of the session
 
     /// Called when the body is needed again; returns true if another task sends it, which ends this task.
-    func restarts() -> Bool {
+    func restartIfPossible() -> Bool {
         let (task, restart) = self.state.withLock { state in
             defer { state.restart = nil }
             return (state.restart == nil ? nil : state.task, state.restart)
@@ -199,7 +199,7 @@ final class Upload: Sendable {
 
     func receive(_ data: Data) {
         let fits = self.state.withLock { state in
-            guard state.data.count + data.count <= self.responseLimit else { return false }
+            guard state.data.count + data.count <= self.maximumResponseByteCount else { return false }
             state.data.append(data)
             return true
         }
@@ -207,7 +207,7 @@ final class Upload: Sendable {
         self.finish(
             .failure(
                 BlobError(
-                    .limitExceeded, "The response is longer than the limit of \(self.responseLimit) bytes.",
+                    .limitExceeded, "The response is longer than the limit of \(self.maximumResponseByteCount) bytes.",
                     operation: "write")))
     }
 
@@ -217,7 +217,7 @@ final class Upload: Sendable {
             return state.data
         }
         self.finish(
-            Result { () throws(BlobError) -> Outcome in (data, try self.body.confirm(response, error: error)) })
+            Result { () throws(BlobError) -> Outcome in (data, try self.body.finish(response, error: error)) })
     }
 
     /// Resumes the caller on the first call only. After a failure, cancels the rest.
@@ -255,7 +255,7 @@ final class UploadDelegate: NSObject, URLSessionDataDelegate, Sendable {
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         guard let upload = self.upload(of: task) else { return completionHandler(nil) }
-        guard upload.restarts() else { return completionHandler(upload.body.makeStream()) }
+        guard upload.restartIfPossible() else { return completionHandler(upload.body.makeStream()) }
         self.uploads.withLock { $0[task.taskIdentifier] = nil }
         completionHandler(nil)
     }

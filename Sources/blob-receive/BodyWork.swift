@@ -34,14 +34,14 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     }
 
     /// Hashes and stores a piece. Calls `fail` at the first error.
-    func take(_ bytes: ByteBuffer, fail: @escaping @Sendable (BlobError) -> Void) {
+    func receive(_ bytes: ByteBuffer, fail: @escaping @Sendable (BlobError) -> Void) {
         self.state.withLock { $0.waitingCount += 1 }
         let end: Outcome<Void> = { result in
             if case .failure(let error) = result { fail(error) }
             self.endPiece()
         }
         self.run(end) { () throws(BlobError) in
-            try BlobError.wrapping { try bytes.withUnsafeReadableBytes { try self.receiver?.take($0) } }
+            try BlobError.wrapping { try bytes.withUnsafeReadableBytes { try self.receiver?.receive($0) } }
         }
     }
 
@@ -109,11 +109,11 @@ final class SerialQueue: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        if mustStart { BlockingPool.brief.run { self.turn() } }
+        if mustStart { BlockingPool.brief.run { self.runJobs() } }
     }
 
     /// Runs the current jobs, then yields to other work in the pool.
-    private func turn() {
+    private func runJobs() {
         let jobs = self.state.withLock { state in
             defer { state.jobs = [] }
             return state.jobs
@@ -123,7 +123,7 @@ final class SerialQueue: Sendable {
             state.isRunning = !state.jobs.isEmpty
             return state.isRunning
         }
-        if hasMoreJobs { BlockingPool.brief.run { self.turn() } }
+        if hasMoreJobs { BlockingPool.brief.run { self.runJobs() } }
     }
 }
 #endif

@@ -8,7 +8,7 @@ final class LinePrinter: Sendable {
     private static let maximumWaitingByteCount = 16 << 20
 
     /// The time to wait after a reader stops reading lines.
-    private static let patience = Duration.milliseconds(100)
+    private static let stallTimeout = Duration.milliseconds(100)
 
     private struct Batch {
         var lines: [String] = []
@@ -55,7 +55,7 @@ final class LinePrinter: Sendable {
             return state.isStuck
         }
         self.signal.signal()
-        guard !isStuck, !self.drain(for: Self.patience) else { return }
+        guard !isStuck, !self.drain(for: Self.stallTimeout) else { return }
         self.state.withLock { $0.isStuck = $0.isWriting }
     }
 

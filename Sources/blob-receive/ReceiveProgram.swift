@@ -89,12 +89,12 @@ struct ReceiveProgram: ParsableCommand {
         // If this closure does not run, the next receiver to start removes the remaining files.
         signals.handleFirst { number in
             printer.drain(for: Self.drainLimit)
-            PartOwner.discardAll()
+            ReceiverLock.discardAll()
             _exit(128 + number)
         }
         do {
             let (host, port) = try Self.address(self.listen)
-            let folder = try self.directory.map(PartOwner.claim)
+            let folder = try self.directory.map(ReceiverLock.claim)
             let settings = ReceivingServer.Settings(
                 folder: folder, uploads: folder.map { ResumableUploads(in: $0, maximumByteCount: self.maxBytes) },
                 stored: folder.map { _ in StoredFiles() },
@@ -125,7 +125,7 @@ struct ReceiveProgram: ParsableCommand {
 let programName = CommandLine.arguments.first == "blob receive" ? "blob" : "blob-receive"
 
 private func end(with error: BlobError) -> Never {
-    PartOwner.discardAll()
+    ReceiverLock.discardAll()
     if error.systemErrorNumber != EPIPE {
         try? writeAll(Array("\(programName): \(error)\n".utf8), to: STDERR_FILENO, named: "standard error")
     }

@@ -52,16 +52,16 @@ final class ReceivingHandler: ChannelDuplexHandler {
     func channelActive(context: ChannelHandlerContext) { self.awaitHead(context) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.take(.part(self.unwrapInboundIn(data)), context)
+        self.handle(.part(self.unwrapInboundIn(data)), context)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event as? ChannelEvent == .inputClosed { self.take(.end, context) }
+        if event as? ChannelEvent == .inputClosed { self.handle(.end, context) }
         context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if error is HTTPParserError { return self.take(.parserError(error), context) }
+        if error is HTTPParserError { return self.handle(.parserError(error), context) }
         self.abandon()
         context.close(promise: nil)
     }
@@ -96,11 +96,11 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.read(context: context)
     }
 
-    private func take(_ event: Event, _ context: ChannelHandlerContext) {
+    private func handle(_ event: Event, _ context: ChannelHandlerContext) {
         guard !self.isFinishing else { return self.waiting.append(event) }
         switch event {
         case .part(.head(let head)): self.begin(head, context)
-        case .part(.body(let bytes)): self.take(bytes, context)
+        case .part(.body(let bytes)): self.handle(bytes, context)
         case .part(.end): self.finish(context)
         case .parserError(HTTPParserError.headerOverflow):
             self.refuse(.requestHeaderFieldsTooLarge, "The header is too long.", context)
@@ -130,7 +130,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     /// Handles the events that arrived while a request was being finished.
     private func handlePendingEvents(_ context: ChannelHandlerContext) {
-        while !self.isFinishing, let event = self.waiting.popFirst() { self.take(event, context) }
+        while !self.isFinishing, let event = self.waiting.popFirst() { self.handle(event, context) }
         self.resumeReading(context)
     }
 
@@ -205,10 +205,10 @@ final class ReceivingHandler: ChannelDuplexHandler {
             ? .custom(code: 104, reasonPhrase: "Upload Resumption Supported") : HTTPResponseStatus(statusCode: number)
     }
 
-    private func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+    private func handle(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         guard case .receiving(let work, _) = self.phase else { return }
         self.pace?.add(bytes.readableBytes, at: .now)
-        work.take(bytes, fail: self.onLoop(context) { $0.refuse($2, $1) })
+        work.receive(bytes, fail: self.onLoop(context) { $0.refuse($2, $1) })
     }
 
     private func finish(_ context: ChannelHandlerContext) {
@@ -251,13 +251,13 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     /// The time for which bytes are read and discarded after a refusal. Closing the connection with unread bytes would
     /// destroy the response before a slow sender reads it.
-    private static let lingering = TimeAmount.seconds(30)
+    private static let lingerTime = TimeAmount.seconds(30)
 
     /// The corresponding time after the response to a complete request.
-    private static let briefLingering = TimeAmount.seconds(2)
+    private static let briefLingerTime = TimeAmount.seconds(2)
 
     /// The errors for a full disk, an exceeded quota, and a file that is too large.
-    private static let fullDisk: Set = [ENOSPC, EDQUOT, EFBIG]
+    private static let fullDiskErrorNumbers: Set = [ENOSPC, EDQUOT, EFBIG]
 
     private func answer(
         _ status: HTTPResponseStatus, fields: [RequestAnswer.Field] = [], text: String, _ staysOpen: Bool,
@@ -266,7 +266,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.write(status, fields, text, closes: !staysOpen, context)
         guard staysOpen else {
             self.phase = .refused
-            return self.linger(for: Self.briefLingering, context)
+            return self.linger(for: Self.briefLingerTime, context)
         }
         self.phase = .awaitingHead
         self.awaitHead(context)
@@ -279,7 +279,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
             case _ where refusal != nil: HTTPResponseStatus(statusCode: refusal?.status ?? 500)
             case .limitExceeded: .payloadTooLarge
             case .corrupted, .truncated, .invalidArgument: .badRequest
-            case .io where Self.fullDisk.contains(error.systemErrorNumber ?? 0): .insufficientStorage
+            case .io where Self.fullDiskErrorNumbers.contains(error.systemErrorNumber ?? 0): .insufficientStorage
             default: .internalServerError
             }
         let type = refusal?.problem.map { _ in [("Content-Type", "application/problem+json")] } ?? []
@@ -294,7 +294,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         if case .refused = self.phase { return }
         self.abandon()
         self.write(status, fields, message + "\n", closes: true, context)
-        self.linger(for: Self.lingering, context)
+        self.linger(for: Self.lingerTime, context)
         self.handlePendingEvents(context)
     }
 

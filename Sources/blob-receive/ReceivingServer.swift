@@ -102,7 +102,7 @@ final class BusyHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     /// The time for the sender to read the response. Closing the connection with unread bytes would destroy it.
-    private static let lingering = TimeAmount.seconds(2)
+    private static let lingerTime = TimeAmount.seconds(2)
 
     private static let answer = """
         HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 27\r\n\
@@ -112,7 +112,7 @@ final class BusyHandler: ChannelInboundHandler {
     func channelActive(context: ChannelHandlerContext) {
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: Self.answer)), promise: nil)
         context.close(mode: .output, promise: nil)
-        context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingering) { context.close(promise: nil) }
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTime) { context.close(promise: nil) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}

@@ -10,7 +10,7 @@ import Testing
 @Suite(.serialized) struct ForeignFormatTests {
     @Test func theyAreKnownWithTheOthers() throws {
         let schemes = BlobProvider.archives.flatMap(\.schemes)
-        #expect(Set(schemes).isSuperset(of: ArchiveFormat.foreign.map(\.rawValue)))
+        #expect(Set(schemes).isSuperset(of: ArchiveFormat.helperFormats.map(\.rawValue)))
         let more = BlobProvider.archives(allowing: [.iso, .tar]).flatMap(\.schemes)
         #expect(more == schemes.filter { $0 != "iso" } + ["iso"])
     }

@@ -155,7 +155,7 @@ import Testing
             let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc)
             let reader = try archive.member(.name("page"), context: BlobContext()).open()
             let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
-            try #require(try reader.readWaiting(into: byte) == 1)
+            try #require(try reader.readBlocking(into: byte) == 1)
             let children = try ArchiveSourceTests.children()
             try #require(children.count == 1)
             let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(children[0])/fd")
@@ -163,7 +163,7 @@ import Testing
             kill(children[0], SIGKILL)
             let page = UnsafeMutableRawBufferPointer.allocate(byteCount: WARCTests.page.count, alignment: 1)
             let error = try #require(
-                throws: BlobError.self, performing: { while try reader.readWaiting(into: page) > 0 {} })
+                throws: BlobError.self, performing: { while try reader.readBlocking(into: page) > 0 {} })
             try #require(error.code == .corrupted)
             try #require(error.message.contains("signal 9"))
             try #require(try ArchiveSourceTests.children().isEmpty)

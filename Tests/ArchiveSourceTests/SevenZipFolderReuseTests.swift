@@ -63,7 +63,7 @@ import Testing
                 let reader = try numbers.open(at: byteOffset, context: BlobContext())
                 defer { reader.close() }
                 var bytes = [UInt8](repeating: 0, count: 10)
-                let count = try bytes.withUnsafeMutableBytes { try reader.readWaiting(into: $0) }
+                let count = try bytes.withUnsafeMutableBytes { try reader.readBlocking(into: $0) }
                 return Data(bytes[..<count])
             }
             for byteOffset in [0, 9, 70_000, 150_000, 168_890, 5] as [Int64] {

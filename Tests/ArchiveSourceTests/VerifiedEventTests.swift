@@ -33,8 +33,8 @@ import Testing
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
         defer { buffer.deallocate() }
-        while try reader.readWaiting(into: buffer) > 0 {}
-        _ = try reader.readWaiting(into: buffer)
+        while try reader.readBlocking(into: buffer) > 0 {}
+        _ = try reader.readBlocking(into: buffer)
         return events.withLock { $0.sorted() }
     }
 

@@ -76,7 +76,7 @@ import Testing
             defer { reader.close() }
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
             defer { buffer.deallocate() }
-            while case let more = try reader.readWaiting(into: buffer), more > 0 { byteCount += Int64(more) }
+            while case let more = try reader.readBlocking(into: buffer), more > 0 { byteCount += Int64(more) }
         }
         return (byteCount, code)
     }
@@ -101,8 +101,8 @@ import Testing
         #expect(count == 4112 << 20 || declared != 16 << 20)
     }
 
-    /// A stored member of 4 GiB and 16 MiB of zeros, one of 4 GiB less 16 MiB, and small ones between and after them: the
-    /// offsets of these, of the directory, and a length are modulo 2^32.
+    /// A stored member of 4 GiB and 16 MiB of zeros, one of 4 GiB less 16 MiB, and small ones between and after them:
+    /// the offsets of these, of the directory, and a length are modulo 2^32.
     @Test(.timeLimit(.minutes(5))) func wrappedOffsetsAndStoredLengthsAreRead() async throws {
         try await onThread {
             let folder = try TemporaryFolder()

@@ -95,7 +95,7 @@ import Testing
             let folders = try OriginalsFolder(test.library.folder)
             for number in 0..<2 {
                 try write([UInt8(number)], to: test.path("originals/\(name.prefix(2))/\(name)"))
-                try #require(try folders.setAside("originals/\(name.prefix(2))/\(name)"))
+                try #require(try folders.moveToQuarantine("originals/\(name.prefix(2))/\(name)"))
             }
             let quarantine = test.path("originals/.quarantine")
             let found = try FileManager.default.contentsOfDirectory(atPath: quarantine).sorted()

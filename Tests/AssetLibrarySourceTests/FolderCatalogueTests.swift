@@ -116,10 +116,10 @@ import Testing
         let reader = try self.catalogue.source(for: "big.jpg").open()
         defer { reader.close() }
         var buffer = [UInt8](repeating: 0, count: 1000)
-        #expect(try buffer.withUnsafeMutableBytes { try reader.readWaiting(into: $0) } == 1000)
+        #expect(try buffer.withUnsafeMutableBytes { try reader.readBlocking(into: $0) } == 1000)
         try overwrite(self.folder.path("big.jpg"), at: 2 << 18, with: [1])
         let code = codeThrown {
-            while try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }) > 0 {}
+            while try buffer.withUnsafeMutableBytes({ try reader.readBlocking(into: $0) }) > 0 {}
         }
         #expect(code == .changed)
     }
@@ -132,7 +132,7 @@ import Testing
         defer { reader.close() }
         #expect(rename(self.folder.path("big.jpg"), self.folder.path("2019/big.jpg")) == 0)
         var (buffer, count) = ([UInt8](repeating: 0, count: 10_000), 0)
-        while case let read = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), read > 0 {
+        while case let read = try buffer.withUnsafeMutableBytes({ try reader.readBlocking(into: $0) }), read > 0 {
             count += read
         }
         #expect(count == bytes.count)
@@ -142,14 +142,14 @@ import Testing
     @Test func aSidecarAdjustsAPictureAndAnEditOfItIsSeen() throws {
         let picture = Pictures.jpeg(width: 64, height: 32, exif: nil)
         try self.folder.write(picture, to: "IMG_9.JPG")
-        let store = self.catalogue.store
-        let before = try #require(try store.asset(named: "IMG_9.JPG", BlobContext()))
-        #expect(try store.adjustment(of: before) == .none)
-        let record = try store.record(of: "IMG_9.JPG", .current)
+        let backend = self.catalogue.backend
+        let before = try #require(try backend.asset(named: "IMG_9.JPG", BlobContext()))
+        #expect(try backend.adjustment(of: before) == .none)
+        let record = try backend.record(of: "IMG_9.JPG", .current)
         try self.folder.write("no adjustment data", to: "IMG_9.AAE")
-        #expect(try store.adjustment(of: before) == .notRenderable(["AAE"]))
-        #expect(try store.record(of: "IMG_9.JPG", .current) != record)
-        #expect(try store.record(of: "IMG_9.JPG", .original) == store.record(of: "IMG_9.JPG", .original))
+        #expect(try backend.adjustment(of: before) == .notRenderable(["AAE"]))
+        #expect(try backend.record(of: "IMG_9.JPG", .current) != record)
+        #expect(try backend.record(of: "IMG_9.JPG", .original) == backend.record(of: "IMG_9.JPG", .original))
         let code = codeThrown { try self.catalogue.source(for: "IMG_9.JPG").info() }
         #expect(code == .unsupported)
         let info = try self.catalogue.source(for: "IMG_9.JPG", unrenderable: .original).info()

@@ -26,7 +26,7 @@ import Testing
             let base = try MemorySource(Data(bytes)).open(context: context)
             let resolver = AssetResolver(library: library, id: asset.id)
             return .inspected(
-                base, FollowedAsset(asset, resolver, at: 0, removal: removal, context), startingAt: 0)
+                base, AssetChangeInspector(asset, resolver, at: 0, removal: removal, context), startingAt: 0)
         }
         return try source.open(context: context)
     }

@@ -145,7 +145,7 @@ import Testing
     // MARK: Groups
 
     @Test func everySourceOfManyGroupsHasItsResultInItsOrder() throws {
-        let count = 2 * AssetImport.groupLimit + 7
+        let count = 2 * AssetImport.maximumGroupCount + 7
         var results: [AssetLibrary.ImportResult] = []
         let group = try self.test.library.makeImport { results.append($0) }
         for number in 0..<count {
@@ -210,7 +210,7 @@ import Testing
         }
         try group.add(endless)
         #expect(resultCount.withLock { $0 } == 1)
-        #expect(start.duration(to: .now) >= AssetImport.groupDuration)
+        #expect(start.duration(to: .now) >= AssetImport.maximumGroupDuration)
         try group.finish()
         #expect(resultCount.withLock { $0 } == 2)
     }

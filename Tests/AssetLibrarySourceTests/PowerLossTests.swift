@@ -14,7 +14,7 @@ import Testing
     private static let cutCount = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 36
 
     /// More than one group of commits.
-    private static let fileCount = AssetImport.groupLimit + (Self.cutCount < 100 ? 20 : 130)
+    private static let fileCount = AssetImport.maximumGroupCount + (Self.cutCount < 100 ? 20 : 130)
 
     @Test func everyURLThatWasGivenOutSurvivesALossOfPower() async throws {
         // In memory where there is such a file system: there, to synchronise takes no time.

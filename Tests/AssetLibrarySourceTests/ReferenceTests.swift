@@ -38,7 +38,7 @@ import Testing
 
     /// Gives the file an age with which its status identifies its content.
     private func settle() throws {
-        while try self.origin(isReference: true).ifUnchanged == nil { sched_yield() }
+        while try self.origin(isReference: true).unchangedOrigin == nil { sched_yield() }
     }
 
     @Test func ofADuplicateFileNothingIsWritten() throws {

@@ -27,7 +27,7 @@ import Testing
         var delays: [Duration] = []
         while let delay = representation.resolve() { delays.append(delay) }
         #expect(delays == [.zero, .milliseconds(20), .milliseconds(100)])
-        #expect(delays.count == Representation.attemptLimit)
+        #expect(delays.count == Representation.maximumAttemptCount)
         #expect(representation.state == .failed)
         representation = Representation()
         for _ in 0..<100 {

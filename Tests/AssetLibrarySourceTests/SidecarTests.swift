@@ -87,7 +87,7 @@ import Testing
         let test = try TestLibrary()
         let bytes = isDated ? Pictures.jpeg(width: 4, height: 3) : Pictures.picture
         let picture = try self.folder.write(bytes, to: "a.jpg")
-        while try self.origin(picture).ifUnchanged == nil { sched_yield() }
+        while try self.origin(picture).unchangedOrigin == nil { sched_yield() }
         var asset: Asset?
         let photos = try test.library.makeImport { asset = $0.asset }
         try photos.add(FileSource(path: picture), name: nil, from: self.origin(picture))
@@ -127,7 +127,7 @@ import Testing
         let pictures = try (0..<3).map { number in
             try self.folder.write(Pictures.picture + [UInt8(number)], to: "\(number).png")
         }
-        for picture in pictures { while try self.origin(picture).ifUnchanged == nil { sched_yield() } }
+        for picture in pictures { while try self.origin(picture).unchangedOrigin == nil { sched_yield() } }
         let reported = Recorder<AssetLibrary.ImportResult>()
         let photos = try test.library.makeImport { reported.append($0) }
         for picture in pictures { try photos.add(FileSource(path: picture), name: nil, from: self.origin(picture)) }

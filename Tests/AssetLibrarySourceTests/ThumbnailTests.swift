@@ -24,7 +24,7 @@ import Testing
                 let test = try TestLibrary()
                 let asset = try test.add(Pictures.picture, named: "a.png")
                 let made = try test.library.thumbnail(of: asset.id, .small)
-                try #require(made.origin == .made)
+                try #require(made.origin == .generated)
                 try #require(MediaDescription(HeaderBytes(Array(made.bytes))).pixelWidth == 4)
                 let found = try test.library.thumbnail(of: asset.id, .small, helper: "/nowhere")
                 try #require(found.origin == .cache && found.bytes == made.bytes)
@@ -34,7 +34,7 @@ import Testing
                 try #require(names.count == 2 && names.allSatisfy { $0.hasPrefix(asset.sha256.hexadecimal) })
                 // Nothing but a JPEG is taken from there.
                 for name in names { try folder.write("", to: "blob-thumbnails/\(name)") }
-                try #require(try test.library.thumbnail(of: asset.id, .small).origin == .made)
+                try #require(try test.library.thumbnail(of: asset.id, .small).origin == .generated)
             }
         }
     }

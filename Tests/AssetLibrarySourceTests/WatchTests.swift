@@ -79,7 +79,7 @@ import Testing
         let asset = try self.test.add(bytes)
         let source = try self.test.open(.reading).source(for: asset.id)
         let states = Recorder<BlobStreamState>()
-        let stream = HandedOver(BlobInputStream(source, mode: mode))
+        let stream = UnsafeTransfer(BlobInputStream(source, mode: mode))
         let times = Recorder<Int64>()
         let token = stream.value.state.observe(\.self) {
             if $0.new?.interruption == .invalidated { times.append(Self.now) }
@@ -152,7 +152,7 @@ import Testing
         let update = "UPDATE asset SET generation = generation + 1;"
         try self.test.execute("BEGIN;" + String(repeating: update, count: 11_500) + "COMMIT")
         let rows = try #require(try self.test.sql("SELECT count(*) FROM change_seq", Int.self))
-        #expect(rows >= AssetChanges.journalLimit && rows < AssetChanges.journalLimit + 1000)
+        #expect(rows >= AssetChanges.maximumJournalEntryCount && rows < AssetChanges.maximumJournalEntryCount + 1000)
         let watch = try self.test.open(.reading).watch()
         for number: Int64 in [0, 500, 1_000_000] {
             var changes = watch.changes(since: number).makeAsyncIterator()
@@ -217,7 +217,7 @@ import Testing
         schedule.record()
         var attentive = Duration.zero
         while case let delay = schedule.nextDelay(), delay == WatchSchedule.shortDelay { attentive += delay }
-        #expect(attentive == WatchSchedule.attentiveness)
+        #expect(attentive == WatchSchedule.shortDelayPeriod)
         #expect(schedule.nextDelay() == WatchSchedule.longDelay)
     }
 }

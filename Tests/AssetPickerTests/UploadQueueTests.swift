@@ -24,8 +24,8 @@ import Testing
         var queue = UploadQueue(version: 7)
         var versions = [queue.version]
         let changes: [(inout UploadQueue) -> Void] = [
-            { $0.add(self.assets) }, { _ = $0.start(atMost: 1) }, { $0.note(5, of: 90, self.assets[0].id) },
-            { $0.note("lost", self.assets[0].id) }, { $0.end(self.assets[0].id, nil) }, { $0.clear() },
+            { $0.add(self.assets) }, { _ = $0.start(atMost: 1) }, { $0.record(5, of: 90, self.assets[0].id) },
+            { $0.record("lost", self.assets[0].id) }, { $0.end(self.assets[0].id, nil) }, { $0.clear() },
         ]
         for change in changes {
             change(&queue)
@@ -34,16 +34,16 @@ import Testing
         #expect(Set(versions).count == 7 && versions == versions.sorted())
         let before = queue
         _ = queue.start(atMost: 0)
-        queue.note(5, of: nil, "another")
+        queue.record(5, of: nil, "another")
         #expect(queue == before)
     }
 
     @Test func anErrorIsShownUntilBytesAreSent() {
         var queue = UploadQueue(version: 0)
         queue.add(self.assets)
-        queue.note("lost", self.assets[0].id)
+        queue.record("lost", self.assets[0].id)
         #expect(queue.items[0].message == "lost")
-        queue.note(50, of: 120, self.assets[0].id)
+        queue.record(50, of: 120, self.assets[0].id)
         #expect(queue.items[0].message == nil && queue.items[0].sent == 50 && queue.items[0].byteCount == 120)
     }
 

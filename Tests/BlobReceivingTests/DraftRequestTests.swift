@@ -42,7 +42,7 @@ import Testing
         } else {
             #expect(receiver.interimAnswer == nil)
         }
-        try receiver.take("abc")
+        try receiver.receive("abc")
         let answer = try receiver.answer()
         #expect(answer.status == 201 && answer["Upload-Complete"] == "?1" && answer.parts.map(\.name) == ["b.txt"])
         #expect(self.folder.read("b.txt") == "abc")
@@ -120,9 +120,9 @@ import Testing
         let uploads = self.sender.uploads
         let path = try #require(try self.sender.send("POST", "/x", self.fields(false), to: uploads)["Location"])
         let dead = try self.sender.begin("PATCH", path, self.fields(true, 0), to: uploads)
-        try dead.take("ab")
+        try dead.receive("ab")
         #expect(try self.sender.send("HEAD", path, to: uploads)["Upload-Offset"] == "2")
-        self.sender.expectRefusal(409) { try dead.take("X") }
+        self.sender.expectRefusal(409) { try dead.receive("X") }
         #expect(try self.sender.send("PATCH", path, self.fields(true, 2), "c", to: uploads).parts.count == 1)
         #expect(self.folder.read("x") == "abc")
     }

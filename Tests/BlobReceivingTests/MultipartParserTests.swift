@@ -203,7 +203,7 @@ private func parse(
     var content: [UInt8]?
     for piece in pieces {
         try Array(piece).withUnsafeBytes { bytes in
-            try parser.take(bytes) { event in
+            try parser.parse(bytes) { event in
                 switch event {
                 case .begin(let header):
                     #expect(content == nil)

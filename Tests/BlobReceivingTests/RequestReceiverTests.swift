@@ -26,7 +26,7 @@ import Testing
         for number in 1...2 {
             let receiver = try RequestReceiver(
                 path: "/a/b%2fc.bin?d", contentType: "image/png", folder: folder.path, maximumByteCount: nil)
-            try receiver.take("abc")
+            try receiver.receive("abc")
             #expect(folder.visibleNames.count == number - 1)
             let part = try #require(try receiver.answer().parts.first)
             #expect(part.name == "b/c.bin")
@@ -46,7 +46,7 @@ import Testing
         let (folder, stored) = (try TemporaryFolder(), StoredFiles())
         let receiver = try RequestReceiver(
             path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil, stored: stored)
-        try receiver.take("abc")
+        try receiver.receive("abc")
         _ = try receiver.answer()
         #expect(try stored.headReceiver("/x").answer().status == 200)
         #expect(try stored.headReceiver("/x").answer().status == 200)
@@ -80,14 +80,14 @@ import Testing
         for end in ["", "--B", "--B-", "--Bx", "--B\r\nX\r\n\r\n"] {
             let receiver = try RequestReceiver(path: "/", contentType: type, folder: folder.path, maximumByteCount: nil)
             #expect(throws: BlobError.self) {
-                try receiver.take(part + end)
+                try receiver.receive(part + end)
                 return try receiver.answer()
             }
             receiver.abandon()
             #expect(folder.names == [])
         }
         let receiver = try RequestReceiver(path: "/", contentType: type, folder: folder.path, maximumByteCount: nil)
-        try receiver.take(part + part + "--B--")
+        try receiver.receive(part + part + "--B--")
         #expect(folder.visibleNames == [])
         #expect(try receiver.answer().parts.map(\.filename) == ["../x", "../x"])
         #expect(folder.names == ["%2E.%2Fx", "%2E.%2Fx-2"])
@@ -103,7 +103,7 @@ import Testing
         for number in 1...3 {
             let receiver = try RequestReceiver(
                 path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil)
-            try receiver.take("abc")
+            try receiver.receive("abc")
             #expect(try receiver.answer().parts.first?.file == "\(folder.path)/x-\(count + number)")
         }
         #expect(folder.names.count == count + 3)
@@ -117,10 +117,10 @@ import Testing
         let receiver = try RequestReceiver(
             path: "/", contentType: "multipart/form-data; boundary=B", folder: folder.path, maximumByteCount: nil)
         for number in 1...40 {
-            try receiver.take(
+            try receiver.receive(
                 "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"x\"\r\n\r\n\(number)\r\n")
         }
-        try receiver.take("--B--")
+        try receiver.receive("--B--")
         let files = try receiver.answer().parts.compactMap(\.file)
         #expect(Set(files).count == 40)
         for (index, file) in files.enumerated() {
@@ -135,7 +135,7 @@ import Testing
         do {
             let receiver = try RequestReceiver(
                 path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil)
-            try receiver.take("abc")
+            try receiver.receive("abc")
             #expect(folder.names.count == 1)
         }
         #expect(folder.names == [])
@@ -143,8 +143,8 @@ import Testing
 
     @Test func tooManyBytesAreRefused() throws {
         let receiver = try RequestReceiver(path: "/x", contentType: nil, folder: nil, maximumByteCount: 3)
-        try receiver.take("abc")
-        #expect(codeThrown { try receiver.take("d") } == .limitExceeded)
+        try receiver.receive("abc")
+        #expect(codeThrown { try receiver.receive("d") } == .limitExceeded)
     }
 
     @Test(arguments: ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a"])
@@ -165,7 +165,7 @@ import Testing
 }
 
 extension RequestReceiver {
-    fileprivate func take(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.take($0) } }
+    fileprivate func receive(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.receive($0) } }
 }
 
 extension TemporaryFolder {

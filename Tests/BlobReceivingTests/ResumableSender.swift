@@ -20,7 +20,7 @@ struct ResumableSender {
         to uploads: ResumableUploads? = nil
     ) throws -> RequestAnswer {
         let receiver = try self.begin(method, path, fields, to: uploads)
-        for piece in pieces { try receiver.take(piece) }
+        for piece in pieces { try receiver.receive(piece) }
         return try receiver.answer()
     }
 
@@ -35,7 +35,7 @@ struct ResumableSender {
     /// Begins a request, and cuts it.
     func cut(_ method: String, _ path: String, _ fields: [String: String] = [:], _ piece: String) throws {
         let receiver = try self.begin(method, path, fields)
-        try receiver.take(piece)
+        try receiver.receive(piece)
         receiver.abandon()
     }
 
@@ -63,5 +63,5 @@ extension RequestAnswer {
 }
 
 extension BodyReceiver {
-    func take(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.take($0) } }
+    func receive(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.receive($0) } }
 }

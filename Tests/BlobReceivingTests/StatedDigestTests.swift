@@ -41,7 +41,7 @@ import Testing
         let receiver = try RequestReceiver(
             path: "/x", contentType: type, fields: fields, folder: self.folder.path, maximumByteCount: nil)
         // Two pieces, as they arrive.
-        for piece in [bytes[..<1000], bytes[1000...]] { try piece.withUnsafeBytes { try receiver.take($0) } }
+        for piece in [bytes[..<1000], bytes[1000...]] { try piece.withUnsafeBytes { try receiver.receive($0) } }
         _ = try receiver.answer()
     }
 
@@ -93,7 +93,7 @@ import Testing
         _ method: String, _ path: String, _ fields: [String: String], _ bytes: [UInt8], to uploads: ResumableUploads
     ) throws -> RequestAnswer {
         let receiver = try self.sender.begin(method, path, fields, to: uploads)
-        try bytes.withUnsafeBytes { try receiver.take($0) }
+        try bytes.withUnsafeBytes { try receiver.receive($0) }
         return try receiver.answer()
     }
 

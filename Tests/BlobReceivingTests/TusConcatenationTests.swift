@@ -19,7 +19,7 @@ import Testing
             "Content-Type": "application/offset+octet-stream",
         ]
         let receiver = try self.sender.begin("POST", "/", fields)
-        try receiver.take(String(text.prefix(byteCount ?? text.count)))
+        try receiver.receive(String(text.prefix(byteCount ?? text.count)))
         let answer = try receiver.answer()
         #expect(answer.parts.isEmpty)
         return try #require(answer["Location"])

@@ -59,7 +59,7 @@ import Testing
         // A connection that is cut: its bytes stay.
         do {
             let receiver = try self.sender.begin("PATCH", path, self.patch(6))
-            try receiver.take("wo")
+            try receiver.receive("wo")
             receiver.abandon()
         }
         #expect(try self.sender.send("HEAD", path)["Upload-Length"] == "11")
@@ -99,17 +99,17 @@ import Testing
         let uploads = self.uploads
         let path = try self.create(6, to: uploads)
         let dead = try self.sender.begin("PATCH", path, self.patch(0), to: uploads)
-        try dead.take("abc")
+        try dead.receive("abc")
         #expect(try self.offset(path, in: uploads) == "3")
         // Until then the first one goes on: its connection may have ended, and its last bytes not be stored.
         self.sender.expectRefusal(409) { _ = try self.sender.begin("PATCH", path, self.patch(1), to: uploads) }
-        try dead.take("d")
+        try dead.receive("d")
         #expect(try self.offset(path, in: uploads) == "4")
         let living = try self.sender.begin("PATCH", path, self.patch(4), to: uploads)
-        self.sender.expectRefusal(409) { try dead.take("X") }
+        self.sender.expectRefusal(409) { try dead.receive("X") }
         self.sender.expectRefusal(409) { _ = try dead.answer() }
         dead.abandon()
-        try living.take("ef")
+        try living.receive("ef")
         // Another process may not write at the same time.
         self.sender.expectRefusal(423) { try self.sender.send("HEAD", path) }
         #expect(try living.answer().parts.count == 1)
@@ -130,12 +130,12 @@ import Testing
             // One that is cut cannot be checked.
             try {
                 let cut = try self.sender.begin("PATCH", path, fields, to: uploads)
-                try cut.take("cd")
+                try cut.receive("cd")
                 cut.abandon()
             }()
             #expect(try self.offset(path, in: uploads) == "2")
             let replaced = try self.sender.begin("PATCH", path, fields, to: uploads)
-            try replaced.take("c")
+            try replaced.receive("c")
             #expect(try self.offset(path, in: uploads) == "2")
         }
         for text in ["md4 AAAA", "sha1", "sha1 !", ""] {
@@ -157,7 +157,7 @@ import Testing
         var copies: [String] = []
         do {
             let receiver = try self.sender.begin("PATCH", path, self.patch(2, ["Upload-Checksum": "sha1 AAAA"]))
-            try receiver.take("cd")
+            try receiver.receive("cd")
             copies = try [data, data + ".json"].map { try #require(self.folder.read($0)) }
             receiver.abandon()
         }

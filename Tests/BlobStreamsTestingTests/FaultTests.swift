@@ -85,7 +85,7 @@ private func faulty(_ fault: FaultSource.Fault) -> FaultSource { FaultSource(Mem
         var count = 0
         let error = #expect(throws: BlobError.self) {
             try withUnsafeTemporaryAllocation(byteCount: 1000, alignment: 1) { buffer in
-                while case let read = try reader.readWaiting(into: buffer), read > 0 {
+                while case let read = try reader.readBlocking(into: buffer), read > 0 {
                     #expect(Data(buffer.prefix(read)) == bytes[count..<(count + read)])
                     count += read
                 }

@@ -36,7 +36,7 @@ private let bytes = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             let base = base(MemorySource(bytes))
             return ClosureSource { offset, output, context in
                 let reader = try base.open(at: offset, context: context)
-                _ = try? reader.readWaiting(into: &output)
+                _ = try? reader.readBlocking(into: &output)
             }
         })
         #expect(found.contains { $0.contract == 8 }, "\(found)")
@@ -87,7 +87,7 @@ private final class WaitingLayerStream: BlobByteStream {
     var readiness: BlobWakerSlot? { self.base.readiness }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        try self.base.readWaiting(into: &output)
+        try self.base.readBlocking(into: &output)
     }
 
     func close() { self.base.close() }
@@ -107,5 +107,5 @@ private struct Translation: BlobInspector {
     let error: BlobError
 
     func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
-    func reported(_ error: BlobError) -> BlobError { self.error }
+    func reportedError(_ error: BlobError) -> BlobError { self.error }
 }

@@ -32,7 +32,7 @@ private let bytes = Data((0..<700).map { UInt8(truncatingIfNeeded: $0 &* 11) })
     private func findings(
         _ defect: WaitingSource.Defect?, _ body: @escaping @Sendable (Kit) -> Void
     ) async -> [BlobViolation] {
-        let kit = Kit({ WaitingSource(defect: defect) }, expecting: Expectation(bytes), patience: .seconds(5))
+        let kit = Kit({ WaitingSource(defect: defect) }, expecting: Expectation(bytes), waitLimit: .seconds(5))
         return await withCheckedContinuation { continuation in
             Thread.detachNewThread {
                 body(kit)

@@ -326,7 +326,7 @@ import Testing
     @Test func cancellingEndsABlockedReadWithinASecond() async throws {
         let pipe = BlobPipe()
         let context = BlobContext()
-        let reader = HandedOver(try pipe.source.open(context: context))  // To the one thread that reads.
+        let reader = UnsafeTransfer(try pipe.source.open(context: context))  // To the one thread that reads.
         let begins = Latch()
         async let code = onThread { () -> BlobError.Code? in
             begins.open()

@@ -123,7 +123,7 @@ import Testing
             if plugin.readCount == 1 { output.append(5, as: UInt8.self) }
         }
         let reader = try PluginSource(plugin).open()
-        #expect(try reader.readWaiting(into: UnsafeMutableRawBufferPointer(start: nil, count: 0)) == 0)
+        #expect(try reader.readBlocking(into: UnsafeMutableRawBufferPointer(start: nil, count: 0)) == 0)
         #expect(plugin.readCount == 0)
         #expect(try read(reader) == [5])
     }
@@ -178,10 +178,10 @@ import Testing
     // MARK: C5, C7
 
     @Test func anOffsetPastTheEndIsRefusedEvenIfThePluginTakesIt() throws {
-        let plugins = Locked<[HandedOver<Plugin>]>([])  // One thread uses them.
+        let plugins = Locked<[UnsafeTransfer<Plugin>]>([])  // One thread uses them.
         let source = PluginSource {
             let plugin = Plugin(info: BlobInfo(byteCount: 3)) { _, output in output.append(1, as: UInt8.self) }
-            let handedOver = HandedOver(plugin)
+            let handedOver = UnsafeTransfer(plugin)
             plugins.withLock { $0.append(handedOver) }
             return plugin
         }
@@ -325,7 +325,7 @@ import Testing
         for isOpenCompleted in [false, true] {
             let state = BlobObservable(BlobReaderState(isOpenCompleted: isOpenCompleted))
             let context = BlobContext()
-            let reader = HandedOver(  // To the one thread that reads.
+            let reader = UnsafeTransfer(  // To the one thread that reads.
                 try PluginSource(Plugin(state) { _, _ in }).open(context: context))
             let outcome = Locked<BlobError?>(nil)
             let done = DispatchSemaphore(value: 0)
@@ -467,7 +467,7 @@ private struct PluginSource: BlobInputStreamDataSource {
     }
 
     init(_ plugin: Plugin) {
-        let handedOver = HandedOver(plugin)  // The tests read on one thread at a time.
+        let handedOver = UnsafeTransfer(plugin)  // The tests read on one thread at a time.
         self.init { handedOver.value }
     }
 

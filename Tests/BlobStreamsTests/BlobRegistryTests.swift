@@ -410,7 +410,7 @@ import Testing
 
         let outcome = Locked<BlobError?>(nil)
         let done = DispatchSemaphore(value: 0)
-        let handedOver = HandedOver(reader)  // To the thread that is waited for below.
+        let handedOver = UnsafeTransfer(reader)  // To the thread that is waited for below.
         Thread.detachNewThread {
             let error = #expect(throws: BlobError.self) { try Array(oneReadOf: handedOver.value) }
             outcome.withLock { $0 = error }
@@ -571,7 +571,7 @@ extension Array<UInt8> {
     fileprivate init(oneReadOf reader: BlobReader) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
         defer { buffer.deallocate() }
-        let count = try reader.readWaiting(into: buffer)
+        let count = try reader.readBlocking(into: buffer)
         self.init(buffer[..<count])
     }
 }

@@ -20,7 +20,7 @@ import Testing
 
     @Test func noMoreThreadsThanProcessorsAreStartedBeforeThoseStall() async {
         let (count, gate, begun) = (40 + BlockingPool.promptThreadCount, Latch(), Recorder<Bool>())
-        let pool = BlockingPool(maximumThreadCount: count, patience: .seconds(3600))
+        let pool = BlockingPool(maximumThreadCount: count, stallTime: .seconds(3600))
         for _ in 0..<count {
             let mayRunAtOnce = pool.run {
                 begun.append(true)
@@ -37,21 +37,21 @@ import Testing
 
     @Test func jobsThatComputeGetNoThreadsBeyondThoseThatProcessorsServe() async {
         let (count, ended) = (20, Recorder<Int>())
-        let patience = Duration.milliseconds(20)
-        let pool = BlockingPool(maximumThreadCount: count, patience: patience)
+        let stallTime = Duration.milliseconds(20)
+        let pool = BlockingPool(maximumThreadCount: count, stallTime: stallTime)
         let begin = ContinuousClock.now
         for _ in 0..<count {
             pool.run {
                 let start = ContinuousClock.now
-                while start.duration(to: .now) < patience * 2 {}
+                while start.duration(to: .now) < stallTime * 2 {}
                 ended.append(pool.threadCount)
             }
         }
         let threadCounts = await ended.values(count: count)
         // When other programs have the processors, jobs wait so long that there may be one more at each look.
-        let lateTime = begin.duration(to: .now) - patience * BlockingPool.maximumPatienceCount
-        let lateLookCount = max(0, Int((lateTime / patience).rounded(.up)))
-        #expect(threadCounts.max() ?? 0 <= BlockingPool.promptThreadCount + 1 + lateLookCount)
+        let lateTime = begin.duration(to: .now) - stallTime * BlockingPool.maximumStallCount
+        let lateCheckCount = max(0, Int((lateTime / stallTime).rounded(.up)))
+        #expect(threadCounts.max() ?? 0 <= BlockingPool.promptThreadCount + 1 + lateCheckCount)
     }
 
     /// A thread that waits now may run at the next question, which used to trap.
@@ -68,7 +68,7 @@ import Testing
     /// 32 threads are started in one go at most.
     @Test func oneBlockedJobAfterTheOtherGetsItsThread() async {
         let (count, gate, begun) = (300, Latch(), Recorder<Bool>())
-        let pool = BlockingPool(maximumThreadCount: count, patience: .zero)
+        let pool = BlockingPool(maximumThreadCount: count, stallTime: .zero)
         for number in 1...count {
             pool.run {
                 begun.append(true)
@@ -103,7 +103,7 @@ import Testing
         pool.run {
             let inner = Latch()
             pool.run { inner.open() }
-            BlockingPool.leave { inner.wait() }
+            BlockingPool.runOutside { inner.wait() }
             done.open()
         }
         await done.opened()

@@ -18,7 +18,7 @@ import Testing
         let error = try await onThread {
             let reader = try source.open()
             #expect(throws: BlobError.self) {
-                while let bytes = try reader.take(atMost: 300) { #expect(bytes.count > 0) }
+                while let bytes = try reader.readBytes(atMost: 300) { #expect(bytes.count > 0) }
                 while try Data(readingAtMost: 300, from: reader).count > 0 {}
             }
             return #expect(throws: BlobError.self) { try Data(readingAtMost: 300, from: reader) }
@@ -68,7 +68,7 @@ private struct LayeredSource: BlobInputStreamDataSource {
             return .end
         }
 
-        func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
             guard self.takes else { return nil }
             let rest = self.bytes.dropFirst(Int(byteOffset)).prefix(byteCount)
             if rest.isEmpty, let fault { throw fault }
@@ -78,7 +78,7 @@ private struct LayeredSource: BlobInputStreamDataSource {
 
     private struct Inspector: BlobInspector {
         func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
-        func reported(_ error: BlobError) -> BlobError {
+        func reportedError(_ error: BlobError) -> BlobError {
             error.code == .corrupted ? BlobError(.inconsistent, error.message) : error
         }
     }

@@ -8,14 +8,14 @@ import Testing
     @Test func writersFinishersAndAClosingReader() async throws {
         for round in 0..<60 {
             let pipe = BlobPipe(capacity: 3)
-            let reader = HandedOver(try pipe.source.open())  // To thread 0 alone.
+            let reader = UnsafeTransfer(try pipe.source.open())  // To thread 0 alone.
             try await onThreads(5) { number in
                 switch number {
                 case 0:
                     var total = 0
                     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
                     defer { buffer.deallocate() }
-                    while case let count = try reader.value.readWaiting(into: buffer), count > 0, total < round * 4 {
+                    while case let count = try reader.value.readBlocking(into: buffer), count > 0, total < round * 4 {
                         total += count
                     }
                     reader.value.close()

@@ -74,7 +74,7 @@ import Testing
 
     /// Foundation's `streamError` ends the process on Linux where the stream has no error.
     @Test func aStreamThatIsGivenOutTwiceIsAnError() async throws {
-        let stream = HandedOver(InputStream(data: bytes))  // To one reading after the other.
+        let stream = UnsafeTransfer(InputStream(data: bytes))  // To one reading after the other.
         let source = InputStreamSource { stream.value }
         #expect(try await source.data(upTo: bytes.count) == bytes)
         #expect(await asyncCodeThrown { try await source.data(upTo: bytes.count) } == .misbehavingPlugin)
@@ -94,7 +94,7 @@ import Testing
 
     @Test func aStreamThatIsClosedWhileItIsReadIsAnError() async {
         let bytes = Data(testBytes(8 << 20))  // More than is read ahead.
-        let stream = HandedOver(InputStream(data: bytes))  // Closed between two reads of the source.
+        let stream = UnsafeTransfer(InputStream(data: bytes))  // Closed between two reads of the source.
         var all = Data()
         let error = await #expect(throws: BlobError.self) {
             for try await chunk in InputStreamSource(makeStream: { stream.value }).chunks(ofAtMost: 1 << 16) {

@@ -13,7 +13,7 @@ import Testing
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 40, alignment: 1)
         defer { buffer.deallocate() }
         for expected: Int64 in [50, 90, 100, 100] {
-            _ = try reader.readWaiting(into: buffer)
+            _ = try reader.readBlocking(into: buffer)
             #expect(progress.completedUnitCount == expected)
         }
         #expect(progress.isFinished)
@@ -61,7 +61,8 @@ import Testing
         let reader = try MemorySource([1]).reporting(to: progress).open(context: context)
         context.cancellation.cancel()
         var byte: UInt8 = 0
-        #expect(codeThrown { try withUnsafeMutableBytes(of: &byte) { try reader.readWaiting(into: $0) } } == .cancelled)
+        #expect(
+            codeThrown { try withUnsafeMutableBytes(of: &byte) { try reader.readBlocking(into: $0) } } == .cancelled)
         #expect(!progress.isCancelled)
     }
 }

@@ -99,7 +99,7 @@ import Testing
         let endless = ClosureSource { _, output, _ in output.append(0) }
         let reader = try endless.open(at: .max)
         let error = #expect(throws: BlobError.self) {
-            try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { try reader.readWaiting(into: $0) }
+            try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { try reader.readBlocking(into: $0) }
         }
         #expect(error?.code == .limitExceeded)
     }

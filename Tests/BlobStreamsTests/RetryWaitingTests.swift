@@ -68,7 +68,7 @@ import Testing
         let bytes = try await onThread {
             let stream = BlobInputStream(source, mode: mode)
             let tokens = [
-                stream.state.observe(\.recoveries) { recoveries.append($0.new ?? -1) },
+                stream.state.observe(\.recoveryCount) { recoveries.append($0.new ?? -1) },
                 stream.state.observe(\.isRecovering) { losses.append($0.new ?? false) },
             ]
             defer { withExtendedLifetime(tokens) {} }

@@ -18,7 +18,7 @@ import Testing
         "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
         "LateStream": "a stream that gives up an index becomes another body: others decide before the first byte",
         "StartedStream": "what such a stream becomes", "StreamOverReader": "names the base of such a stream in errors",
-        "HandedOver": "a box to move a value between threads, without any state",
+        "UnsafeTransfer": "a box to move a value between threads, without any state",
         "LocallyDescribedError": "Foundation's errors are described where Foundation is linked",
         "ByteSet": "a set of bytes, as `Set` is",
         "Locked": "a mutex, as the standard library has one on newer systems",
@@ -28,7 +28,7 @@ import Testing
         "UnlinkedFile": "a temporary file",
         "WaitSignal": "a semaphore",
         "SingleOpening": "a flag under a lock",
-        "uninterrupted": "a loop over a system call",
+        "retryingOnInterrupt": "a loop over a system call",
         "writeAll": "a loop over write(2)", "writeFailure": "an error from errno",
     ]
 

@@ -28,7 +28,7 @@ private struct Flaw: BlobInspector {
     var rest: Int
     let error: BlobError
 
-    func room() throws -> BlobRoom {
+    func readLimit() throws -> BlobReadLimit {
         guard self.rest > 0 else { throw self.error }
         return .bytes(Int64(self.rest))
     }

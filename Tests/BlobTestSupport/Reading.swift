@@ -4,7 +4,7 @@ package import Foundation
 /// Reads once, waiting while there are no bytes; nothing is the end.
 package func read(_ reader: BlobReader, upTo byteCount: Int = 1 << 16) throws -> [UInt8] {
     try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, initializedCount in
-        initializedCount = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(buffer))
+        initializedCount = try reader.readBlocking(into: UnsafeMutableRawBufferPointer(buffer))
     }
 }
 
@@ -65,7 +65,7 @@ extension Data {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
         defer { buffer.deallocate() }
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-        _ = try waits ? reader.readWaiting(into: &output) : reader.read(into: &output)
+        _ = try waits ? reader.readBlocking(into: &output) : reader.read(into: &output)
         self = Data(buffer.prefix(output.finalize(for: buffer)))
     }
 }

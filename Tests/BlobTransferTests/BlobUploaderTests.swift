@@ -131,7 +131,7 @@ import Testing
         }
         let answer = Locked("")
         var request = BlobUploadRequest(.put, server.url)
-        request.onAnswer = { bytes in answer.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
+        request.onResponseBody = { bytes in answer.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
         let response = try await upload(MemorySource([1]), request)
         #expect(answer.withLock { $0 } == "yes")
         #expect(response.body.isEmpty)

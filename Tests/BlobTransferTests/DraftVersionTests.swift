@@ -11,11 +11,11 @@ import Testing
 
     init() throws { self.folder = try TemporaryFolder() }
 
-    private func upload(to server: TusServer, patience: Int? = nil) async throws -> String {
+    private func upload(to server: TusServer, maximumFailureCount: Int? = nil) async throws -> String {
         var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
         uploader.wireProtocol = .draft
         uploader.stateFile = UploadStateFile(path: self.folder.path("state"))
-        uploader.patience = patience
+        uploader.maximumFailureCount = maximumFailureCount
         return try await uploader.upload(MemorySource(self.bytes, validator: .strong("1")))
     }
 
@@ -25,7 +25,7 @@ import Testing
         let server = try TusServer(version: version, unknownStatus: unknownStatus) { number, method in
             method == "PATCH" && number < 8 ? .cut(after: 100_000 * number) : .none
         }
-        #expect(await asyncCodeThrown { try await self.upload(to: server, patience: 0) } == .io)
+        #expect(await asyncCodeThrown { try await self.upload(to: server, maximumFailureCount: 0) } == .io)
         let creation = Array(repeating: "POST", count: creationCount)
         #expect(server.requests == creation + ["PATCH"])
         #expect(try await self.upload(to: server) == server.url + "/1")

@@ -16,22 +16,22 @@ import Testing
     private var statePath: String { self.folder.path("a/state") }
 
     private func upload(
-        _ source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, patience: Int? = nil,
+        _ source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, maximumFailureCount: Int? = nil,
         recoveries: Locked<[BlobError]> = Locked([])
     ) async throws -> String {
         var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
         uploader.stateFile = UploadStateFile(path: self.statePath)
-        uploader.patience = patience
-        uploader.onRecovery = { error in recoveries.withLock { $0.append(error) } }
+        uploader.maximumFailureCount = maximumFailureCount
+        uploader.onRetry = { error in recoveries.withLock { $0.append(error) } }
         let source = source ?? MemorySource(self.bytes, validator: .strong("1"))
         return try await uploader.upload(source)
     }
 
     private func failure(
-        of source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, patience: Int? = 0
+        of source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, maximumFailureCount: Int? = 0
     ) async -> BlobError {
         do {
-            _ = try await self.upload(source, to: server, patience: patience)
+            _ = try await self.upload(source, to: server, maximumFailureCount: maximumFailureCount)
             Issue.record("It succeeded.")
             return BlobError(.internalError, "No error.")
         } catch {
@@ -111,18 +111,18 @@ import Testing
 
     @Test func failuresWithoutProgressAreLimited() async throws {
         let server = try TusServer { _, method in method == "POST" ? .none : .status(503) }
-        #expect(await self.failure(to: server, patience: 2).code == .refused)
+        #expect(await self.failure(to: server, maximumFailureCount: 2).code == .refused)
         #expect(server.requests == ["POST", "PATCH", "HEAD", "HEAD"])
         let dripping = try TusServer { number, method in number < 12 && method == "PATCH" ? .cut(after: 9) : .none }
         // Each connection brings progress.
-        _ = try await self.upload(to: dripping, patience: 1)
+        _ = try await self.upload(to: dripping, maximumFailureCount: 1)
         #expect(dripping.requests.count { $0 == "PATCH" } == 7)
     }
 
     @Test(arguments: [401, 403, 412, 413, 415]) func aRefusalEndsIt(status: Int) async throws {
         for number in 0...1 {
             let server = try TusServer { $0 >= number ? .status($1 == "" ? 0 : status) : .none }
-            #expect(await self.failure(to: server, patience: nil).code == .refused)
+            #expect(await self.failure(to: server, maximumFailureCount: nil).code == .refused)
             #expect(server.requests.count == number + 1)
         }
     }
@@ -141,8 +141,8 @@ import Testing
         #expect(server.requests == ["POST"])
     }
 
-    /// A server that builds the URL from the host that it knows: it is one origin in all spellings, and its requests have
-    /// the credentials of the first URL.
+    /// A server that builds the URL from the host that it knows: it is one origin in all spellings, and its requests
+    /// have the credentials of the first URL.
     @Test(arguments: ["http://127.0.0.1:PORT/x/1", "HTTP://127.0.0.1:PORT/x/1", "//127.1:PORT/x/1", "/x/1", "1", "./1"])
     func theUploadOfTheSameServerHasTheCredentials(location: String) async throws {
         let ownerships = Locked<[Bool]>([])
@@ -187,13 +187,13 @@ import Testing
                 2: .text("HTTP/1.1 200 OK\r\nUpload-Offset: \(offset)\r\nContent-Length: 0\r\n\r\n"),
             ][number] ?? .none
         }
-        #expect(await self.failure(to: server, patience: nil).code == .corrupted)
+        #expect(await self.failure(to: server, maximumFailureCount: nil).code == .corrupted)
     }
 
     @Test func aServerThatTakesNothingIsNotAskedForEver() async throws {
         let answer = "HTTP/1.1 204 No\r\nUpload-Offset: 0\r\n\r\n"
         let server = try TusServer { _, method in method == "PATCH" ? .swallow(answer) : .none }
-        #expect(await self.failure(to: server, patience: nil).code == .corrupted)
+        #expect(await self.failure(to: server, maximumFailureCount: nil).code == .corrupted)
         #expect(server.requests == ["POST", "PATCH"])
     }
 
@@ -201,7 +201,7 @@ import Testing
         let source = ChangingSource()
         let server = try TusServer { number, _ in number == 1 ? .cut(after: 3) : .none }
         var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
-        uploader.onRecovery = { _ in source.isChanged.withLock { $0 = true } }
+        uploader.onRetry = { _ in source.isChanged.withLock { $0 = true } }
         do {
             _ = try await uploader.upload(source)
             Issue.record("It succeeded.")
@@ -222,7 +222,7 @@ import Testing
         }
         async let first = self.upload(to: server)
         try await onThread { _ = isOpen.wait(for: .seconds(20)) }
-        let error = await self.failure(to: server, patience: nil)
+        let error = await self.failure(to: server, maximumFailureCount: nil)
         #expect(error.code == .unavailable && error.message.contains("a/state"))
         isRefused.signal()
         _ = try await first

@@ -80,7 +80,7 @@ import Testing
             #expect(byteCount == 3_000_000)
             progress.withLock { $0.append(sent) }
         }
-        request.onAnswer = { bytes in received.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
+        request.onResponseBody = { bytes in received.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
         let response = try await BlobUploader().upload(MemorySource(makeContent(3_000_000)), with: request)
         #expect(response.body.isEmpty && received.withLock { $0 == answer })
         let sent = progress.withLock { $0 }

@@ -28,7 +28,7 @@ extension URLSessionTests {
                 exchange.respond(200, body: pattern(exchange.number == 0 ? 1000 : 1001))
             }
             defer { server.stop() }
-            let uploader = URLSessionUploader(responseLimit: 1000)
+            let uploader = URLSessionUploader(maximumResponseByteCount: 1000)
             let (answer, _) = try await uploader.upload(MemorySource(pattern(10)), with: put(server.url()))
             #expect(answer == pattern(1000))
             let error = await uploadError {

@@ -42,7 +42,7 @@ extension URLSessionTests {
 
             func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
                 self.outcome.append(
-                    Result { () throws(BlobError) in try self.body.confirm(task.response, error: error) })
+                    Result { () throws(BlobError) in try self.body.finish(task.response, error: error) })
             }
         }
 

@@ -222,7 +222,7 @@ struct StreamMaker: Sendable {
 /// The input of a pair that a thread writes to.
 func boundInput(_ bytes: Data, _ context: BlobContext = BlobContext()) -> BlobInputStream {
     let pair = BoundStreamPair(capacity: 1000, context: context)
-    let output = HandedOver(pair.output)  // Handed over to the one thread that writes.
+    let output = UnsafeTransfer(pair.output)  // Handed over to the one thread that writes.
     Thread.detachNewThread {
         output.value.open()
         bytes.withUnsafeBytes { bytes in

@@ -44,7 +44,7 @@ import Testing
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 16)
             defer { memory.deallocate() }
             var all = Data()
-            while case let count = try reader.readWaiting(into: memory), count > 0 {
+            while case let count = try reader.readBlocking(into: memory), count > 0 {
                 #expect(reader.isOpen)
                 all.append(contentsOf: memory[..<count])
             }

@@ -24,7 +24,7 @@ import Testing
             defer { reader.close() }
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
             defer { buffer.deallocate() }
-            _ = try reader.readWaiting(into: buffer)
+            _ = try reader.readBlocking(into: buffer)
         }
         #expect(error?.code == .unsupported)
         #expect(error?.message.contains("the trait Crypto") == true)

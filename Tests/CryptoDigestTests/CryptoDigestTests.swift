@@ -125,13 +125,13 @@ import Testing
                 let reader = try message.hashing(with: vectors.digest, expected: wrong).open()
                 let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 10, alignment: 1)
                 defer { memory.deallocate() }
-                #expect(try reader.readWaiting(into: memory) == 3)
-                let error = try #require(throws: BlobError.self) { try reader.readWaiting(into: memory) }
+                #expect(try reader.readBlocking(into: memory) == 3)
+                let error = try #require(throws: BlobError.self) { try reader.readBlocking(into: memory) }
                 #expect(error.code == .checksumMismatch)
                 #expect(error.message.contains(right))
                 #expect(error.message.contains(wrong.hexadecimal))
                 #expect(error.message.contains(vectors.digest.name))
-                #expect(throws: error) { try reader.readWaiting(into: memory) }
+                #expect(throws: error) { try reader.readBlocking(into: memory) }
             }
         }
     }
@@ -184,7 +184,7 @@ private func digest(_ digest: CryptoDigest, of message: [UInt8], inPiecesOf byte
     defer { reader.close() }
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
     defer { memory.deallocate() }
-    while try reader.readWaiting(into: memory) > 0 {}
+    while try reader.readBlocking(into: memory) > 0 {}
     return found.withLock { $0 }
 }
 

@@ -12,7 +12,7 @@ extension ReadNowTests {
         let file = try self.descriptor(of: self.folder.path("x"))
         let writer = try File(self.folder.path("x"), O_WRONLY)
         defer { writer.close() }
-        var result = FileDescriptor.NowResult.bytes(0)
+        var result = FileDescriptor.CachedRead.bytes(0)
         // To let go of pages is advice, which the system may leave for later.
         for _ in 0..<1000 where result != .wouldWait && result != .unsupported {
             try #require(fsync(writer.descriptor) == 0)

@@ -18,7 +18,7 @@ import Testing
     /// The bytes read, or nothing and the result.
     func readNow(
         _ descriptor: FileDescriptor, _ byteCount: Int, at byteOffset: Int64
-    ) throws -> (result: FileDescriptor.NowResult, bytes: [UInt8]) {
+    ) throws -> (result: FileDescriptor.CachedRead, bytes: [UInt8]) {
         var bytes = [UInt8](repeating: 0, count: byteCount)
         let result = try bytes.withUnsafeMutableBytes { try descriptor.readNow(into: $0, at: byteOffset) }
         guard case .bytes(let count) = result else { return (result, []) }

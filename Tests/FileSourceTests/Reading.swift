@@ -10,12 +10,12 @@ final class BackgroundReading: Sendable {
     private let isStarted = DispatchSemaphore(value: 0)
     private let isDone = DispatchSemaphore(value: 0)
     /// For `pthread_kill`.
-    private let thread = Locked<HandedOver<pthread_t>?>(nil)
+    private let thread = Locked<UnsafeTransfer<pthread_t>?>(nil)
 
     init(_ reader: BlobReader) {
-        let handedOver = HandedOver(reader)  // To the one thread that reads; the giver waits for it.
+        let handedOver = UnsafeTransfer(reader)  // To the one thread that reads; the giver waits for it.
         Thread.detachNewThread {
-            self.thread.withLock { $0 = HandedOver(pthread_self()) }
+            self.thread.withLock { $0 = UnsafeTransfer(pthread_self()) }
             self.threadNumber.withLock { $0 = currentThreadNumber() }
             letBeInterrupted(by: SIGUSR1)
             self.isStarted.signal()

@@ -65,9 +65,10 @@ import Testing
         }
     }
 
-    /// Another content has other positions, and takes the place of the first; those of one without a validator are not kept.
+    /// Another content has other positions, and takes the place of the first; those of one without a validator are not
+    /// kept.
     @Test func positionsAreThoseOfOneContent() {
-        let learned = LearnedFacts<ReachedPoints>()
+        let learned = CachedFacts<ReachedPoints>()
         let info = { BlobInfo(byteCount: 1, validator: .strong($0)) }
         let first = learned.facts(of: info("a")) { ReachedPoints() }
         #expect(learned.facts(of: info("a")) { ReachedPoints() } === first)

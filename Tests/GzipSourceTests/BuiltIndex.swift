@@ -59,7 +59,7 @@ struct BuiltIndex {
 
     /// Writes an index whose checksums are all right, of other points, windows and sums of segments.
     func forge(
-        points: [RestartPoint]? = nil, windows: [Int: [UInt8]] = [:], sums: [UInt32]? = nil
+        points: [RestartPoint]? = nil, windows: [Int: [UInt8]] = [:], checksums: [UInt32]? = nil
     ) throws {
         let points = points ?? self.layout.points.places
         var (places, packed) = ([PackedWindow?](), [[UInt8]]())
@@ -78,7 +78,7 @@ struct BuiltIndex {
         let layout = GzipIndexLayout(
             RestartPoints(
                 points, compressedByteCount: self.layout.points.compressedByteCount, byteCount: self.layout.byteCount),
-            windows: places, memberCount: self.layout.memberCount, sums: sums ?? self.layout.sums)
+            windows: places, memberCount: self.layout.memberCount, checksums: checksums ?? self.layout.checksums)
         // It may be damaged by now.
         try self.write()
         guard let file = IndexFile(.file(self.path), for: nil) else { return }

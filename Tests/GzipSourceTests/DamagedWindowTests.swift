@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func learnedWindowsAreBoundedInNumber() {
-        var learned = LearnedWindows()
+        var learned = RecoveredWindows()
         learned.maximumCount = 8
         for slice in 1...100 where learned.wants(slice) { learned.insert([UInt8(slice)], of: slice) }
         #expect(learned.windows.count <= 8)
@@ -92,7 +92,7 @@ import Testing
         let index = try BuiltIndex(base.source, at: self.folder.path("forged"))
         let count = 500_000
         let points = (0..<count).map { RestartPoint(bitOffset: Int64($0) * 8, byteOffset: Int64($0)) }
-        try index.forge(points: points, sums: [UInt32](repeating: 0, count: count))
+        try index.forge(points: points, checksums: [UInt32](repeating: 0, count: count))
         let content = try #require(try IndexedContent.of(base.source, BlobContext()))
         let file = try #require(IndexFile(.file(index.path), for: nil))
         let maximum = GzipIndexLayout.maximumEncodedByteCount(

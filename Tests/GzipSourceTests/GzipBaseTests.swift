@@ -28,7 +28,7 @@ import Testing
     func aBaseThatIsNotOpenYetIsOpenedOver(_ format: GzipSource.Format) async throws {
         let bytes = sampleBytes(5000)
         let reader = try GzipSource(DripSource(MemorySource(compressed(bytes, format))), format: format).open()
-        let shared = HandedOver(reader)  // Safe: this task waits while the thread reads.
+        let shared = UnsafeTransfer(reader)  // Safe: this task waits while the thread reads.
         let all = try await onThread { try readAll(shared.value, inPiecesOf: 100) }
         #expect(Data(all) == bytes)
         #expect(reader.isOpen && reader.hasEnded)

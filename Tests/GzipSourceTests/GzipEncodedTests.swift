@@ -81,7 +81,7 @@ import Testing
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
         defer { buffer.deallocate() }
-        while try reader.readWaiting(into: buffer) > 0 {}
+        while try reader.readBlocking(into: buffer) > 0 {}
         #expect(reader.byteOffset == byteCount)
     }
 }

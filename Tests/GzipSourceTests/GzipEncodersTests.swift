@@ -79,7 +79,7 @@ import Testing
             let reader = try source.open()
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
             defer { buffer.deallocate() }
-            while try reader.readWaiting(into: buffer) > 0 {}
+            while try reader.readBlocking(into: buffer) > 0 {}
             #expect(reader.byteOffset == total)
         }
     }

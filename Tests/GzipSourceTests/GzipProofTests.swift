@@ -88,12 +88,12 @@ import Testing
             let window = try index.window(of: point)
             let forged = window.map { $0 == 0 ? 0 : $0 ^ 0x20 }
             // The sums are those of the bytes that come out with this window.
-            var sums = index.layout.sums
+            var checksums = index.layout.checksums
             try index.forge(windows: [point: forged])
             for segment in try segmentsDecoded(with: index, from: point, window: forged, of: Self.gzip) {
-                sums[segment.index] = segment.sum
+                checksums[segment.index] = segment.sum
             }
-            try index.forge(windows: [point: forged], sums: sums)
+            try index.forge(windows: [point: forged], checksums: checksums)
             let source = GzipSource(file, index: .file(index.path))
             let outcome = outcome(of: source, pieceByteCount: 262_144)
             #expect(outcome.isWhole && outcome.bytes == Self.bytes, "point \(point)")

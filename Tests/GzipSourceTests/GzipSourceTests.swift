@@ -113,10 +113,10 @@ import Testing
         let reader = try GzipSource(MemorySource(gzipped(self.bytes))).open(context: context)
         defer { reader.close() }
         var piece = [UInt8](repeating: 0, count: 100)
-        #expect(try piece.withUnsafeMutableBytes { try reader.readWaiting(into: $0) } == 100)
+        #expect(try piece.withUnsafeMutableBytes { try reader.readBlocking(into: $0) } == 100)
         context.cancellation.cancel()
         let error = #expect(throws: BlobError.self) {
-            try piece.withUnsafeMutableBytes { try reader.readWaiting(into: $0) }
+            try piece.withUnsafeMutableBytes { try reader.readBlocking(into: $0) }
         }
         #expect(error?.code == .cancelled)
     }

@@ -128,9 +128,9 @@ import Testing
         points[3].bitOffset += 1
         try index.forge(points: points)
         #expect(try faults().count == 1)
-        var sums = index.layout.sums
-        sums[5] ^= 1
-        try index.forge(sums: sums)
+        var checksums = index.layout.checksums
+        checksums[5] ^= 1
+        try index.forge(checksums: checksums)
         let forged = try Data(contentsOf: URL(fileURLWithPath: index.path))
         #expect(try faults().count == 1)
         #expect(try Data(contentsOf: URL(fileURLWithPath: index.path)) == forged)

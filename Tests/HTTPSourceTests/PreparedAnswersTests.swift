@@ -16,12 +16,12 @@ import Testing
     }
 
     private static let mebibyte: Int64 = 1 << 20
-    private let start = Moment.now
+    private let start = CompactInstant.now
 
     private func makeBody(_ range: Range<Int64>) throws -> RemoteBody {
         let body = RemoteBody(
             (range.lowerBound, range.upperBound), isStream: false, NoRequests(), Relocation(),
-            judge: { _, _ in .range(range) }, onEnd: { _, _ in })
+            classify: { _, _ in .range(range) }, onEnd: { _, _ in })
         _ = try body.begin(ResponseHead())
         return body
     }
@@ -53,8 +53,8 @@ import Testing
         // Of a long range, the first 16 MiB are requested in pieces of 2 MiB.
         let bodies = try self.started(&answers, [0..<20 * Self.mebibyte, 1 << 30..<(1 << 30) + 1])
         #expect(bodies.map(\.wanted.start) == (0..<8).map { $0 * 2 * Self.mebibyte })
-        let wasRead = answers.wasRead(bodies[0], from: 0)
-        #expect(wasRead)
+        let didRead = answers.didRead(bodies[0], from: 0)
+        #expect(didRead)
         let next = answers.next(at: self.start)
         #expect(next?.range.lowerBound == 1 << 30)
     }
@@ -86,7 +86,7 @@ import Testing
         let bodies = try self.started(
             &answers, [0..<64 * Self.mebibyte, 1 << 30..<(1 << 30) + 64 * Self.mebibyte], arePieces: false)
         let bytes = [UInt8](repeating: 1, count: 65_536)
-        for body in bodies { while bytes.withUnsafeBytes({ body.take($0) }) {} }
+        for body in bodies { while bytes.withUnsafeBytes({ body.receive($0) }) {} }
         bodies[0].join(BlobWakerSlot())
         let early = answers.removeStale(at: self.start + .seconds(5))
         #expect(early.isEmpty)
@@ -101,7 +101,7 @@ import Testing
         let body = try self.makeBody(0..<64 * Self.mebibyte)
         let bytes = [UInt8](repeating: 1, count: 65_536)
         var count = 0
-        while bytes.withUnsafeBytes({ body.take($0) }) { count += bytes.count }
+        while bytes.withUnsafeBytes({ body.receive($0) }) { count += bytes.count }
         #expect(count == 1 << 20)
     }
 }

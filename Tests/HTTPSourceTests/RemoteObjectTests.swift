@@ -33,7 +33,7 @@ import Testing
     private static func makeBody(isStream: Bool) throws -> RemoteBody {
         let body = RemoteBody(
             (0, nil), isStream: isStream, SignedRequests(url: try TransferURL("http://localhost/")), Relocation(),
-            judge: { _, _ in .range(0..<1 << 30) }, onEnd: { _, _ in })
+            classify: { _, _ in .range(0..<1 << 30) }, onEnd: { _, _ in })
         _ = try body.begin(ResponseHead())
         return body
     }
@@ -42,12 +42,12 @@ import Testing
     @Test func bytesThatAnotherReaderMayHaveTakenAreNotGivenAway() throws {
         let body = try Self.makeBody(isStream: false)
         let bytes = [UInt8](repeating: 1, count: 100_000)
-        #expect(bytes.withUnsafeBytes { body.take($0) })
-        #expect(body.take(at: 65_536, isOwner: false)?.count == 34_464)
+        #expect(bytes.withUnsafeBytes { body.receive($0) })
+        #expect(body.readBytes(at: 65_536, isOwner: false)?.count == 34_464)
         #expect(body.becomeStream(at: 0))
-        #expect(bytes.withUnsafeBytes { body.take($0) })
-        #expect(body.take(at: 65_536, isOwner: true)?.isExclusive == false)
-        #expect(body.take(at: 100_000, isOwner: true)?.isExclusive == true)
+        #expect(bytes.withUnsafeBytes { body.receive($0) })
+        #expect(body.readBytes(at: 65_536, isOwner: true)?.isExclusive == false)
+        #expect(body.readBytes(at: 100_000, isOwner: true)?.isExclusive == true)
     }
 
     /// The bytes before the offset of a reader can fill an answer between its read and its wait.
@@ -64,13 +64,13 @@ import Testing
         body.join(slot)
         guard case .notYet = try step() else { throw BlobError(.internalError, "There are bytes.") }
         let bytes = [UInt8](repeating: 1, count: 100_000)
-        while bytes.withUnsafeBytes({ body.take($0) }) {}
+        while bytes.withUnsafeBytes({ body.receive($0) }) {}
         body.flush()  // As after each piece of an answer.
         let signal = WaitSignal()
         slot.store(BlobWaker { signal.signal() })
         #expect(signal.wait(for: .seconds(0)))
         _ = try step()
-        #expect(bytes.withUnsafeBytes { body.take($0) })
+        #expect(bytes.withUnsafeBytes { body.receive($0) })
     }
 
     @Test func requestsMayBeMadeElsewhere() throws {

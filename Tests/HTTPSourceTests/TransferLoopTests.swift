@@ -14,7 +14,7 @@ import Testing
         let errors = Recorder<BlobError?>()
 
         func begin(_ head: ResponseHead) -> TransferDisposition { .deliver }
-        func take(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+        func receive(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
         func flush() {}
         func end(_ error: BlobError?) { self.errors.append(error) }
     }

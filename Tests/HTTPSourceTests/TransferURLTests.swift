@@ -24,7 +24,7 @@ import Testing
     ]) func theBytesOfALocationAreThoseThatCame(latin1: String, location: String) throws {
         var head = ResponseHead()
         for line in ["HTTP/1.1 302 Found\r\n", "LOCATION:  \(latin1) \r\n", "Location: /second\r\n", "\r\n"] {
-            try line.unicodeScalars.map { UInt8($0.value) }.withUnsafeBytes { try head.take($0) }
+            try line.unicodeScalars.map { UInt8($0.value) }.withUnsafeBytes { try head.parse($0) }
         }
         #expect(head.location == location)
         #expect(try TransferURL("http://h/").resolving(location).path.hasPrefix("/"))

@@ -30,7 +30,7 @@ package final class PythonServer: Sendable {
     package let port: UInt16
     /// The standard input of the process, which ends with it.
     private let input: FileHandle
-    private let process: HandedOver<Process>  // Kept until it ends, and not used.
+    private let process: UnsafeTransfer<Process>  // Kept until it ends, and not used.
 
     package init(_ kind: Kind) throws {
         let process = Process()
@@ -54,7 +54,7 @@ package final class PythonServer: Sendable {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        (self.input, self.process) = (input.fileHandleForWriting, HandedOver(process))
+        (self.input, self.process) = (input.fileHandleForWriting, UnsafeTransfer(process))
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         guard let port = UInt16(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw BlobError(.unavailable, "The server of Python did not start.")

@@ -95,7 +95,8 @@ import Testing
             codeThrown { try form.appendPart(value: "", name: String(repeating: "x", count: 1025 - 43)) }
                 == .limitExceeded)
         #expect(form.partCount == 2)
-        var generous = MultipartForm(naming: MultipartNaming(fileNameLimit: 5000, headerLimit: 5000))
+        var generous = MultipartForm(
+            naming: MultipartNaming(maximumFileNameByteCount: 5000, maximumHeaderByteCount: 5000))
         try generous.appendPart(data: Data(), name: "a", fileName: String(repeating: "x", count: 4000))
     }
 

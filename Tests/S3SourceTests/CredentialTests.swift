@@ -50,11 +50,11 @@ import Testing
         }
     }
 
-    private func store(_ variables: [String: String], _ options: S3Source.Options = .init()) throws -> S3Store {
-        try S3Store(options, self.environment(variables))
+    private func store(_ variables: [String: String], _ options: S3Source.Options = .init()) throws -> S3Service {
+        try S3Service(options, self.environment(variables))
     }
 
-    private func keys(_ store: S3Store) async throws -> AccessKeys? {
+    private func keys(_ store: S3Service) async throws -> AccessKeys? {
         try await withCheckedThrowingContinuation { continuation in
             store.keys.find { continuation.resume(with: $0) }
         }
@@ -143,7 +143,7 @@ import Testing
         } file: {
             folder.read($0)
         }
-        let store = try S3Store(S3Source.Options(), environment)
+        let store = try S3Service(S3Source.Options(), environment)
         for _ in 0..<2 {
             let keys = try await keys(store)
             #expect(keys?.identifier == "FIRST" && keys?.secret == "s" && keys?.sessionToken == "t")
@@ -166,7 +166,7 @@ import Testing
         } file: { _ in
             nil
         }
-        let store = try S3Store(S3Source.Options(), environment)
+        let store = try S3Service(S3Source.Options(), environment)
         let error = await errorThrown { try await self.keys(store) }
         #expect(error?.code == (json.contains("hidden") ? .invalidArgument : .corrupted))
         #expect(error?.description.contains("hidden") == false)

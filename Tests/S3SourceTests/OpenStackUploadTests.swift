@@ -24,7 +24,7 @@ struct OpenStackUploadTests {
 
     /// Returns the upload in parts of an object that the store has not ended; nil without one.
     private static func upload(of key: String) async throws -> MultipartUpload? {
-        let store = try S3Store(S3Source.Options(), .process)
+        let store = try S3Service(S3Source.Options(), .process)
         let keys = await withCheckedContinuation { continuation in
             store.keys.find { continuation.resume(returning: $0) }
         }

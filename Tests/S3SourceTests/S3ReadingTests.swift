@@ -86,12 +86,12 @@ import Testing
 
     @Test func aWrongSecretIsNoPermission() async throws {
         let keys = AccessKeys(identifier: "AKIDEXAMPLE", secret: "wrong")
-        let store = try VerifyingStore(bytes, keys: KeyChain(keys))
+        let store = try VerifyingStore(bytes, keys: AccessKeyProvider(keys))
         let error = await errorThrown { try await onThread { try store.source().info() } }
         #expect(error?.code == .permissionDenied && error?.isTransient == false)
         #expect(error?.message == "The store answered 403 SignatureDoesNotMatch: A <message>.")
         #expect(error?.description.contains("wrong") == false && error?.locator == "s3://bucket/key")
-        let anonymous = try VerifyingStore(bytes, keys: KeyChain(nil))
+        let anonymous = try VerifyingStore(bytes, keys: AccessKeyProvider(nil))
         #expect(await asyncCodeThrown { try await onThread { try anonymous.source().info() } } == .permissionDenied)
         #expect(anonymous.server.requests.first?.fields["authorization"] == nil)
     }

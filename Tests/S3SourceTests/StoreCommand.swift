@@ -23,7 +23,7 @@ enum StoreCommand {
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardError = errors
         try process.run()
-        let running = HandedOver(process)
+        let running = UnsafeTransfer(process)
         do {
             try await body()
         } catch {

@@ -104,8 +104,8 @@ final class StoringStore: Sendable {
 
     /// An uploader with parts of 1,000 bytes, without pauses.
     func uploader(maximumCount: Int = 10_000) throws -> S3Uploader {
-        let store = S3Store(
-            try S3Endpoint("http://127.0.0.1:\(self.port)"), KeyChain(VerifyingStore.keys),
+        let store = S3Service(
+            try S3Endpoint("http://127.0.0.1:\(self.port)"), AccessKeyProvider(VerifyingStore.keys),
             region: "us-east-1", BlobTransferSettings())
         var uploader = S3Uploader(store)
         uploader.limits = PartLimits(

@@ -30,7 +30,7 @@ import Testing
                 nil
             }
             self.container = container
-            self.store = try VerifyingStore(bytes, keys: KeyChain(environment) { [:] }) {
+            self.store = try VerifyingStore(bytes, keys: AccessKeyProvider(environment) { [:] }) {
                 [expired] _, request, connection in
                 guard expired.withLock({ $0.contains(request.fields["x-amz-security-token"] ?? "") }) else {
                     return false

@@ -10,7 +10,7 @@ struct VerifyingStore {
     static let keys = AccessKeys(identifier: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI", sessionToken: "token")
 
     let server: ObjectServer
-    private let store: S3Store
+    private let store: S3Service
 
     /// - Parameters:
     ///   - secondsAhead: The seconds by which its clock is ahead.
@@ -18,7 +18,8 @@ struct VerifyingStore {
     ///   - script: Answers some requests before they are verified; see ``ObjectServer``.
     ///   - answer: Answers some requests after that.
     init(
-        _ bytes: [UInt8], region: String = "us-east-1", secondsAhead: Int64 = 0, keys: KeyChain = KeyChain(keys),
+        _ bytes: [UInt8], region: String = "us-east-1", secondsAhead: Int64 = 0,
+        keys: AccessKeyProvider = AccessKeyProvider(keys),
         script: @escaping ObjectServer.Script = { _, _, _ in false },
         answer: @escaping ObjectServer.Script = { _, _, _ in false }
     ) throws {
@@ -30,7 +31,7 @@ struct VerifyingStore {
             connection.send(refusal)
             return true
         }
-        self.store = S3Store(
+        self.store = S3Service(
             try S3Endpoint("http://127.0.0.1:\(self.server.port)"), keys, region: "us-east-1",
             BlobTransferSettings())
     }

@@ -5,7 +5,7 @@ import Foundation
 /// Uploads to a receiver, some of which are killed on the way: what the receiver reports as complete must be.
 final class Uploads: Sendable {
     private let blob: String
-    private let receiver: HandedOver<Process>
+    private let receiver: UnsafeTransfer<Process>
     /// The URL of the receiver, which ends with a slash.
     private let url: String
     private let received = Recorder<String>()
@@ -22,8 +22,8 @@ final class Uploads: Sendable {
         process.executableURL = receive
         process.standardOutput = output
         try process.run()
-        self.receiver = HandedOver(process)
-        let end = HandedOver(output.fileHandleForReading)
+        self.receiver = UnsafeTransfer(process)
+        let end = UnsafeTransfer(output.fileHandleForReading)
         Thread.detachNewThread {
             var rest = Data()
             while case let more = end.value.availableData, !more.isEmpty {

@@ -33,7 +33,7 @@ final class ArchiveScanner {
 
     /// Reopens the base for each gap from now on, because only the needed bytes were requested in advance, not the
     /// bytes between them.
-    func skipGaps() { self.cursor.patience = 0 }
+    func skipGaps() { self.cursor.maximumReadGap = 0 }
 
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
     ///

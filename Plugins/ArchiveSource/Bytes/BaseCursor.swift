@@ -6,7 +6,7 @@ import BlobCore
 /// owner.
 final class BaseCursor {
     /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
-    var patience: Int64 = 256 * 1024
+    var maximumReadGap: Int64 = 256 * 1024
 
     let info: BlobInfo
     /// True if every offset can be reached.
@@ -54,7 +54,7 @@ final class BaseCursor {
     func go(to byteOffset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
         let gap = byteOffset - self.byteOffset
         if self.hasRandomAccess, let end = self.info.byteCount,
-            gap < 0 || gap > self.patience || self.isReleased || gap > 0 && byteOffset >= end
+            gap < 0 || gap > self.maximumReadGap || self.isReleased || gap > 0 && byteOffset >= end
         {
             self.reader.close()
             self.reader = try self.base.open(
@@ -80,7 +80,7 @@ final class BaseCursor {
         do {
             repeat {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-                guard case let count = try self.reader.readWaiting(into: rest), count > 0 else { break }
+                guard case let count = try self.reader.readBlocking(into: rest), count > 0 else { break }
                 filled += count
             } while self.fillsBuffers && filled < buffer.count
         } catch {
@@ -109,6 +109,6 @@ extension BlobInputStreamDataSource {
 extension BlobReader {
     /// Returns the next bytes, fewer only at the end, without moving past them.
     func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
-        try BlobError.wrapping { try self.peekWaiting(byteCount).withUnsafeBytes { Array($0) } }
+        try BlobError.wrapping { try self.peekBlocking(byteCount).withUnsafeBytes { Array($0) } }
     }
 }

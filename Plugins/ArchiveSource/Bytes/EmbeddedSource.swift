@@ -17,7 +17,7 @@ final class EmbeddedSource: BlobLayer {
 
     let underlying: any BlobInputStreamDataSource
     private let format: ArchiveFormat
-    private let start = LearnedFacts<Int64>()
+    private let start = CachedFacts<Int64>()
 
     init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat) {
         (self.underlying, self.format) = (base, format)
@@ -80,7 +80,7 @@ final class EmbeddedSource: BlobLayer {
 
 extension BlobInputStreamDataSource {
     /// True if the opened archive follows the program that unpacks it; the end may then contain a signature of both.
-    var isBehindProgram: Bool {
+    var followsProgram: Bool {
         self.first(ofType: EmbeddedSource.self)?.hasProgram ?? false
     }
 }

@@ -25,7 +25,7 @@ public struct DecompressedSource: BlobLayer {
 
     let base: any BlobInputStreamDataSource
     let blocks: BlockAccess
-    let holder: IndexHolder<BlockIndex>
+    let holder: IndexCache<BlockIndex>
     private let format: CompressionFormat
 
     /// The minimum number of compressed bytes for which an index is worth its space: 1 MiB, about 150 milliseconds of
@@ -42,7 +42,7 @@ public struct DecompressedSource: BlobLayer {
         self.base = base
         self.format = format
         self.blocks = BlockAccess(scheme: format.rawValue)
-        self.holder = IndexHolder(
+        self.holder = IndexCache(
             base, scheme: format.rawValue, self.blocks.isIndexable ? index : .none,
             worthwhileByteCount: Self.worthwhileByteCount
         ) { file, layer, content throws(BlobError) in
@@ -82,7 +82,7 @@ public struct DecompressedSource: BlobLayer {
         let list = try self.list(base, context)
         let info = self.info(of: base.info, list)
         try info.check(byteOffset: byteOffset, matching: opening.validator)
-        let place = byteOffset == 0 ? try self.holder.newIndexPlace(isRequired: false, context) : nil
+        let place = byteOffset == 0 ? try self.holder.indexDestination(isRequired: false, context) : nil
         let recording = place.map { self.recording(of: base, at: $0) }
         let body = try self.decodedBlocks(base, at: byteOffset, list, recording, context)
         guard let index = list as? BlockIndex else { return body }
@@ -102,7 +102,7 @@ public struct DecompressedSource: BlobLayer {
         let info = self.info(of: base.info, list is BlockIndex ? nil : list)
         let index = byteOffset > 0 ? list as? BlockIndex : nil
         let blocks = try self.blocks.body(base, at: byteOffset, info: info, index: index, recording: recording) { _ in
-            if index != nil { self.holder.noteRefusal() }
+            if index != nil { self.holder.reportRefusal() }
             return try self.decodedInOrder(info, context)
         }
         return try blocks ?? self.decodedInOrder(info, context)
@@ -156,13 +156,13 @@ extension DecompressedSource: BlobIndexing {
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         guard let info = try self.unlisted(context) else { return false }
         if try self.holder.index(of: info, context) != nil { return true }
-        guard let place = try self.holder.newIndexPlace(isRequired: true, context) else { return false }
+        guard let place = try self.holder.indexDestination(isRequired: true, context) else { return false }
         try self.record(context) { base in self.recording(of: base, at: place) }
         return try self.holder.index(of: info, context) != nil
     }
 
     /// Returns a recording that writes an index.
-    func recording(of base: BlockBase, at place: NewIndexPlace) -> BlockRecording {
+    func recording(of base: BlockBase, at place: IndexDestination) -> BlockRecording {
         BlockRecording(of: base) { index in
             // The index is found by the identity of the whole content, so it must cover the whole content.
             guard index.points.compressedByteCount == place.content.byteCount else { return }
@@ -227,16 +227,18 @@ struct IndexedLength: BlobInspector {
 
     func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         let end = byteOffset + Int64(bytes.byteCount)
-        guard isLast ? end == self.index.byteCount : end <= self.index.byteCount else { throw self.disproved() }
+        guard isLast ? end == self.index.byteCount : end <= self.index.byteCount else { throw self.invalidateIndex() }
         return 0..<bytes.byteCount
     }
 
     /// Returns the error to report. An offset that is within the length in the index but past the end of the data
     /// proves the index wrong.
-    func reported(_ error: BlobError) -> BlobError { error.code == .invalidArgument ? self.disproved() : error }
+    func reportedError(_ error: BlobError) -> BlobError {
+        error.code == .invalidArgument ? self.invalidateIndex() : error
+    }
 
-    private func disproved() -> BlobError {
-        self.index.disprove()
+    private func invalidateIndex() -> BlobError {
+        self.index.invalidate()
         return BlobError(
             .changed, "The index of the blocks does not match the length of the data, and is no longer used.")
     }
@@ -322,7 +324,7 @@ final class DecompressingStream: BlobByteStream {
             // At the end, the decoder may still buffer bytes.
             try stream.decode(&self.block, into: &output)
             guard !isAtEnd || output.byteCount > start || stream.isBetweenFrames else {
-                throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: self.input.givenByteCount)
+                throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: self.input.suppliedByteCount)
             }
         }
         return true
@@ -378,12 +380,12 @@ final class DecompressingStream: BlobByteStream {
     /// Checks that only zeros follow the end, because libarchive stops silently when it finds nothing more to decode.
     private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
         let used = handle.ask { blob_archive_filter_bytes($0, -1) }
-        var restCount = self.input.givenByteCount - used
+        var restCount = self.input.suppliedByteCount - used
         let probeCount = Int64(self.format.probe.count)
         // libarchive has consumed the whole probe, or has stopped at an unknown signature, which it counts.
         if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
-        let given = self.input.lastGiven(restCount)
-        var rest = ArchiveInput.Rest()
+        let given = self.input.lastSuppliedBytes(restCount)
+        var rest = ArchiveInput.TrailingBytes()
         given?.withUnsafeBytes { rest.append($0) }
         let more = try self.input.drain()
         let beginning = rest.beginning + more.beginning
@@ -395,7 +397,7 @@ final class DecompressingStream: BlobByteStream {
         guard given != nil, rest.areZeros && more.areZeros || isTrailer else {
             throw BlobError(
                 .trailingData, "Unexpected data after the end of the \(self.format.rawValue) stream.",
-                byteOffset: min(used, self.input.givenByteCount))
+                byteOffset: min(used, self.input.suppliedByteCount))
         }
     }
 

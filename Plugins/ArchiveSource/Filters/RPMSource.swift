@@ -54,7 +54,7 @@ private struct RPMPayload: BlobInspector {
             bytes.withUnsafeBytes { self.beginning += $0[place...].prefix(wanted) }
             guard bytes.byteCount - place >= wanted else { break }
             place += wanted
-            try self.take(self.beginning)
+            try self.parse(self.beginning)
             self.beginning = []
         }
         guard !isLast else {
@@ -64,7 +64,7 @@ private struct RPMPayload: BlobInspector {
     }
 
     /// Parses the first bytes of a section, which determine where the next section begins.
-    private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
+    private mutating func parse(_ bytes: [UInt8]) throws(BlobError) {
         guard self.section != .lead else {
             guard bytes == RPMSource.signature else {
                 throw BlobError(.corrupted, "Not an RPM package: the signature at its start is missing.", byteOffset: 0)

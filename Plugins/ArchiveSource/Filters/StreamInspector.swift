@@ -43,7 +43,7 @@ struct XzInspector: StreamInspector {
     private enum Element {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
         /// Not xz data, or malformed xz data, which libarchive does not decode either.
-        case foreign
+        case unsupportedData
     }
 
     private var element = Element.streamHeader
@@ -66,7 +66,7 @@ struct XzInspector: StreamInspector {
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var rest = bytes[...]
-        while !rest.isEmpty, self.element != .foreign {
+        while !rest.isEmpty, self.element != .unsupportedData {
             let skipped = min(self.skippedCount, rest.count)
             self.skippedCount -= skipped
             rest = rest.dropFirst(skipped)
@@ -76,22 +76,22 @@ struct XzInspector: StreamInspector {
             guard self.collected.count == self.wantedCount else { continue }
             let part = self.collected
             self.collected.removeAll(keepingCapacity: true)
-            try self.take(part)
+            try self.parse(part)
         }
     }
 
-    private mutating func expect(_ element: Element, _ wantedCount: Int, behind skippedCount: Int = 0) {
+    private mutating func expect(_ element: Element, _ wantedCount: Int, after skippedCount: Int = 0) {
         (self.element, self.wantedCount, self.skippedCount) = (element, wantedCount, skippedCount)
     }
 
-    private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
+    private mutating func parse(_ bytes: [UInt8]) throws(BlobError) {
         switch self.element {
         case .streamHeader:
-            guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.element = .foreign }
+            guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.element = .unsupportedData }
             // 2.1.1.2: the kinds of checks; unassigned kinds have lengths, too.
             let kind = Int(bytes[7] & 0x0F)
             self.checkByteCount = kind == 0 ? 0 : 4 << ((kind - 1) / 3)
-            self.checks?.note(xzCheckName(kind))
+            self.checks?.insert(xzCheckName(kind))
             self.expect(.blockBeginning, 1)
         case .blockBeginning:
             // 3.1.1: the length of the block header; 0 marks the index.
@@ -100,48 +100,48 @@ struct XzInspector: StreamInspector {
             if bytes[0] == 0 { return self.expect(.indexNumber, 1) }
             self.expect(.blockHeader, (Int(bytes[0]) + 1) * 4 - 1)
         case .blockHeader:
-            guard let window = CompressionFormat.xzWindow(bytes[...]) else { return self.element = .foreign }
+            guard let window = CompressionFormat.xzWindow(bytes[...]) else { return self.element = .unsupportedData }
             try CompressionFormat.xz.check(windowByteCount: window, self.context)
             self.expect(.chunk, 1)
-        case .chunk: self.takeChunk(bytes[0])
+        case .chunk: self.parseChunk(bytes[0])
         case .chunkLengths:
             // A compressed chunk has two lengths, the second of which is the packed length, and perhaps properties.
             let place = bytes.count == 2 ? 0 : 2
             let count = Int(bytes[place]) << 8 | Int(bytes[place + 1]) + 1
             self.byteCount += bytes.count + count
-            self.expect(.chunk, 1, behind: count)
-        case .indexNumber: self.takeIndexNumber(bytes[0])
+            self.expect(.chunk, 1, after: count)
+        case .indexNumber: self.parseIndexNumber(bytes[0])
         case .padding:
             // 2.2: groups of four zeros, then the next stream.
             if bytes == [0, 0, 0, 0] { return }
             self.expect(.streamHeader, 12)
             self.collected = bytes
-        case .foreign: return
+        case .unsupportedData: return
         }
     }
 
     /// Parses the control byte of an LZMA2 chunk.
-    private mutating func takeChunk(_ control: UInt8) {
+    private mutating func parseChunk(_ control: UInt8) {
         self.byteCount += 1
         switch control {
-        case 0: self.expect(.blockBeginning, 1, behind: -self.byteCount & 3 + self.checkByteCount)
+        case 0: self.expect(.blockBeginning, 1, after: -self.byteCount & 3 + self.checkByteCount)
         case 1, 2: self.expect(.chunkLengths, 2)
         case 0x80...: self.expect(.chunkLengths, control >= 0xC0 ? 5 : 4)
-        default: self.element = .foreign
+        default: self.element = .unsupportedData
         }
     }
 
     /// Parses a byte of the index (4.3): the number of records, and two numbers for each; then padding, a checksum and
     /// the footer.
-    private mutating func takeIndexNumber(_ byte: UInt8) {
+    private mutating func parseIndexNumber(_ byte: UInt8) {
         self.byteCount = (self.byteCount + 1) & 3
-        guard self.number.shift < 63 else { return self.element = .foreign }
+        guard self.number.shift < 63 else { return self.element = .unsupportedData }
         self.number.value |= UInt64(byte & 0x7F) << self.number.shift
         self.number.shift += 7
         guard byte & 0x80 == 0 else { return }
         let left = self.numbersLeft.map { $0 - 1 } ?? self.number.value.multipliedReportingOverflow(by: 2).partialValue
         (self.number, self.numbersLeft) = ((0, 0), left)
-        if left == 0 { self.expect(.padding, 4, behind: -self.byteCount & 3 + 4 + 12) }
+        if left == 0 { self.expect(.padding, 4, after: -self.byteCount & 3 + 4 + 12) }
     }
 }
 
@@ -192,7 +192,7 @@ final class StreamChecks: Sendable {
     private let names = Locked<Set<String?>>([])
 
     /// Records the checksum of a stream or frame; nil for a stream or frame without one.
-    func note(_ name: String?) { self.names.withLock { _ = $0.insert(name) } }
+    func insert(_ name: String?) { self.names.withLock { _ = $0.insert(name) } }
 
     /// The checksums that together cover all bytes; nil if a stream or frame has no checksum.
     var name: String? {
@@ -207,7 +207,7 @@ final class StreamChecks: Sendable {
 ///
 /// Parses only headers, and skips other data by its length.
 struct FrameInspector: StreamInspector {
-    private enum Element { case frame, block, foreign }
+    private enum Element { case frame, block, unsupportedData }
 
     private let format: CompressionFormat
     private let checks: StreamChecks
@@ -222,19 +222,19 @@ struct FrameInspector: StreamInspector {
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes[...]
-        while !rest.isEmpty, self.element != .foreign {
+        while !rest.isEmpty, self.element != .unsupportedData {
             let skipped = min(self.skippedCount, UInt64(rest.count))
             self.skippedCount -= skipped
             rest = rest.dropFirst(Int(skipped))
             guard let byte = rest.popFirst() else { return }
             self.collected.append(byte)
-            let isTaken = self.element == .frame ? self.takeHeader() : self.takeBlock()
+            let isTaken = self.element == .frame ? self.parseHeader() : self.parseBlock()
             if isTaken { self.collected.removeAll(keepingCapacity: true) }
         }
     }
 
     /// Parses the header of a frame once it is complete; returns false before that.
-    private mutating func takeHeader() -> Bool {
+    private mutating func parseHeader() -> Bool {
         guard self.collected.count >= 5 else { return false }
         let magic = self.collected[..<4].littleEndian
         if ZstdFrame.isSkippable(magic) {
@@ -247,15 +247,15 @@ struct FrameInspector: StreamInspector {
         case (.zstd, ZstdFrame.magic):
             guard let frame = ZstdFrame(self.collected[...]) else { return false }
             (self.blockSumByteCount, self.endByteCount) = (0, frame.hasChecksum ? 4 : 0)
-            self.checks.note(frame.hasChecksum ? ZstdFrame.checksumName : nil)
+            self.checks.insert(frame.hasChecksum ? ZstdFrame.checksumName : nil)
         case (.lz4, 0x184D_2204):
             guard self.collected.count >= 7 + (flags & 8 != 0 ? 8 : 0) + (flags & 1 != 0 ? 4 : 0) else { return false }
             (self.blockSumByteCount, self.endByteCount) = (flags & 0x10 != 0 ? 4 : 0, flags & 4 != 0 ? 4 : 0)
-            self.checks.note(flags & 0x14 != 0 ? "XXH32" : nil)
+            self.checks.insert(flags & 0x14 != 0 ? "XXH32" : nil)
         default:
             // A legacy frame of LZ4 has no checksum; zeros may follow the last frame.
-            if magic != 0 { self.checks.note(nil) }
-            self.element = .foreign
+            if magic != 0 { self.checks.insert(nil) }
+            self.element = .unsupportedData
             return true
         }
         self.element = .block
@@ -263,7 +263,7 @@ struct FrameInspector: StreamInspector {
     }
 
     /// Parses the header of a block once it is complete; returns false before that.
-    private mutating func takeBlock() -> Bool {
+    private mutating func parseBlock() -> Bool {
         guard self.collected.count == (self.format == .zstd ? 3 : 4) else { return false }
         let header = self.collected.littleEndian
         let isLast = self.format == .zstd ? header & 1 == 1 : header == 0
@@ -287,7 +287,7 @@ extension CompressionFormat {
     /// - Parameter checks: The receiver of the checksums; nil to ignore them.
     func inspector(_ checks: StreamChecks?, _ context: BlobContext) -> (any StreamInspector)? {
         // The headers of the other formats name their checksum, if they have one.
-        if self == .bzip2 || self == .lzip { checks?.note("CRC-32") }
+        if self == .bzip2 || self == .lzip { checks?.insert("CRC-32") }
         return switch self {
         case .xz: XzInspector(context, checks)
         case .lzip: LzipInspector(context)

@@ -109,7 +109,7 @@ extension ArchiveScanner {
         var info = self.info
         info.isRandomAccess = false
         info.byteCount = info.byteCount.map { max(0, $0 - byteOffset) }
-        let scanner = HandedOver(self)  // Safe: the walker that owns the scanner reads the source, too.
+        let scanner = UnsafeTransfer(self)  // Safe: the walker that owns the scanner reads the source, too.
         return SequentialSource(info: info) { [info] _ in
             .stream(ScannedStream(scanner.value, from: byteOffset, info: info), startingAt: 0)
         }

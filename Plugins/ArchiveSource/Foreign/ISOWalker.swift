@@ -20,14 +20,14 @@ final class ISOWalker: WalkerLayer {
     ) throws(BlobError) -> any MemberWalker {
         let (beginning, whole) = try base.peeking(DiscVolume.byteCount, context)
         guard let volume = beginning.withUnsafeBytes({ DiscVolume($0) }) else { return try makeWalker(whole) }
-        guard !volume.isBare else { throw volume.isUnsupported }
+        guard !volume.hidesFiles else { throw volume.unsupportedVolumeError }
         return ISOWalker(try makeWalker(whole), volume)
     }
 
     func advance() throws(BlobError) -> Bool {
         guard try self.base.advance() else {
             guard !self.volume.hasMore(thanFiles: self.fileCount, directories: self.directoryCount) else {
-                throw self.volume.isUnsupported
+                throw self.volume.unsupportedVolumeError
             }
             return false
         }
@@ -45,7 +45,7 @@ extension BlobInputStreamDataSource {
         guard !self.traits.contains(.repeatable) else { return (try self.beginning(byteCount, context), self) }
         let reader = try self.open(context: context)
         let beginning = try reader.beginning(byteCount)
-        let whole = HandedOver(reader)  // Safe: the walker alone reads it.
+        let whole = UnsafeTransfer(reader)  // Safe: the walker alone reads it.
         let source = SequentialSource(info: reader.info) { _ in .inspected(whole.value, UnchangedBytes(), startingAt: 0)
         }
         return (beginning, source)
@@ -103,10 +103,10 @@ struct DiscVolume {
 
     /// True if the ISO 9660 file system cannot list the files in UDF: it has no directories, and UDF has some, or an
     /// unknown number.
-    var isBare: Bool { self.isFlat && self.counts?.directories != 1 }
+    var hidesFiles: Bool { self.isFlat && self.counts?.directories != 1 }
 
     /// The error for an image with files listed only in UDF.
-    var isUnsupported: BlobError {
+    var unsupportedVolumeError: BlobError {
         let what = self.counts.map { " with \($0.files) files" } ?? ""
         return BlobError(
             .unsupported,

@@ -45,7 +45,7 @@ final class RARWalker: WalkerLayer {
 
     /// Checks that only zeros, or the signature of a self-extracting program, follow the end of the archive.
     private func checkEnd() throws(BlobError) {
-        guard self.source.traits.contains(.repeatable), !self.source.isBehindProgram else { return }
+        guard self.source.traits.contains(.repeatable), !self.source.followsProgram else { return }
         _ = try self.headers?.next()
         let scanner = try ArchiveScanner(self.source, self.context)
         let end: Int64? = if let end = self.headers?.end { end } else { try Self.endOfVersion4(scanner) }

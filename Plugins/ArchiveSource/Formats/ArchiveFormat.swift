@@ -32,9 +32,9 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// The formats whose libarchive readers have crashed or looped on damaged archives.
     ///
     /// A helper process reads these archives; see ``ArchiveIsolation``.
-    public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
+    public static let helperFormats: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
 
-    package var isForeign: Bool { Self.foreign.contains(self) }
+    package var needsHelper: Bool { Self.helperFormats.contains(self) }
 
     /// True if the table of contents is at the end, so that finding members needs random access.
     var needsRandomAccess: Bool { self == .zip || self == .sevenzip }

@@ -4,8 +4,8 @@ import HelperExchange
 
 /// The place where archives are decoded if their decoders may crash or loop.
 ///
-/// These are archives of ``ArchiveFormat/foreign`` formats, and 7z archives with rare coders: all coders except LZMA,
-/// LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
+/// These are archives in the ``ArchiveFormat/helperFormats``, and 7z archives with rare coders: all coders except
+/// LZMA, LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
 ///
 /// By default, archives are decoded in a separate process, the program `blob-archive-helper`, which has no access to
 /// files or the network, uses at most 256 MiB of memory for decoding, and on Linux may make only the system calls that
@@ -60,8 +60,8 @@ public struct ArchiveIsolation: Hashable, Sendable {
         switch self.place {
         case .helper(let path, let arguments):
             guard let found = HelperLocation.archives.find(path) else {
-                throw format.isWithoutHelper(
-                    HelperLocation.archives.searched(path),
+                throw format.missingHelperError(
+                    HelperLocation.archives.searchDescription(path),
                     readable: "in this process, at the risk that a damaged archive harms it")
             }
             return try HelperWalker(format, over: base, context, found, arguments, needsConfinement: true)
@@ -76,12 +76,14 @@ public struct ArchiveIsolation: Hashable, Sendable {
 }
 
 extension ArchiveFormat {
-    /// The formats to which ``ArchiveIsolation`` applies: the foreign formats, and 7z for its rare coders.
-    package static let isolated = Self.foreign.union([.sevenzip])
+    /// The formats to which ``ArchiveIsolation`` applies: the ``helperFormats``, and 7z for its rare coders.
+    package static let isolated = Self.helperFormats.union([.sevenzip])
 
     /// Starts a helper, and returns a description of how the system confines it.
     package static func helperConfinement(_ context: BlobContext) throws(BlobError) -> String {
-        guard let path = HelperLocation.archives.find() else { return "none: \(HelperLocation.archives.searched())" }
+        guard let path = HelperLocation.archives.find() else {
+            return "none: \(HelperLocation.archives.searchDescription())"
+        }
         let confinement = try HelperProcess(path, [Self.xar.rawValue], context).confinement()
         return self.helperConfinement(missing: HelperConfinement.all.subtracting(confinement).rawValue)
     }
@@ -97,9 +99,9 @@ extension ArchiveFormat {
     /// - Parameters:
     ///   - obstacle: The reason, as the end of a sentence.
     ///   - way: The way to read the archives without a helper, or with this one.
-    func isWithoutHelper(_ obstacle: String, readable way: String) -> BlobError {
+    func missingHelperError(_ obstacle: String, readable way: String) -> BlobError {
         let what =
-            self.isForeign
+            self.needsHelper
             ? "Archives of the format \(self.rawValue)"
             : "Members of a 7z archive that use rare coders, such as PPMd or BCJ2,"
         return BlobError(

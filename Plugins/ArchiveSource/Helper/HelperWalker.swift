@@ -15,11 +15,11 @@ final class HelperWalker: EntryWalker {
     /// The offset in the member after the last returned byte.
     private var dataEnd: Int64 = 0
     /// The offset in the archive after the last byte sent to the helper.
-    private var givenEnd: Int64 = 0
+    private var suppliedEnd: Int64 = 0
     /// The number of bytes last sent to the helper.
-    private var lastGivenCount = 0
+    private var lastSuppliedCount = 0
     /// The numbers of bytes sent to the helper, and returned by it.
-    private var (givenByteCount, decodedByteCount) = (Int64(0), Int64(0))
+    private var (suppliedByteCount, decodedByteCount) = (Int64(0), Int64(0))
 
     /// - Parameter needsConfinement: True to use the helper only if the system confines it.
     /// - Throws: ``BlobError/Code/unavailable`` if the program at `path` is not a helper of this version;
@@ -36,7 +36,7 @@ final class HelperWalker: EntryWalker {
         self.process = try HelperProcess(path, [format.rawValue] + arguments, context)
         let confinement = try self.process.confinement()
         if needsConfinement, let missing = confinement.missing {
-            throw format.isWithoutHelper(
+            throw format.missingHelperError(
                 "the system does not confine it: \(missing)",
                 readable: "by an unconfined helper, at the risk that a damaged archive exploits it")
         }
@@ -44,7 +44,7 @@ final class HelperWalker: EntryWalker {
             .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1)
         do throws(BlobError) {
             _ = try self.ask(command, .opened)
-        } catch  where error.code == .corrupted && self.givenEnd == 0 && self.process.failure != nil {
+        } catch  where error.code == .corrupted && self.suppliedEnd == 0 && self.process.failure != nil {
             throw BlobError(
                 .unavailable, "The helper \(path) cannot be used: \(error.message)", isTransient: false, cause: error)
         }
@@ -61,20 +61,20 @@ final class HelperWalker: EntryWalker {
             try self.checkEnd(answer.a)
             return false
         }
-        guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.isMalformed }
+        guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.malformedAnswerError }
         self.current = ArchiveEntry(entry, after: self.current)
         self.dataEnd = 0
         return true
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        try self.context.checkRatio(ofDecoded: self.decodedByteCount, to: self.givenByteCount)
+        try self.context.checkRatio(ofDecoded: self.decodedByteCount, to: self.suppliedByteCount)
         let answer = try self.ask(ExchangeFrame(.block), .data, .end)
-        guard answer.a >= 0 else { throw self.isMalformed }
+        guard answer.a >= 0 else { throw self.malformedAnswerError }
         guard answer.kind == .data else { return self.end(at: answer.a) }
         guard let bytes = self.process.memory.bytes(at: answer.b, count: answer.c), !bytes.isEmpty,
             case let end = answer.a.addingReportingOverflow(answer.c), !end.overflow
-        else { throw self.isMalformed }
+        else { throw self.malformedAnswerError }
         self.dataEnd = end.partialValue
         self.decodedByteCount += Int64(bytes.count)
         return (bytes, answer.a)
@@ -83,16 +83,16 @@ final class HelperWalker: EntryWalker {
     /// Checks that only zeros, as left by tapes and disks, or the signature of a self-extracting program, follow the
     /// end of the archive.
     private func checkEnd(_ byteOffset: Int64) throws(BlobError) {
-        guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
-        guard (0...self.givenEnd).contains(byteOffset) else { throw self.isMalformed }
+        guard self.format.endsWithMark, !self.source.followsProgram else { return }
+        guard (0...self.suppliedEnd).contains(byteOffset) else { throw self.malformedAnswerError }
         let buffer = self.process.memory.input
         // Unused bytes of the last part sent to the helper are still in the shared memory.
-        let rest = self.lastGivenCount - Int(clamping: self.givenEnd - byteOffset)
+        let rest = self.lastSuppliedCount - Int(clamping: self.suppliedEnd - byteOffset)
         var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
         if self.base.hasRandomAccess {
             try self.base.go(to: byteOffset, buffer)
-        } else if rest >= 0, rest < self.lastGivenCount {
-            bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[rest..<self.lastGivenCount])
+        } else if rest >= 0, rest < self.lastSuppliedCount {
+            bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[rest..<self.lastSuppliedCount])
         }
         repeat {
             guard bytes.allSatisfy({ $0 == 0 }) else { throw BlobError(trailingDataAfter: self.format, at: byteOffset) }
@@ -115,9 +115,9 @@ final class HelperWalker: EntryWalker {
             answer = try self.process.answer(to: command, kinds) { (byteOffset, count) throws(BlobError) in
                 let room = UnsafeMutableRawBufferPointer(rebasing: self.process.memory.input[..<count])
                 let read = try self.read(at: byteOffset, into: room)
-                self.givenEnd = byteOffset + Int64(read)
-                self.givenByteCount += Int64(read)
-                if read > 0 { self.lastGivenCount = read }
+                self.suppliedEnd = byteOffset + Int64(read)
+                self.suppliedByteCount += Int64(read)
+                if read > 0 { self.lastSuppliedCount = read }
                 return read
             }
         } catch {
@@ -125,7 +125,7 @@ final class HelperWalker: EntryWalker {
         }
         guard answer.kind == .error else { return answer }
         guard let failure = ExchangeFrame.Failure(rawValue: answer.a) else {
-            throw self.isMalformed
+            throw self.malformedAnswerError
         }
         throw self.error(failure, answer.payload)
     }
@@ -148,7 +148,7 @@ final class HelperWalker: EntryWalker {
 
     private var label: String { "\(self.format.rawValue) archive" }
 
-    private var isMalformed: BlobError {
+    private var malformedAnswerError: BlobError {
         BlobError(.corrupted, "The helper that reads the \(self.label) sent an invalid response.")
     }
 
@@ -169,7 +169,7 @@ final class HelperWalker: EntryWalker {
         let place =
             member.map { "byte \(self.dataEnd) of its member \($0.index), \($0.printableName)" } ?? "its beginning"
         return BlobError(
-            .corrupted, "The \(self.label) cannot be read at \(place): \(error.message)", byteOffset: self.givenEnd,
+            .corrupted, "The \(self.label) cannot be read at \(place): \(error.message)", byteOffset: self.suppliedEnd,
             cause: error.cause)
     }
 }

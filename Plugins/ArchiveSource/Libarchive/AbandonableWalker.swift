@@ -19,12 +19,12 @@ final class AbandonableThread: Sendable {
         }
 
         let state = Locked(State())
-        let hasJob = WaitSignal()
-        let isDone = WaitSignal()
+        let jobSignal = WaitSignal()
+        let doneSignal = WaitSignal()
 
         func work() {
             while true {
-                _ = self.hasJob.wait(for: nil)
+                _ = self.jobSignal.wait(for: nil)
                 let (job, isStopped) = self.state.withLock { state in
                     defer { state.job = nil }
                     return (state.job, state.isStopped)
@@ -33,7 +33,7 @@ final class AbandonableThread: Sendable {
                 let isAbandoned = self.state.withLock { $0.isAbandoned }
                 if isAbandoned { AbandonableThread.abandonedCount.withLock { $0 -= 1 } }
                 if isAbandoned || isStopped { return }
-                if job != nil { self.isDone.signal() }
+                if job != nil { self.doneSignal.signal() }
             }
         }
     }
@@ -58,7 +58,7 @@ final class AbandonableThread: Sendable {
 
     deinit {
         self.shared.state.withLock { $0.isStopped = true }
-        self.shared.hasJob.signal()
+        self.shared.jobSignal.signal()
     }
 
     /// Runs `job` on the thread, and waits for it until the context is cancelled or its deadline passes.
@@ -81,9 +81,9 @@ final class AbandonableThread: Sendable {
         guard isFree else {
             throw BlobError(.closed, "The archive was closed because an earlier read was cancelled or timed out.")
         }
-        shared.hasJob.signal()
+        shared.jobSignal.signal()
         do throws(BlobError) {
-            return try context.wait(on: shared.isDone) { () throws(BlobError) in result.withLock { $0 } }.get()
+            return try context.wait(on: shared.doneSignal) { () throws(BlobError) in result.withLock { $0 } }.get()
         } catch {
             // Checked under the lock under which the thread reads `isAbandoned` after its job.
             shared.state.withLock { state in

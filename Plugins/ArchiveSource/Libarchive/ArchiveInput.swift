@@ -39,7 +39,7 @@ final class ArchiveInput {
 
     /// The bytes passed once to libarchive after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
-    private var suffixIsGiven = false
+    private var isSuffixSupplied = false
 
     /// - Parameter suffix: The bytes passed to libarchive after the end of the base.
     init(
@@ -67,7 +67,7 @@ final class ArchiveInput {
     func release() { self.cursor.release() }
 
     /// The offset after the last byte passed to libarchive; without random access, the number of bytes passed.
-    var givenByteCount: Int64 { self.byteOffset }
+    var suppliedByteCount: Int64 { self.byteOffset }
 
     /// The offset in the base of the next byte for libarchive.
     private var byteOffset: Int64 {
@@ -83,7 +83,7 @@ final class ArchiveInput {
     }
 
     /// The bytes of the base after the last byte passed to libarchive.
-    struct Rest {
+    struct TrailingBytes {
         var byteCount: Int64 = 0
         var areZeros = true
         /// The first bytes of the rest, at most 64.
@@ -97,8 +97,8 @@ final class ArchiveInput {
     }
 
     /// Reads the base to its end, which runs its final checks.
-    @discardableResult func drain() throws(BlobError) -> Rest {
-        var rest = Rest()
+    @discardableResult func drain() throws(BlobError) -> TrailingBytes {
+        var rest = TrailingBytes()
         while case let count = try self.cursor.read(into: self.buffer), count > 0 {
             rest.append(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
         }
@@ -124,7 +124,7 @@ final class ArchiveInput {
     }
 
     /// Returns the last `count` bytes passed to libarchive; nil if they are no longer in the buffer.
-    func lastGiven(_ count: Int64) -> [UInt8]? {
+    func lastSuppliedBytes(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
         guard (0...end).contains(count), end <= self.buffered.count else {
             return (0...Int64(self.last.count)).contains(count) ? Array(self.last.suffix(Int(count))) : nil
@@ -162,8 +162,8 @@ final class ArchiveInput {
     }
 
     private func takeSuffix() -> UnsafeRawBufferPointer {
-        defer { self.suffixIsGiven = true }
-        return UnsafeRawBufferPointer(rebasing: self.suffix.prefix(self.suffixIsGiven ? 0 : .max))
+        defer { self.isSuffixSupplied = true }
+        return UnsafeRawBufferPointer(rebasing: self.suffix.prefix(self.isSuffixSupplied ? 0 : .max))
     }
 
     private func fill() throws {

@@ -87,10 +87,10 @@ final class ArchiveWalker: EntryWalker {
 
     /// Checks that only zeros, as left by tapes and disks, follow the end of the archive.
     private func checkEnd() throws(BlobError) {
-        guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
+        guard self.format.endsWithMark, !self.source.followsProgram else { return }
         let (input, end) = (self.handle.input, self.consumedByteCount)
-        var rest = ArchiveInput.Rest()
-        input.lastGiven(input.givenByteCount - end)?.withUnsafeBytes { rest.append($0) }
+        var rest = ArchiveInput.TrailingBytes()
+        input.lastSuppliedBytes(input.suppliedByteCount - end)?.withUnsafeBytes { rest.append($0) }
         let more = try input.drain()
         guard rest.areZeros, more.areZeros else { throw BlobError(trailingDataAfter: self.format, at: end) }
     }

@@ -6,7 +6,7 @@ struct Archive: Sendable {
     var base: any BlobInputStreamDataSource
     let format: ArchiveFormat
     let isolation: ArchiveIsolation
-    let tables: TableHolder
+    let tables: MemberTableCache
 
     /// True if the source can be read again, or is copied.
     var isRepeatable: Bool { self.base.traits.contains(.repeatable) || self.format.needsRandomAccess }
@@ -53,7 +53,7 @@ struct MemberQuery {
     /// The table of the members, and this member's record in it; nil to search for the member.
     var known: (table: MemberTable, record: MemberTable.Record)?
     /// True to read the member outside the current pass, if any.
-    var isAlone = false
+    var isOutsidePass = false
 }
 
 /// A member that was found, with the closures that read it.
@@ -123,7 +123,7 @@ struct WalkedCatalogue: ArchiveCatalogue {
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
         let search = MemberSearch(
             archive: self.archive, selector: query.selector, context: context, table: query.known?.table,
-            pass: query.isAlone ? nil : self.pass)
+            pass: query.isOutsidePass ? nil : self.pass)
         let found = try search.open(query.known?.record)
         return FoundMember(
             member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,

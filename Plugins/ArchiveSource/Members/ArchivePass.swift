@@ -13,7 +13,7 @@ package final class ArchivePass: Sendable {
         case beginning
         /// A member is being read.
         case lent
-        case parked(HandedOver<RecordingWalker>)
+        case parked(UnsafeTransfer<RecordingWalker>)
     }
 
     private struct State {
@@ -133,7 +133,7 @@ package final class ArchivePass: Sendable {
             return index <= walker.value.passedIndex
         }
         if isBehind { try self.finish(context) }
-        let parked: (HandedOver<RecordingWalker>, BlobContext)? = self.state.withLock { state in
+        let parked: (UnsafeTransfer<RecordingWalker>, BlobContext)? = self.state.withLock { state in
             guard case .parked(let walker) = state.position, let own = state.context, own.hasSameLimits(as: context)
             else { return nil }
             state.position = .lent
@@ -168,7 +168,7 @@ package final class ArchivePass: Sendable {
                 lease.walker.requireUnique(name, count: 1)
             }
             state.failure = lease.walker.failure
-            state.position = state.failure == nil ? .parked(HandedOver(lease.walker)) : .beginning
+            state.position = state.failure == nil ? .parked(UnsafeTransfer(lease.walker)) : .beginning
         }
     }
 }
@@ -184,7 +184,7 @@ final class WalkerLease {
     var isRead = false
 
     /// The registration by which cancelling the member also cancels a call of the walker.
-    private let cancelling: BlobRegistration
+    private let cancellationRegistration: BlobRegistration
 
     /// - Parameters:
     ///   - own: The context of the walker.
@@ -192,11 +192,11 @@ final class WalkerLease {
     fileprivate init(_ walker: RecordingWalker, _ pass: ArchivePass?, _ own: BlobContext, _ context: BlobContext) {
         self.walker = walker
         self.pass = pass
-        self.cancelling = context.cancellation.onCancel { own.cancellation.cancel() }
+        self.cancellationRegistration = context.cancellation.onCancel { own.cancellation.cancel() }
     }
 
     deinit {
-        self.cancelling.cancel()
+        self.cancellationRegistration.cancel()
         self.pass?.take(self)
     }
 }
@@ -223,10 +223,10 @@ final class RecordingWalker: WalkerLayer {
     ///   - tables: The holder that receives the table after all members were passed.
     ///   - remembersNames: True to remember the names that a sequential walker passes, for ``mayHavePassed(_:)``.
     init(
-        _ base: any MemberWalker, _ tables: TableHolder?, _ context: BlobContext, remembersNames: Bool = false
+        _ base: any MemberWalker, _ tables: MemberTableCache?, _ context: BlobContext, remembersNames: Bool = false
     ) throws(BlobError) {
         self.base = base
-        self.recording = try tables?.learning(isSequential: base.isSequential, context)
+        self.recording = try tables?.optionalRecording(isSequential: base.isSequential, context)
         self.passed = remembersNames && base.isSequential ? [] : nil
     }
 
@@ -243,7 +243,7 @@ final class RecordingWalker: WalkerLayer {
             if let newHash { self.passed?.insert(newHash) }
             return true
         }
-        let hasMember = try self.noting { () throws(BlobError) in try self.base.advance() }
+        let hasMember = try self.recordingFailure { () throws(BlobError) in try self.base.advance() }
         guard hasMember else {
             self.isAtEnd = true
             return false
@@ -260,22 +260,22 @@ final class RecordingWalker: WalkerLayer {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        try self.noting { () throws(BlobError) in try self.base.nextBlock() }
+        try self.recordingFailure { () throws(BlobError) in try self.base.nextBlock() }
     }
 
     func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
-        try self.noting { () throws(BlobError) in try self.base.readDirectly(into: &output) }
+        try self.recordingFailure { () throws(BlobError) in try self.base.readDirectly(into: &output) }
     }
 
     /// Finishes the pass, and keeps the table if all members were passed.
     func finish() throws(BlobError) {
-        try self.noting { () throws(BlobError) in try self.base.finish() }
+        try self.recordingFailure { () throws(BlobError) in try self.base.finish() }
         guard self.isAtEnd else { return }
         try self.recording?.finish()
         self.recording = nil
     }
 
-    private func noting<Result>(_ body: () throws(BlobError) -> Result) throws(BlobError) -> Result {
+    private func recordingFailure<Result>(_ body: () throws(BlobError) -> Result) throws(BlobError) -> Result {
         do {
             return try body()
         } catch {

@@ -133,7 +133,7 @@ struct MemberSearch {
             guard first != nil, error.isAboutFormat else { throw error }
         }
         guard let first else { throw BlobError(notFound: self.selector) }
-        guard count == 1 else { throw .ambiguous(name, count: count, first: first.index) }
+        guard count == 1 else { throw .ambiguousMemberError(name, count: count, first: first.index) }
         return first
     }
 
@@ -163,7 +163,7 @@ struct MemberSearch {
             if entry.member.name == uniqueName { count += 1 }
             if entry.member.index >= link.member.index, uniqueName == nil { break }
         }
-        if let uniqueName, count > 1 { throw .ambiguous(uniqueName, count: count, first: link.member.index) }
+        if let uniqueName, count > 1 { throw .ambiguousMemberError(uniqueName, count: count, first: link.member.index) }
         let walker = try self.makeWalker()
         guard let targetIndex, let entry = try self.advance(walker, to: targetIndex) else {
             throw Self.brokenLinkError(link)

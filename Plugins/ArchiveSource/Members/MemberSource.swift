@@ -31,7 +31,7 @@ struct MemberSource: BlobLayer {
     func describe(_ context: BlobContext) throws -> BlobInfo {
         // A search would consume a base that can be read only once.
         guard self.archive.isRepeatable else { return BlobInfo() }
-        return try self.known(context)?.info ?? self.find(context, isAlone: true).info
+        return try self.known(context)?.info ?? self.find(context, isOutsidePass: true).info
     }
 
     /// Returns the member at the place where it was found before; nil if a search is needed.
@@ -65,16 +65,16 @@ struct MemberSource: BlobLayer {
 
     /// Finds the member, ready to be read from its beginning.
     ///
-    /// - Parameter isAlone: True to read the member outside the current pass, if any.
-    func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> FoundMember {
-        let pass = isAlone ? nil : self.pass
+    /// - Parameter isOutsidePass: True to read the member outside the current pass, if any.
+    func find(_ context: BlobContext, isOutsidePass: Bool = false) throws(BlobError) -> FoundMember {
+        let pass = isOutsidePass ? nil : self.pass
         let table =
             if let pass {
                 try pass.table(for: self.selector, self.catalogue, context)
             } else {
                 try self.archive.tables.searchedTable(self.catalogue, context)
             }
-        var query = MemberQuery(selector: self.selector, isAlone: isAlone)
+        var query = MemberQuery(selector: self.selector, isOutsidePass: isOutsidePass)
         guard let table else { return try self.search(query, context) }
         let known: MemberTable.Record
         do {
@@ -85,7 +85,7 @@ struct MemberSource: BlobLayer {
         do {
             query.known = (table, known)
             return try self.search(query, context)
-        } catch  where error.mayBeCausedByTable && !self.archive.tables.isBeyondDoubt {
+        } catch  where error.mayBeCausedByTable && !self.archive.tables.arePlacesVerified {
             return try self.searchAgain(after: error, context)
         }
     }
@@ -97,11 +97,15 @@ struct MemberSource: BlobLayer {
     /// One such search is enough: in an archive with many damaged members, a search for each would take too long.
     private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> FoundMember {
         do throws(BlobError) {
-            let found = try self.search(MemberQuery(selector: self.selector, isAlone: true), context)
+            let found = try self.search(MemberQuery(selector: self.selector, isOutsidePass: true), context)
             self.archive.tables.discard()
             return found
         } catch let again {
-            if again.code == error.code { self.archive.tables.trust() } else { self.archive.tables.discard() }
+            if again.code == error.code {
+                self.archive.tables.markPlacesVerified()
+            } else {
+                self.archive.tables.discard()
+            }
             throw again
         }
     }
@@ -109,16 +113,16 @@ struct MemberSource: BlobLayer {
     /// Searches without the table for a member that is missing from the table or occurs several times, because the
     /// archive may have been rewritten since.
     private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> FoundMember {
-        guard error.mayBeCausedByTable, !self.archive.tables.isConfirmed else { throw error }
+        guard error.mayBeCausedByTable, !self.archive.tables.isKnownComplete else { throw error }
         do {
-            let found = try self.search(MemberQuery(selector: self.selector, isAlone: true), context)
+            let found = try self.search(MemberQuery(selector: self.selector, isOutsidePass: true), context)
             // A table does not contain names in other encodings.
             if case .name(let name) = self.selector, found.member.name != name { return found }
             self.archive.tables.discard()
             return found
         } catch {
             // One search is enough to confirm the table.
-            if error.code == .notFound { self.archive.tables.confirm() }
+            if error.code == .notFound { self.archive.tables.markComplete() }
             throw error
         }
     }
@@ -149,7 +153,7 @@ extension MemberSource: BlobDescribing {
     /// compressed size.
     func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.archive.isRepeatable else { return [] }
-        let found = try self.find(context, isAlone: true)
+        let found = try self.find(context, isOutsidePass: true)
         let member = found.member
         var facts: [(name: String, value: any Encodable & Sendable)] = [("member index", Int64(member.index))]
         if let time = member.modificationTime { facts.append(("modification time", time)) }
@@ -168,18 +172,18 @@ extension MemberSource: BlobDescribing {
 extension MemberSource: BlobIndexing, IndexVerifying, RestartPointListing {
     /// Builds the index of a large deflated member, unless it exists.
     func buildIndex(_ context: BlobContext) throws -> Bool {
-        try self.find(context, isAlone: true).indexed?.buildIndex(context) ?? false
+        try self.find(context, isOutsidePass: true).indexed?.buildIndex(context) ?? false
     }
 
     /// Verifies the index of a large deflated member.
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
-        try self.find(context, isAlone: true).indexed?.verifyIndex(context, report: report)
+        try self.find(context, isOutsidePass: true).indexed?.verifyIndex(context, report: report)
     }
 
     /// Returns the restart points of a member: its own points, or the archive's points within its range if it is stored
     /// unchanged.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? {
-        let found = try self.find(context, isAlone: true)
+        let found = try self.find(context, isOutsidePass: true)
         if let member = found.indexed { return try member.restartPoints(context) }
         guard let range = found.storedRange else { return nil }
         return try (self.underlying as? any RestartPointListing)?.restartPoints(context)?.places(in: range)
@@ -248,7 +252,7 @@ private struct StoredBytes: BlobInspector {
 
     func info(of base: BlobInfo) -> BlobInfo { self.info }
 
-    func room() -> BlobRoom {
+    func readLimit() -> BlobReadLimit {
         guard self.byteOffset == self.end else { return .bytes(self.end - self.byteOffset) }
         self.reportEnd()
         return .end

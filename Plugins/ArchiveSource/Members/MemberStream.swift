@@ -28,7 +28,7 @@ final class MemberStream: BlobByteStream {
                     try self.end(found, byteOffset)
                     return .end
                 }
-                try self.takeBlock(found, behind: byteOffset)
+                try self.takeBlock(found, after: byteOffset)
             }
             return .bytes
         } catch {
@@ -65,7 +65,7 @@ final class MemberStream: BlobByteStream {
 
     /// Reads the next block, which may follow a gap. At the end of the member, the block is empty and its offset is the
     /// length.
-    private func takeBlock(_ found: MemberSearch.Found, behind byteOffset: Int64) throws(BlobError) {
+    private func takeBlock(_ found: MemberSearch.Found, after byteOffset: Int64) throws(BlobError) {
         (self.block, self.blockOffset) = try found.walker.nextBlock()
         self.isAtEnd = self.block.isEmpty
         let (end, overflows) = self.blockOffset.addingReportingOverflow(Int64(self.block.count))
@@ -104,7 +104,7 @@ final class MemberStream: BlobByteStream {
         }
         try found.walker.finish()
         if let name = found.uniqueName, count > 1 {
-            throw .ambiguous(name, count: count, first: found.member.index)
+            throw .ambiguousMemberError(name, count: count, first: found.member.index)
         }
     }
 }

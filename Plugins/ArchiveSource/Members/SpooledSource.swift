@@ -10,7 +10,7 @@ import BlobCore
 final class SpooledSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
     private let copy = Locked<Spool?>(nil)
-    private let isBusy = BlobObservable(false)
+    private let busyState = BlobObservable(false)
 
     init(_ base: any BlobInputStreamDataSource) { self.underlying = base }
 
@@ -47,13 +47,13 @@ final class SpooledSource: BlobLayer {
 
     private func spool(_ context: BlobContext) throws -> Spool {
         // A caller that arrives during a copy waits for it, because some bases can be read only once.
-        while self.isBusy.update({ isBusy in
+        while self.busyState.update({ isBusy in
             defer { isBusy = true }
             return isBusy
         }) {
-            try self.isBusy.wait(context) { $0 ? nil : () }
+            try self.busyState.wait(context) { $0 ? nil : () }
         }
-        defer { self.isBusy.update { $0 = false } }
+        defer { self.busyState.update { $0 = false } }
         if let spool = self.copy.withLock({ $0 }) {
             guard self.underlying.traits.contains(.repeatable) else { return spool }
             let validator = try self.underlying.info(context).validator

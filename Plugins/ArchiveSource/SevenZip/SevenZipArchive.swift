@@ -6,7 +6,7 @@ final class SevenZipArchive: Sendable {
     private struct State {
         var info: BlobInfo?
         var layout: SevenZipLayout?
-        var parked: HandedOver<SevenZipCursor>?
+        var parked: UnsafeTransfer<SevenZipCursor>?
     }
 
     private let base: any BlobInputStreamDataSource
@@ -52,7 +52,7 @@ final class SevenZipArchive: Sendable {
         // length.
         let start = try scanner.bytes(at: 0, count: 32)
         let (end, overflows) = start.number64(at: 12).addingReportingOverflow(start.number64(at: 20))
-        guard scanner.hasRandomAccess, !self.base.isBehindProgram, !overflows, start.number64(at: 20) > 0,
+        guard scanner.hasRandomAccess, !self.base.followsProgram, !overflows, start.number64(at: 20) > 0,
             end <= UInt64(max(0, (scanner.info.byteCount ?? 0) - 32))
         else { return }
         try scanner.checkEnd(of: .sevenzip, at: 32 + Int64(end), context)
@@ -71,7 +71,7 @@ final class SevenZipArchive: Sendable {
     ) throws(BlobError) -> SevenZipCursor {
         let folder = layout.folder(ofStream: stream)
         let index = stream - layout.folders[folder].streams.lowerBound
-        let parked = self.state.withLock { state -> HandedOver<SevenZipCursor>? in
+        let parked = self.state.withLock { state -> UnsafeTransfer<SevenZipCursor>? in
             guard let known = state.info, Self.isSame(known, info), let parked = state.parked,
                 parked.value.serves(context, folder: folder, index, from: byteOffset)
             else { return nil }
@@ -85,36 +85,37 @@ final class SevenZipArchive: Sendable {
         let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
         // The archive must not have changed since its header was read.
         guard try self.base.info(context).validator == info.validator else { throw .archiveHasChanged }
-        guard try self.mustProve(cursor, layout, stream) else { return cursor }
-        try self.prove(cursor, layout)
+        guard try self.needsVerification(cursor, layout, stream) else { return cursor }
+        try self.verifyPassword(cursor, layout)
         return try SevenZipCursor(folder: folder, layout, in: self.base, self.isolation, self.keys, context)
     }
 
     /// Keeps a decoder for the next reader.
     func park(_ cursor: SevenZipCursor, _ info: BlobInfo) {
         guard cursor.end(), info.validator != nil else { return }
-        let parked = HandedOver(cursor)
+        let parked = UnsafeTransfer(cursor)
         self.state.withLock { state in
             if let known = state.info, Self.isSame(known, info) { state.parked = parked }
         }
     }
 
     /// Records that the password of a cursor is correct.
-    func prove(_ cursor: SevenZipCursor) { self.keys.prove(cursor.secrets) }
+    func markVerified(_ cursor: SevenZipCursor) { self.keys.markVerified(cursor.secrets) }
 
     /// Returns true if the password of a cursor is known to be correct.
-    func isProven(_ cursor: SevenZipCursor) -> Bool { self.keys.areProven(cursor.secrets) }
+    func isVerified(_ cursor: SevenZipCursor) -> Bool { self.keys.areVerified(cursor.secrets) }
 
     /// Returns true if a wrong password could yield bytes of a stream without an error, or before the error.
-    private func mustProve(_ cursor: SevenZipCursor, _ layout: SevenZipLayout, _ stream: Int) throws(BlobError) -> Bool
+    private func needsVerification(_ cursor: SevenZipCursor, _ layout: SevenZipLayout, _ stream: Int) throws(BlobError)
+        -> Bool
     {
-        guard !self.isProven(cursor) else { return false }
+        guard !self.isVerified(cursor) else { return false }
         let refuses = (try? layout.coders(ofFolder: cursor.folder).refuseOtherBytes) ?? false
         return layout.checksums[stream] == nil || !refuses
     }
 
     /// Proves the password by decoding the first member with a checksum in the folder.
-    private func prove(_ cursor: SevenZipCursor, _ layout: SevenZipLayout) throws(BlobError) {
+    private func verifyPassword(_ cursor: SevenZipCursor, _ layout: SevenZipLayout) throws(BlobError) {
         let streams = layout.folders[cursor.folder].streams
         guard let stream = streams.first(where: { layout.checksums[$0] != nil && layout.streamByteCounts[$0] > 0 })
         else {
@@ -125,7 +126,7 @@ final class SevenZipArchive: Sendable {
         } catch  where error.isAboutFormat {
             throw .wrongPassword("This member", error)
         }
-        self.prove(cursor)
+        self.markVerified(cursor)
     }
 }
 
@@ -208,7 +209,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         case .index(let number): index = number
         case .name(let name):
             let indices = directory.members.indices(named: name)
-            guard indices.count <= 1 else { throw .ambiguous(name, count: indices.count, first: indices[0]) }
+            guard indices.count <= 1 else { throw .ambiguousMemberError(name, count: indices.count, first: indices[0]) }
             index = indices.first ?? -1
         }
         guard (0..<directory.members.count).contains(index) else { throw BlobError(notFound: query.selector) }

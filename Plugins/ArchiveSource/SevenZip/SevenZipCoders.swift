@@ -65,7 +65,9 @@ struct SevenZipCoders {
         let plainCount = self.coders.count { !SevenZipMethod.encrypting.contains($0.number) }
         guard plainCount <= Self.maximumPlainCount else { throw SevenZipHeader.Malformed() }
         let inputCount = self.coders.reduce(0) { $0 + $1.inputCount }
-        guard max(inputCount, self.outputCount) <= Self.maximumStreamCount else { throw SevenZipHeader.isOdd }
+        guard max(inputCount, self.outputCount) <= Self.maximumStreamCount else {
+            throw SevenZipHeader.unexpectedHeaderError
+        }
         let packedCount = inputCount + 1 - self.outputCount
         guard self.outputCount > 0, packedCount >= 0 else { throw SevenZipHeader.Malformed() }
         for _ in 1..<self.outputCount {
@@ -81,7 +83,7 @@ struct SevenZipCoders {
 
     private static func streamCount(_ bytes: inout SevenZipHeader.Bytes) throws -> Int {
         let count = try bytes.number()
-        guard count <= Self.maximumStreamCount else { throw SevenZipHeader.isOdd }
+        guard count <= Self.maximumStreamCount else { throw SevenZipHeader.unexpectedHeaderError }
         return Int(count)
     }
 
@@ -100,7 +102,7 @@ struct SevenZipCoders {
     /// True if a coder is not in ``SevenZipMethod/common``.
     var areRare: Bool { self.coders.contains { !SevenZipMethod.common.contains($0.number) } }
     /// The first unsupported method; nil if all methods are supported.
-    var unreadMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
+    var unsupportedMethod: UInt64? { self.coders.lazy.map(\.number).first { !SevenZipMethod.isRead($0) } }
     /// The memory of the coder that needs the most, in bytes.
     var memoryByteCount: UInt64 { self.coders.reduce(0) { max($0, $1.memoryByteCount) } }
 
@@ -269,7 +271,7 @@ enum SevenZipMethod {
     }
 
     /// Returns the error for an unsupported method.
-    static func unread(_ method: UInt64) -> BlobError {
+    static func unsupportedMethodError(_ method: UInt64) -> BlobError {
         let number = String(method, radix: 16, uppercase: true)
         let name = self.names[method].map { "\($0) (method \(number))" } ?? "the unknown method \(number)"
         let reason =

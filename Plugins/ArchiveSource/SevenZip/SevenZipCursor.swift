@@ -10,7 +10,7 @@ final class SevenZipCursor {
     private let walker: any MemberWalker
     private let context: BlobContext
     private let sink = Locked<(@Sendable (BlobEvent) -> Void)?>(nil)
-    private var cancelling: BlobRegistration?
+    private var cancellationRegistration: BlobRegistration?
 
     /// The index in the folder of the current member; -1 before the first member.
     private(set) var index = -1
@@ -58,14 +58,16 @@ final class SevenZipCursor {
 
     /// Begins the use of the cursor by a job.
     func begin(_ context: BlobContext) {
-        self.cancelling = context.cancellation.onCancel { [own = self.context] in own.cancellation.cancel() }
+        self.cancellationRegistration = context.cancellation.onCancel { [own = self.context] in
+            own.cancellation.cancel()
+        }
         _ = self.sink.exchange(context.eventSink)
     }
 
     /// Ends the use of the cursor by a job; returns false if the cursor is no longer usable.
     func end() -> Bool {
-        self.cancelling?.cancel()
-        self.cancelling = nil
+        self.cancellationRegistration?.cancel()
+        self.cancellationRegistration = nil
         _ = self.sink.exchange(nil)
         let walker = ((self.walker as? BranchWalker)?.base ?? self.walker) as? ArchiveWalker
         guard !self.hasFailed, !self.context.cancellation.isCancelled, let walker else { return false }
@@ -75,7 +77,7 @@ final class SevenZipCursor {
 
     /// Moves forward to an offset in a member, or to the end of the member if that comes first.
     func go(to index: Int, _ byteOffset: Int64) throws(BlobError) {
-        try self.noting { () throws(BlobError) in
+        try self.recordingFailure { () throws(BlobError) in
             while self.index < index {
                 if self.index >= 0, self.walker.entry.member.hasBytes { try self.walker.dropData() }
                 guard try self.walker.advance() else {
@@ -92,7 +94,7 @@ final class SevenZipCursor {
 
     /// Appends the next bytes of the member; returns false at its end, after all checks.
     func read(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
-        guard try self.noting({ () throws(BlobError) in try self.fill() }) else { return false }
+        guard try self.recordingFailure({ () throws(BlobError) in try self.fill() }) else { return false }
         self.drop(output.append(contentsOf: self.block))
         return true
     }
@@ -107,7 +109,7 @@ final class SevenZipCursor {
         return !self.block.isEmpty
     }
 
-    private func noting<Result>(_ body: () throws(BlobError) -> Result) throws(BlobError) -> Result {
+    private func recordingFailure<Result>(_ body: () throws(BlobError) -> Result) throws(BlobError) -> Result {
         do {
             return try body()
         } catch {
@@ -160,10 +162,10 @@ final class SevenZipStream: BlobByteStream {
                     .sizeMismatch, "The member ends at byte \(cursor.byteOffset), before its stated length.")
             }
         } catch {
-            let isDoubtful = error.isAboutFormat && !cursor.secrets.isEmpty && !self.archive.isProven(cursor)
+            let isDoubtful = error.isAboutFormat && !cursor.secrets.isEmpty && !self.archive.isVerified(cursor)
             throw isDoubtful ? .wrongPassword("This member", error) : error
         }
-        if self.hasChecksum { self.archive.prove(cursor) }
+        if self.hasChecksum { self.archive.markVerified(cursor) }
         self.close()
         if self.startOffset == 0 {
             self.context.reportEnd(

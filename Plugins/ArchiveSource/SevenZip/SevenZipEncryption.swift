@@ -105,7 +105,7 @@ extension SevenZipEncryption.Secret {
         }
         return SevenZipKey(data: hash.finalize())
         #else
-        throw .withoutCrypto
+        throw .missingCryptoError
         #endif
     }
 }
@@ -118,7 +118,7 @@ typealias SevenZipKey = SymmetricKey
 struct SevenZipKey: Sendable {}
 
 extension BlobError {
-    fileprivate static let withoutCrypto = BlobError(
+    fileprivate static let missingCryptoError = BlobError(
         .unsupported, "An encrypted 7z archive needs the trait Crypto of the package BlobStreams, which is not enabled."
     )
 }
@@ -131,7 +131,7 @@ final class SevenZipKeys: Sendable {
     private struct State {
         var keys: [SevenZipEncryption.Secret: SevenZipKey] = [:]
         /// The secrets that decrypted bytes whose checksum matched.
-        var proven: Set<SevenZipEncryption.Secret> = []
+        var verifiedSecrets: Set<SevenZipEncryption.Secret> = []
     }
 
     /// The maximum number of kept keys.
@@ -158,11 +158,13 @@ final class SevenZipKeys: Sendable {
     }
 
     /// Records that secrets are correct.
-    func prove(_ secrets: [SevenZipEncryption.Secret]) { self.state.withLock { $0.proven.formUnion(secrets) } }
+    func markVerified(_ secrets: [SevenZipEncryption.Secret]) {
+        self.state.withLock { $0.verifiedSecrets.formUnion(secrets) }
+    }
 
     /// Returns true if secrets are known to be correct.
-    func areProven(_ secrets: [SevenZipEncryption.Secret]) -> Bool {
-        self.state.withLock { $0.proven.isSuperset(of: secrets) }
+    func areVerified(_ secrets: [SevenZipEncryption.Secret]) -> Bool {
+        self.state.withLock { $0.verifiedSecrets.isSuperset(of: secrets) }
     }
 }
 
@@ -246,7 +248,7 @@ private struct Decryption: BlobTransform {
             try AES._CBC.decrypt($0, using: self.key, iv: AES._CBC.IV(ivBytes: self.previous), noPadding: true)
         }
         #else
-        let plain: [UInt8] = try { throw BlobError.withoutCrypto }()
+        let plain: [UInt8] = try { throw BlobError.missingCryptoError }()
         #endif
         plain.prefix(rest).withUnsafeBytes { _ = output.append(contentsOf: $0) }
         self.previous = blocks.extracting(last: SevenZipEncryption.blockByteCount).withUnsafeBytes { Array($0) }

@@ -109,7 +109,7 @@ struct SevenZipHeader {
         return nil
     }
 
-    private mutating func need(_ count: UInt64, _ byteCount: UInt64) throws {
+    private mutating func reserveMemory(_ count: UInt64, _ byteCount: UInt64) throws {
         let (product, overflows) = count.multipliedReportingOverflow(by: byteCount)
         let (sum, overflowsToo) = self.neededByteCount.addingReportingOverflow(product)
         self.neededByteCount = overflows || overflowsToo ? .max : sum
@@ -123,7 +123,7 @@ struct SevenZipHeader {
         }
     }
 
-    static var isOdd: BlobError {
+    static var unexpectedHeaderError: BlobError {
         BlobError(.unsupported, "The header of the 7z archive uses features that are not supported.")
     }
 
@@ -149,7 +149,7 @@ struct SevenZipHeader {
     }
 
     /// True if the header is encrypted, and no checksum has shown that the password is right.
-    private var isDoubtful: Bool { self.protection.map { !self.keys.areProven([$0.secret]) } ?? false }
+    private var isDoubtful: Bool { self.protection.map { !self.keys.areVerified([$0.secret]) } ?? false }
 
     private mutating func read(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
         var extent = declared
@@ -157,8 +157,8 @@ struct SevenZipHeader {
         var id = try self.bytes.id()
         if id == .encodedHeader {
             let byteCount = try self.readStreams()
-            guard !self.hasSubStreams else { throw Self.isOdd }
-            try self.need(byteCount ?? 0, 1)
+            guard !self.hasSubStreams else { throw Self.unexpectedHeaderError }
+            try self.reserveMemory(byteCount ?? 0, 1)
             isSound = self.matches(extent)
             (self.bytes, extent) = try self.decoded(before: byteOffset)
             self.layout = SevenZipLayout()
@@ -171,10 +171,10 @@ struct SevenZipHeader {
             id = try self.bytes.id()
         }
         // libarchive parses archive properties differently, and no writer creates them.
-        guard id == .files || id == .end else { throw Self.isOdd }
+        guard id == .files || id == .end else { throw Self.unexpectedHeaderError }
         guard id == .files else { return nil }
         let count = try self.bytes.number()
-        try self.need(count, Cost.member)
+        try self.reserveMemory(count, Cost.member)
         guard self.hasSubStreams, self.isDivided else { return nil }
         let members = try self.readMembers(Int(count))
         if isSound, self.matches(extent) { self.layout.members = members }
@@ -207,7 +207,7 @@ struct SevenZipHeader {
         guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }
         // With a wrong password, no part of the header can be trusted.
         let bytes = try Self.allBytes(walker)
-        if extent.checksum != nil { self.keys.prove([protection.secret]) }
+        if extent.checksum != nil { self.keys.markVerified([protection.secret]) }
         self.protection = protection
         return (Bytes(bytes), extent)
     }
@@ -260,7 +260,7 @@ struct SevenZipHeader {
     private mutating func readPackedByteCounts() throws {
         self.layout.packedOffset = try self.bytes.number()
         let count = try self.bytes.number()
-        try self.need(count, Cost.packedStream)
+        try self.reserveMemory(count, Cost.packedStream)
         var byteCounts: [UInt64] = []
         var id = try self.bytes.id()
         if id == .size {
@@ -278,8 +278,8 @@ struct SevenZipHeader {
     private mutating func readFolders() throws {
         guard try self.bytes.id() == .folders else { throw Malformed() }
         let count = try self.bytes.number()
-        try self.need(count, Cost.folder)
-        guard try self.bytes.byte() == 0 else { throw Self.isOdd }
+        try self.reserveMemory(count, Cost.folder)
+        guard try self.bytes.byte() == 0 else { throw Self.unexpectedHeaderError }
         self.bytes.records = true
         for _ in 0..<count {
             let start = self.bytes.recorded.count
@@ -319,7 +319,7 @@ struct SevenZipHeader {
         if id == .streamCounts {
             for index in folders.indices {
                 counts[index] = try self.bytes.number()
-                try self.need(counts[index], Cost.subStream)
+                try self.reserveMemory(counts[index], Cost.subStream)
             }
             id = try self.bytes.id()
         }
@@ -416,7 +416,7 @@ struct SevenZipHeader {
                 areEmptyFiles = try self.readPlainBits(emptyCount)
             case Property.names:
                 guard names == nil, byteCount % 2 == 1, try self.bytes.byte() == 0 else { throw Malformed() }
-                try self.need(byteCount, 1)
+                try self.reserveMemory(byteCount, 1)
                 names = []
                 names?.reserveCapacity(Int(byteCount))
                 try self.bytes.parts(byteCount - 1) { names? += $0 }

@@ -25,7 +25,7 @@ extension SevenZipHeader {
 
         init(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
             let reader = try source.open(context: context)
-            self.init { try [UInt8](capacity: 1 << 16) { _ = try reader.readWaiting(into: &$0) } }
+            self.init { try [UInt8](capacity: 1 << 16) { _ = try reader.readBlocking(into: &$0) } }
         }
 
         /// The number of bytes read so far.

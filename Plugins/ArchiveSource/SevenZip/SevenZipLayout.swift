@@ -17,7 +17,7 @@ struct SevenZipLayout {
         /// True if a coder is a branch filter that liblzma decodes.
         fileprivate let hasBranch: Bool
         /// The first unsupported method; nil if all methods are supported.
-        fileprivate let unreadMethod: UInt64?
+        fileprivate let unsupportedMethod: UInt64?
         /// The memory of the coder that needs the most, in bytes.
         fileprivate var memoryByteCount: UInt64
         /// The range of the unpacked sizes of its coders' streams.
@@ -61,7 +61,7 @@ struct SevenZipLayout {
             Folder(
                 description: start..<self.descriptions.count, packed: packed..<(packed + coders.packedCount),
                 outputCount: coders.outputCount, mainStream: coders.mainOutput, isEncrypted: coders.isEncrypted,
-                hasBCJ2: coders.hasBCJ2, hasBranch: coders.hasBranch, unreadMethod: coders.unreadMethod,
+                hasBCJ2: coders.hasBCJ2, hasBranch: coders.hasBranch, unsupportedMethod: coders.unsupportedMethod,
                 memoryByteCount: coders.memoryByteCount))
     }
 
@@ -80,7 +80,7 @@ struct SevenZipLayout {
     /// - Throws: ``BlobError/Code/unsupported`` if a method is unsupported; ``BlobError/Code/limitExceeded`` if a
     ///   coder needs too much memory.
     func checkReadable(folder index: Int, _ context: BlobContext) throws(BlobError) {
-        if let method = self.folders[index].unreadMethod { throw SevenZipMethod.unread(method) }
+        if let method = self.folders[index].unsupportedMethod { throw SevenZipMethod.unsupportedMethodError(method) }
         try context.checkMemory(self.folders[index].memoryByteCount, for: "The data of the 7z archive")
     }
 

@@ -152,7 +152,7 @@ final class BranchWalker: WalkerLayer {
         self.base = base
         (self.byteCounts, self.checksums) = (byteCounts, checksums)
         self.decoder = try BranchDecoder(filter.method, startOffset: filter.startOffset)
-        guard try base.advance() else { throw Self.isTooShort }
+        guard try base.advance() else { throw Self.shortStreamError }
     }
 
     deinit { self.lent.deallocate() }
@@ -187,7 +187,7 @@ final class BranchWalker: WalkerLayer {
             return self.end(at: start)
         }
         while self.used == self.decoded.count {
-            guard !self.isAtEnd else { throw Self.isTooShort }
+            guard !self.isAtEnd else { throw Self.shortStreamError }
             let bytes = try self.base.nextBlock().bytes
             self.isAtEnd = bytes.isEmpty
             (self.decoded, self.used) = (try self.decoder.decode(bytes, isLast: self.isAtEnd), 0)
@@ -201,7 +201,7 @@ final class BranchWalker: WalkerLayer {
         return (bytes, start)
     }
 
-    private static var isTooShort: BlobError {
+    private static var shortStreamError: BlobError {
         BlobError(.truncated, "A folder of the 7z archive has fewer bytes than its members.")
     }
 }

@@ -77,14 +77,14 @@ struct MemberTable: Sendable {
         let (bucket, tag) = Self.slot(Self.hash(name), self.bucketCount)
         let start = Int(self.number32(self.buckets + 4 * bucket))
         let end = Int(self.number32(self.buckets + 4 * (bucket + 1)))
-        guard start <= end, end <= self.count else { throw self.isCorrupted }
+        guard start <= end, end <= self.count else { throw self.corruptionError }
         // Many names may be equal, or crafted to collide; reading all records then costs less than a block per name.
         if end - start > Self.recordsPerBlock { return try self.allRecords(named: name) }
         var found: [Record] = []
         for slot in start..<end {
             let value = self.number32(self.slots + 4 * slot)
             guard value >> 24 == tag else { continue }
-            guard let record = try self.record(at: Int(value & 0xFF_FFFF)) else { throw self.isCorrupted }
+            guard let record = try self.record(at: Int(value & 0xFF_FFFF)) else { throw self.corruptionError }
             if record.member.name == name { found.append(record) }
         }
         return found.sorted { $0.member.index < $1.member.index }
@@ -124,7 +124,7 @@ struct MemberTable: Sendable {
             let records = try self.records(named: name)
             guard let first = records.first else { throw BlobError(notFound: selector) }
             guard records.count == 1 else {
-                throw .ambiguous(name, count: records.count, first: first.member.index)
+                throw .ambiguousMemberError(name, count: records.count, first: first.member.index)
             }
             return first
         }
@@ -142,14 +142,14 @@ struct MemberTable: Sendable {
 
     private func block(_ number: Int) throws(BlobError) -> MemberRecordReader {
         let start = self.bytes.withUnsafeBytes { $0.number64(at: self.blocks + 8 * number) }
-        guard start <= UInt64(self.records.count) else { throw self.isCorrupted }
+        guard start <= UInt64(self.records.count) else { throw self.corruptionError }
         let range = (self.records.lowerBound + Int(start))..<self.records.upperBound
         return MemberRecordReader(try IndexReader(self.bytes, range), index: number * Self.recordsPerBlock)
     }
 
     private func number32(_ offset: Int) -> UInt32 { self.bytes.withUnsafeBytes { $0.number32(at: offset) } }
 
-    private var isCorrupted: BlobError { BlobError(.corrupted, "The table of members is inconsistent.") }
+    private var corruptionError: BlobError { BlobError(.corrupted, "The table of members is inconsistent.") }
 }
 
 /// A builder of a ``MemberTable``, which receives the members of an archive in order.

@@ -14,7 +14,7 @@ final class TarBlocks {
         self.scanner = try ArchiveScanner(base, context)
     }
 
-    var isTruncated: BlobError {
+    var truncationError: BlobError {
         BlobError(
             .truncated, "The tar archive ends too early.", byteOffset: min(self.scanner.readerOffset, self.nextOffset))
     }
@@ -24,7 +24,7 @@ final class TarBlocks {
         let block = try self.scanner.bytes(at: self.nextOffset, count: TarHeader.byteCount)
         guard block.count == TarHeader.byteCount else {
             // An archive may end without the final zeros, but not within a header or a member.
-            guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.isTruncated }
+            guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.truncationError }
             guard self.nextOffset > 0 else {
                 throw BlobError(
                     .truncated,
@@ -92,7 +92,7 @@ final class TarBlocks {
     /// - Throws: ``BlobError/Code/truncated`` if the base ends; errors from the base.
     func read(atMost count: Int64 = .max) throws(BlobError) -> UnsafeRawBufferPointer {
         let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
-        guard !bytes.isEmpty else { throw self.isTruncated }
+        guard !bytes.isEmpty else { throw self.truncationError }
         self.data = (self.data.lowerBound + Int64(bytes.count))..<self.data.upperBound
         return bytes
     }

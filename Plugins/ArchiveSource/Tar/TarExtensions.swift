@@ -27,9 +27,9 @@ struct TarExtensions {
         return self.paxIsFirst ? paxName ?? self.longLinkName : self.longLinkName ?? paxName
     }
 
-    mutating func takeLongName(_ body: [UInt8]) { self.longName = Array(body.prefix { $0 != 0 }) }
+    mutating func setLongName(_ body: [UInt8]) { self.longName = Array(body.prefix { $0 != 0 }) }
 
-    mutating func takeLongLinkName(_ body: [UInt8]) { self.longLinkName = Array(body.prefix { $0 != 0 }) }
+    mutating func setLongLinkName(_ body: [UInt8]) { self.longLinkName = Array(body.prefix { $0 != 0 }) }
 }
 
 /// The relevant records of a pax header; if a key is repeated, the last record applies.
@@ -70,7 +70,7 @@ struct PaxRecords {
                 self.warning = self.warning ?? "a record in the pax header is malformed"
                 break
             }
-            self.take(record.key, record.value)
+            self.set(record.key, record.value)
             rest = rest.dropFirst(Int(length))
         }
         if let regionCount, regionCount != Int64(self.sparseRegions?.count ?? 0) {
@@ -88,7 +88,7 @@ struct PaxRecords {
         return (text[..<equals], text[(equals + 1)...])
     }
 
-    private mutating func take(_ key: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
+    private mutating func set(_ key: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
         let key = String(decoding: key, as: UTF8.self)
         if Self.globalKeys.contains(key) { self.keys.insert(key) }
         switch key {
@@ -114,7 +114,7 @@ struct PaxRecords {
             }
             self.sparseRegions?.append(TarRegion(byteOffset: offset, byteCount: count))
             self.regionOffset = nil
-        case "GNU.sparse.map": self.takeMap(value)
+        case "GNU.sparse.map": self.setMap(value)
         default: break
         }
     }
@@ -126,7 +126,7 @@ struct PaxRecords {
     }
 
     /// Parses a map of alternating offsets and lengths, separated by commas.
-    private mutating func takeMap(_ value: ArraySlice<UInt8>) {
+    private mutating func setMap(_ value: ArraySlice<UInt8>) {
         let numbers = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { decimal($0) }
         guard numbers.count.isMultiple(of: 2) else {
             self.warning = "the map of the sparse file is malformed"

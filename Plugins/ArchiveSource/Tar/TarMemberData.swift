@@ -64,7 +64,7 @@ struct TarMemberData {
         var byteCount: Int64 = 0
         while true {
             let offset = Int64(TarHeader.byteCount) + byteCount
-            guard let block = try blocks.block(at: offset) else { throw blocks.isTruncated }
+            guard let block = try blocks.block(at: offset) else { throw blocks.truncationError }
             self.regions?.append(contentsOf: TarRegion.regions(in: block, at: 0, count: 21))
             byteCount += Int64(TarHeader.byteCount)
             guard self.regions?.count ?? 0 <= TarRegion.maximumCount,
@@ -88,7 +88,7 @@ struct TarMemberData {
                 throw BlobError(.corrupted, "The map of the sparse file is incomplete.", byteOffset: start)
             }
             let place = blocks.data.lowerBound
-            for (position, byte) in try blocks.read().enumerated() where try map.take(byte) {
+            for (position, byte) in try blocks.read().enumerated() where try map.parse(byte) {
                 blocks.skipBlocks(place + Int64(position) + 1 - start, from: start)
                 self.regions = map.regions
                 return
@@ -131,13 +131,13 @@ struct TarSparseMap {
     private(set) var regions: [TarRegion] = []
 
     /// Parses the next byte; returns true if the list is complete.
-    mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
+    mutating func parse(_ byte: UInt8) throws(BlobError) -> Bool {
         guard byte == 0x0A else {
             self.line.append(byte)
-            guard self.line.count <= Self.maximumLineByteCount else { throw self.isMalformed }
+            guard self.line.count <= Self.maximumLineByteCount else { throw self.malformedMapError }
             return false
         }
-        guard let number = decimal(self.line[...]) else { throw self.isMalformed }
+        guard let number = decimal(self.line[...]) else { throw self.malformedMapError }
         self.line.removeAll(keepingCapacity: true)
         if self.pairCount == nil {
             guard number <= TarRegion.maximumCount else {
@@ -154,5 +154,5 @@ struct TarSparseMap {
         return Int64(self.regions.count) == self.pairCount
     }
 
-    private var isMalformed: BlobError { BlobError(.corrupted, "The map of the sparse file is malformed.") }
+    private var malformedMapError: BlobError { BlobError(.corrupted, "The map of the sparse file is malformed.") }
 }

@@ -87,9 +87,9 @@ final class TarWalker: MemberWalker {
                 self.globals.merge(PaxRecords(try self.blocks.body(of: header)))
             case UInt8(ascii: "x"), UInt8(ascii: "X"), UInt8(ascii: "L"), UInt8(ascii: "K"):
                 extensions.start = extensions.start ?? self.blocks.nextOffset
-                try self.take(header, into: &extensions)
+                try self.apply(header, into: &extensions)
             default:
-                try self.takeMember(header, extensions)
+                try self.applyMember(header, extensions)
                 self.index += 1
                 if self.index & 0xFF == 0 { try self.context.check() }
                 return true
@@ -128,13 +128,13 @@ final class TarWalker: MemberWalker {
         try self.data.readDirectly(self.blocks, into: &output)
     }
 
-    private func take(_ header: TarHeader, into extensions: inout TarExtensions) throws(BlobError) {
+    private func apply(_ header: TarHeader, into extensions: inout TarExtensions) throws(BlobError) {
         // The next read may remove the header from the buffer.
         let type = header.type
         let body = try self.blocks.body(of: header)
         switch type {
-        case UInt8(ascii: "L"): extensions.takeLongName(body)
-        case UInt8(ascii: "K"): extensions.takeLongLinkName(body)
+        case UInt8(ascii: "L"): extensions.setLongName(body)
+        case UInt8(ascii: "K"): extensions.setLongLinkName(body)
         default:
             self.isPax = true
             extensions.pax = PaxRecords(body)
@@ -142,7 +142,7 @@ final class TarWalker: MemberWalker {
         }
     }
 
-    private func takeMember(_ header: TarHeader, _ extensions: TarExtensions) throws(BlobError) {
+    private func applyMember(_ header: TarHeader, _ extensions: TarExtensions) throws(BlobError) {
         let dialect = header.dialect
         if dialect != .ustar { self.isPax = extensions.pax != nil }
         self.start = extensions.start ?? self.blocks.nextOffset
@@ -152,7 +152,7 @@ final class TarWalker: MemberWalker {
         self.modificationTime =
             own?.modificationTime ?? (own?.has("mtime") ?? false ? nil : self.globals.modificationTime)
             ?? Double(header.modificationTime)
-        self.takeName(header, dialect, extensions.name)
+        self.applyName(header, dialect, extensions.name)
         (self.kind, self.specialKind) = Self.kind(header.type)
         if self.kind == .file, self.name.last == UInt8(ascii: "/") { self.kind = .directory }
         if self.kind == .hardLink || self.kind == .symbolicLink {
@@ -186,7 +186,7 @@ final class TarWalker: MemberWalker {
     }
 
     /// Sets the name of a member from its own header, unless an extension contains another name.
-    private func takeName(_ header: TarHeader, _ dialect: TarHeader.Dialect, _ longName: [UInt8]?) {
+    private func applyName(_ header: TarHeader, _ dialect: TarHeader.Dialect, _ longName: [UInt8]?) {
         if let longName { return self.name = longName }
         self.name.removeAll(keepingCapacity: true)
         if dialect == .ustar, header.block[345] != 0 {

@@ -82,14 +82,14 @@ private struct InflatedMember: BlobInspector {
     }
 
     /// Returns the error with its offset in the archive, and with the code for a member.
-    func reported(_ error: BlobError) -> BlobError {
+    func reportedError(_ error: BlobError) -> BlobError {
         var error = error
         error.byteOffset = error.byteOffset.map { $0 + self.data.lowerBound }
         error.locator = nil
         switch error.code {
-        case .trailingData: return ZipStream.endsEarly(at: error.byteOffset ?? self.data.upperBound)
+        case .trailingData: return ZipStream.earlyEndError(at: error.byteOffset ?? self.data.upperBound)
         case .truncated where error.byteOffset == self.data.upperBound:
-            return ZipStream.endsLate(at: self.data.upperBound)
+            return ZipStream.lateEndError(at: self.data.upperBound)
         default: return error
         }
     }

@@ -92,7 +92,7 @@ struct ZipCatalogue: ArchiveCatalogue {
     }
 
     func find(_ query: MemberQuery, _ context: BlobContext) throws(BlobError) -> FoundMember {
-        let (pass, known) = (query.isAlone ? nil : self.pass, query.known)
+        let (pass, known) = (query.isOutsidePass ? nil : self.pass, query.known)
         let found = try ZipSearch(base: self.archive.base, selector: query.selector, context: context, pass: pass)
             .open(known?.record, overlapping: known == nil ? nil : self.archive.tables.extents)
         let entry = found.entry
@@ -149,13 +149,17 @@ final class ZipPass: Sendable {
     final class Lease {
         let directory: ZipDirectory
         let members: ArchiveScanner
-        private let cancelling: BlobRegistration
+        private let cancellationRegistration: BlobRegistration
 
-        fileprivate init(_ directory: ZipDirectory, _ members: ArchiveScanner, _ cancelling: BlobRegistration) {
-            (self.directory, self.members, self.cancelling) = (directory, members, cancelling)
+        fileprivate init(
+            _ directory: ZipDirectory, _ members: ArchiveScanner, _ cancellationRegistration: BlobRegistration
+        ) {
+            (self.directory, self.members, self.cancellationRegistration) = (
+                directory, members, cancellationRegistration
+            )
         }
 
-        deinit { self.cancelling.cancel() }
+        deinit { self.cancellationRegistration.cancel() }
     }
 
     private struct Parked {
@@ -171,7 +175,7 @@ final class ZipPass: Sendable {
         }
     }
 
-    private let parked = Locked<HandedOver<Parked>?>(nil)
+    private let parked = Locked<UnsafeTransfer<Parked>?>(nil)
     private let extents = Locked<(info: BlobInfo, result: Result<ZipExtents, BlobError>)?>(nil)
 
     /// Returns the places of all members.
@@ -202,15 +206,17 @@ final class ZipPass: Sendable {
         // Cancelled only by the lease, because the context of a finished member may be cancelled, too.
         var own = context
         own.cancellation = kept?.context.cancellation ?? BlobCancellation()
-        let cancelling = context.cancellation.onCancel { [cancellation = own.cancellation] in cancellation.cancel() }
+        let cancellationRegistration = context.cancellation.onCancel { [cancellation = own.cancellation] in
+            cancellation.cancel()
+        }
         let used =
             if let kept { kept } else {
                 Parked(
                     directory: try ZipDirectory(base, own), members: try ArchiveScanner(base, own), context: own)
             }
         // Put back even if the member cannot be read.
-        defer { _ = self.parked.exchange(HandedOver(used)) }
-        return try body(Lease(used.directory, used.members, cancelling))
+        defer { _ = self.parked.exchange(UnsafeTransfer(used)) }
+        return try body(Lease(used.directory, used.members, cancellationRegistration))
     }
 }
 

@@ -128,7 +128,7 @@ struct ZipDirectory {
     }
 
     /// Returns true if a source ends with a directory whose first member exists, regardless of how the source begins.
-    static func isThere(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
+    static func exists(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         do throws(BlobError) {
             let scanner = try ArchiveScanner(base, context)
             var records = try ZipDirectory(scanner).records()
@@ -249,12 +249,12 @@ struct ZipDirectory {
             let fixed = try self.bytes(ZipRecord.fixedByteCount)
             // 4.3.13: a digital signature of the directory may follow.
             if fixed.isEmpty || fixed.number32(at: 0) == 0x0505_4B50 { return nil }
-            guard let count = ZipRecord.byteCount(fixed) else { throw self.isBroken }
+            guard let count = ZipRecord.byteCount(fixed) else { throw self.brokenDirectoryError }
             let bytes = try self.bytes(count)
             if self.byteOffset >= self.shiftEnd { self.findShift() }
             guard bytes.count == count, let record = ZipRecord(bytes, shift: self.shifts[self.shiftIndex].byteCount),
                 record.localOffset < self.range.lowerBound
-            else { throw self.isBroken }
+            else { throw self.brokenDirectoryError }
             self.position += count
             return record
         }
@@ -274,7 +274,7 @@ struct ZipDirectory {
             (self.windowOffset, self.position) = (byteOffset, 0)
         }
 
-        private var isBroken: BlobError {
+        private var brokenDirectoryError: BlobError {
             BlobError(
                 .inconsistent,
                 "The directory of the zip archive is damaged, or refers to an offset outside the archive.",

@@ -53,12 +53,12 @@ struct ZipEntry: Equatable {
         var entry = self
         entry.flags &= ~ZipEncryption.flags
         if case .aes(_, _, let method) = encryption { entry.method = method }
-        entry.compressedByteCount -= encryption.overhead.before + encryption.overhead.behind
+        entry.compressedByteCount -= encryption.overhead.before + encryption.overhead.after
         return entry
     }
 
     /// The member before decryption: an encrypted, stored member whose content is the compressed bytes.
-    var sealed: ZipEntry {
+    var encryptedForm: ZipEntry {
         var entry = self
         entry.flags = 1
         entry.byteCount = self.decrypted.compressedByteCount
@@ -89,17 +89,17 @@ struct ZipEntry: Equatable {
     ) throws(BlobError) -> Range<Int64> {
         let fixed = try scanner.bytes(at: self.localOffset, count: 30)
         let (nameCount, extraCount) = (Int(fixed.number16(at: 26)), Int(fixed.number16(at: 28)))
-        guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.differs("local header") }
+        guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.mismatchError("local header") }
         let header = try scanner.bytes(at: self.localOffset, count: 30 + nameCount + extraCount)
-        guard header.count == 30 + nameCount + extraCount else { throw self.differs("local header") }
+        guard header.count == 30 + nameCount + extraCount else { throw self.mismatchError("local header") }
         let flags = header.number16(at: 6)
-        guard header.number16(at: 8) == self.method else { throw self.differs("compression method") }
+        guard header.number16(at: 8) == self.method else { throw self.mismatchError("compression method") }
         guard self.isNamed(header[30..<(30 + nameCount)], isUTF8: flags & ZipRecord.nameIsUTF8 != 0) else {
-            throw self.differs("name")
+            throw self.mismatchError("name")
         }
         let extra = ZipExtraFields(UnsafeRawBufferPointer(rebasing: header[(30 + nameCount)...]))
         guard (flags ^ self.flags) & ZipEncryption.flags == 0, self.encryption?.isDeclared(in: extra) != false else {
-            throw self.differs("encryption")
+            throw self.mismatchError("encryption")
         }
         let start = self.localOffset + Int64(header.count)
         let (declaredEnd, overflows) = start.addingReportingOverflow(self.compressedByteCount)
@@ -116,11 +116,11 @@ struct ZipEntry: Equatable {
         // advance.
         let isDeferred = flags & 8 != 0
         let hasChecksum = checksum == self.checksum
-        guard hasChecksum || isDeferred && checksum == 0 else { throw self.differs("checksum") }
+        guard hasChecksum || isDeferred && checksum == 0 else { throw self.mismatchError("checksum") }
         let hasLengths =
             numbers.byteCount == UInt64(self.byteCount)
             && numbers.compressedByteCount == UInt64(self.compressedByteCount)
-        guard hasLengths || isDeferred && numbers.mayBecome(self) else { throw self.differs("length") }
+        guard hasLengths || isDeferred && numbers.matches(self) else { throw self.mismatchError("length") }
         self.unwrapLengths(before: surroundings.next - declaredEnd)
         let end = start + self.compressedByteCount
         if !hasChecksum || !hasLengths { try self.checkDescriptor(scanner, at: end, before: surroundings.next) }
@@ -165,10 +165,10 @@ struct ZipEntry: Equatable {
             }
             if start + 20 <= bytes.count, long == (UInt64(self.compressedByteCount), UInt64(self.byteCount)) { return }
         }
-        throw self.differs("data descriptor")
+        throw self.mismatchError("data descriptor")
     }
 
-    private func differs(_ what: String) -> BlobError {
+    private func mismatchError(_ what: String) -> BlobError {
         BlobError(
             .inconsistent, "The directory of the zip archive does not match the \(what) stored with the member.",
             byteOffset: self.localOffset)
@@ -176,7 +176,7 @@ struct ZipEntry: Equatable {
 
     /// Returns a zip with only this member: a local header made from the directory, which matched the original local
     /// header, the bytes, and an empty directory.
-    func alone(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
+    func singleMemberZip(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
         let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
         return ConcatenatedSource([MemorySource(self.localHeader), data, MemorySource(end)])
     }
@@ -239,7 +239,7 @@ enum ZipEncryption: Equatable {
 
     /// The numbers of bytes before the encrypted bytes (random bytes, or a salt and a password check) and after them
     /// (an authentication code).
-    var overhead: (before: Int64, behind: Int64) {
+    var overhead: (before: Int64, after: Int64) {
         switch self {
         case .traditional: (12, 0)
         case .aes(let bitCount, _, _): (Int64(bitCount / 16 + 2), 10)

@@ -218,15 +218,15 @@ struct ZipExtraFields {
 
 /// The numbers that an extra field contains, in this order, if they do not fit in 32 bits (4.5.3).
 struct Zip64Numbers {
-    private static let isElsewhere: UInt64 = 0xFFFF_FFFF
+    private static let zip64Placeholder: UInt64 = 0xFFFF_FFFF
 
     private(set) var byteCount: UInt64
     private(set) var compressedByteCount: UInt64
     private(set) var localOffset: UInt64 = 0
 
     var areMissing: Bool {
-        self.byteCount == Self.isElsewhere || self.compressedByteCount == Self.isElsewhere
-            || self.localOffset == Self.isElsewhere
+        self.byteCount == Self.zip64Placeholder || self.compressedByteCount == Self.zip64Placeholder
+            || self.localOffset == Self.zip64Placeholder
     }
 
     init(byteCount: UInt64, compressedByteCount: UInt64, localOffset: UInt64 = 0) {
@@ -239,7 +239,7 @@ struct Zip64Numbers {
         guard let field = fields.field(1) else { return }
         var place = 0
         func take(_ number: inout UInt64) {
-            guard number == Self.isElsewhere, place + 8 <= field.count else { return }
+            guard number == Self.zip64Placeholder, place + 8 <= field.count else { return }
             number = field.number64(at: place)
             place += 8
         }
@@ -249,7 +249,7 @@ struct Zip64Numbers {
     }
 
     /// Returns true if each length is the member's length, or is zero because the length follows the bytes.
-    func mayBecome(_ entry: ZipEntry) -> Bool {
+    func matches(_ entry: ZipEntry) -> Bool {
         (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
             && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
     }

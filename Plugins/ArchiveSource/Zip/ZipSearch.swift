@@ -88,7 +88,7 @@ struct ZipSearch {
     }
 
     private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipMemberBounds) {
-        if let found = try self.find(directory, { self.means($0, $1) }) { return found }
+        if let found = try self.find(directory, { self.matches($0, $1) }) { return found }
         // Exact names take precedence over the names that other programs show.
         guard case .name(let name) = self.selector,
             let found = try self.find(directory, { record, _ in record.isShown(as: name) })
@@ -97,7 +97,7 @@ struct ZipSearch {
     }
 
     private func find(
-        _ directory: ZipDirectory, _ means: (ZipRecord, Int) -> Bool
+        _ directory: ZipDirectory, _ matches: (ZipRecord, Int) -> Bool
     ) throws(BlobError) -> (ZipEntry, ZipMemberBounds)? {
         var found: ZipEntry?
         var (count, index) = (0, 0)
@@ -107,8 +107,8 @@ struct ZipSearch {
         while let record = try records.next() {
             if let found {
                 around.add(record, around: found)
-                if means(record, index), !found.isSame(as: record) { count += 1 }
-            } else if means(record, index) {
+                if matches(record, index), !found.isSame(as: record) { count += 1 }
+            } else if matches(record, index) {
                 found = ZipEntry(record, index: index)
                 count = 1
             } else {
@@ -119,7 +119,7 @@ struct ZipSearch {
         }
         try directory.checkCount(records)
         guard let found else { return nil }
-        guard count == 1 else { throw .ambiguous(found.name, count: count, first: found.index) }
+        guard count == 1 else { throw .ambiguousMemberError(found.name, count: count, first: found.index) }
         // Nearly all writers list members in the order of their bytes; otherwise, a second pass is needed.
         guard before.highest < found.localOffset else {
             return (found, try directory.extents(self.context).bounds(at: found.localOffset))
@@ -127,7 +127,7 @@ struct ZipSearch {
         return (found, ZipMemberBounds(precedingEnd: max(before.end, around.end), next: around.next))
     }
 
-    private func means(_ record: ZipRecord, _ index: Int) -> Bool {
+    private func matches(_ record: ZipRecord, _ index: Int) -> Bool {
         switch self.selector {
         case .name(let name): record.isNamed(name)
         case .index(let wanted): index == wanted
@@ -183,7 +183,7 @@ extension ZipSearch.Found {
         }
         var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector(context)) }
-        let source = self.entry.alone(over: data)
+        let source = self.entry.singleMemberZip(over: data)
         let found = try MemberSearch.Found(
             onlyMemberOf: source, context, checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
         return .stream(MemberStream(found, info: info, format: .zip, context), startingAt: 0)
@@ -225,7 +225,8 @@ extension ZipSearch.Found {
         let decrypted = self.entry.decrypted
         let range = 0..<decrypted.compressedByteCount
         let bytes = DecryptedBytes(
-            sealed: self.entry.sealed.alone(over: base.slice(self.data)), byteCount: range.upperBound,
+            encryptedZip: self.entry.encryptedForm.singleMemberZip(over: base.slice(self.data)),
+            byteCount: range.upperBound,
             password: password)
         let start = self.data.lowerBound + encryption.overhead.before
         // The authentication code is verified after the checks of the decrypted bytes.
@@ -245,14 +246,14 @@ extension ZipSearch.Found {
             let check = DecryptedMember(encrypted: isWalked ? nil : scanner, start: start, reportEnd: reportEnd)
             return .inspected(try BlobReader(body, BlobOpening(context: context)), check, startingAt: 0)
         } catch {
-            throw error.ofDecryption(start)
+            throw error.describingDecryption(start)
         }
     }
 }
 
 extension BlobError {
     /// Returns this error for a decrypted member, whose first byte after the encryption header is at `start`.
-    fileprivate func ofDecryption(_ start: Int64) -> BlobError {
+    fileprivate func describingDecryption(_ start: Int64) -> BlobError {
         guard self.isAboutFormat || self.code == .inconsistent || self.code == .limitExceeded else { return self }
         // Some wrong passwords pass the check of one or two bytes and yield meaningless bytes.
         let isCertain = self.code == .encrypted || self.code == .unsupported
@@ -278,16 +279,16 @@ extension MemberSearch.Found {
 /// The decrypted bytes of a member of a zip, which may still be compressed.
 private struct DecryptedBytes: BlobInputStreamDataSource {
     /// A zip with the encrypted bytes as its only member, declared as stored.
-    let sealed: any BlobInputStreamDataSource
+    let encryptedZip: any BlobInputStreamDataSource
     let byteCount: Int64
     let password: String
 
-    var traits: BlobTraits { self.sealed.traits.subtracting(.neverBlocks) }
+    var traits: BlobTraits { self.encryptedZip.traits.subtracting(.neverBlocks) }
 
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: self.byteCount) }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        let found = try MemberSearch.Found(onlyMemberOf: self.sealed, opening.context, password: self.password)
+        let found = try MemberSearch.Found(onlyMemberOf: self.encryptedZip, opening.context, password: self.password)
         let info = self.describe(opening.context)
         return .stream(MemberStream(found, info: info, format: .zip), startingAt: 0)
     }
@@ -304,13 +305,13 @@ private struct DecryptedMember: BlobInspector {
 
     func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         if isLast {
-            do throws(BlobError) { try self.encrypted?.drain() } catch { throw error.ofDecryption(self.start) }
+            do throws(BlobError) { try self.encrypted?.drain() } catch { throw error.describingDecryption(self.start) }
             self.reportEnd()
         }
         return 0..<bytes.byteCount
     }
 
-    func reported(_ error: BlobError) -> BlobError { error.ofDecryption(self.start) }
+    func reportedError(_ error: BlobError) -> BlobError { error.describingDecryption(self.start) }
 }
 
 /// The detection of lengths of 4 GiB or more, which a writer without zip64, such as the archiver of macOS, stores

@@ -69,7 +69,7 @@ final class ZipStream: BlobByteStream {
     private func copy(into output: inout OutputRawSpan) throws(BlobError) {
         guard let scanner, !self.data.isEmpty else { return }
         let bytes = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
-        guard !bytes.isEmpty else { throw self.isTruncated }
+        guard !bytes.isEmpty else { throw self.truncationError }
         let count = output.append(contentsOf: bytes)
         self.data = (self.data.lowerBound + Int64(count))..<self.data.upperBound
     }
@@ -82,13 +82,13 @@ final class ZipStream: BlobByteStream {
         let start = output.byteCount
         while output.byteCount == start, !self.isInflated {
             let lent = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
-            guard !lent.isEmpty || self.data.isEmpty else { throw self.isTruncated }
+            guard !lent.isEmpty || self.data.isEmpty else { throw self.truncationError }
             var rest = lent
             self.isInflated = try self.decode(&rest, into: &output)
             self.data = (self.data.lowerBound + Int64(lent.count - rest.count))..<self.data.upperBound
-            if self.isInflated, !self.data.isEmpty { throw Self.endsEarly(at: self.data.lowerBound) }
+            if self.isInflated, !self.data.isEmpty { throw Self.earlyEndError(at: self.data.lowerBound) }
             guard self.isInflated || !lent.isEmpty || output.byteCount > start else {
-                throw Self.endsLate(at: self.data.lowerBound)
+                throw Self.lateEndError(at: self.data.lowerBound)
             }
         }
     }
@@ -106,14 +106,14 @@ final class ZipStream: BlobByteStream {
         }
     }
 
-    private var isTruncated: BlobError { .endsWithinMember(at: self.data.lowerBound) }
+    private var truncationError: BlobError { .endsWithinMember(at: self.data.lowerBound) }
 
-    static func endsEarly(at byteOffset: Int64) -> BlobError {
+    static func earlyEndError(at byteOffset: Int64) -> BlobError {
         BlobError(
             .inconsistent, "The deflate data of the member ends before its declared end.", byteOffset: byteOffset)
     }
 
-    static func endsLate(at byteOffset: Int64) -> BlobError {
+    static func lateEndError(at byteOffset: Int64) -> BlobError {
         BlobError(
             .truncated, "The deflate data of the member continues after its declared end.", byteOffset: byteOffset)
     }

@@ -12,7 +12,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     static let formatIdentifier = "org.blobstreams.adjustment"
     static let formatVersion = "1"
     /// The maximum number of operations.
-    static let operationLimit = 64
+    static let maximumOperationCount = 64
     /// The length of the longest recipe as JSON, in bytes.
     static let byteLimit = 256 << 10
 
@@ -62,8 +62,9 @@ package struct AdjustmentRecipe: Hashable, Sendable {
     ///
     /// - Throws: ``BlobError/Code/invalidArgument``, ``BlobError/Code/limitExceeded``.
     func check() throws(BlobError) {
-        guard self.operations.count <= Self.operationLimit else {
-            throw BlobError(.limitExceeded, "The recipe has more operations than the limit of \(Self.operationLimit).")
+        guard self.operations.count <= Self.maximumOperationCount else {
+            throw BlobError(
+                .limitExceeded, "The recipe has more operations than the limit of \(Self.maximumOperationCount).")
         }
         for operation in self.operations { try operation.check() }
     }

@@ -29,7 +29,7 @@ struct Rendering {
     }
 
     /// The error for a rendering whose bytes differ from the first rendering.
-    static let isAnother = BlobError(.changed, "The picture was rendered again, with a different result.")
+    static let differentRenditionError = BlobError(.changed, "The picture was rendered again, with a different result.")
 
     /// Returns the size of the decoded original, and the steps of the rendering.
     ///
@@ -137,7 +137,7 @@ final class RenderingPass {
                 guard try self.file.status() == self.file.snapshot else {
                     throw BlobError(.changed, "The original was modified while it was being rendered.")
                 }
-                guard self.header.isComplete else { throw RenderedHeader.isInvalid }
+                guard self.header.isComplete else { throw RenderedHeader.invalidHeaderError }
                 return []
             }
             let bytes = try self.header.pass(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
@@ -185,7 +185,9 @@ private final class RenditionStream: BlobByteStream {
         if self.rest.isEmpty {
             self.rest = try self.pass.next()[...]
             self.rest.withUnsafeBytes { self.hasher.update($0) }
-            guard !self.rest.isEmpty || self.hasher.finalize() == self.sha256 else { throw Rendering.isAnother }
+            guard !self.rest.isEmpty || self.hasher.finalize() == self.sha256 else {
+                throw Rendering.differentRenditionError
+            }
         }
         return .moving(&self.rest, to: &output)
     }

@@ -93,7 +93,7 @@ extension Catalogue {
 
     /// Adds an asset to a plain album; does nothing if the album already contains the asset, or if one of them does not
     /// exist.
-    static func list(_ id: UUID, inAlbum name: String, _ db: Database) throws {
+    static func insertAlbumEntry(_ id: UUID, inAlbum name: String, _ db: Database) throws {
         try db.execute(
             sql: """
                 INSERT OR IGNORE INTO album_item (album_id, added_at, asset_id)
@@ -103,7 +103,7 @@ extension Catalogue {
     }
 
     /// Removes an asset from a plain album; returns false if the album does not contain it.
-    @discardableResult static func unlist(_ id: UUID, inAlbum name: String, _ db: Database) throws -> Bool {
+    @discardableResult static func removeAlbumEntry(_ id: UUID, inAlbum name: String, _ db: Database) throws -> Bool {
         try db.execute(
             sql: """
                 DELETE FROM album_item WHERE album_id = (SELECT id FROM album WHERE name = ?)

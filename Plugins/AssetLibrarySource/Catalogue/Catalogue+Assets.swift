@@ -37,12 +37,12 @@ extension Catalogue {
     }
 
     /// Returns the first asset of an original, or else its first item in a shared stream; nil if not found.
-    static func holder(sha256: [UInt8], _ db: Database) throws -> Asset? {
+    static func firstAsset(sha256: [UInt8], _ db: Database) throws -> Asset? {
         try self.asset(sha256: sha256, db) ?? self.item(sha256: sha256, db)
     }
 
     /// Returns at most `count` assets after the row `row`, in order of import, and the row of the last asset.
-    func assets(behind row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
+    func assets(after row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
         try self.read { db in
             let sql = "\(try Self.selection(db)) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
             let rows = try Row.fetchAll(db, sql: sql, arguments: [row, count])
@@ -69,7 +69,7 @@ extension Catalogue {
     }
 
     /// Returns true if an asset or an item has this identifier, even if its row is otherwise invalid.
-    static func names(_ id: UUID, _ db: Database) throws -> Bool {
+    static func containsID(_ id: UUID, _ db: Database) throws -> Bool {
         let sql = "SELECT 1 FROM asset WHERE uuid = ?1 UNION SELECT 1 FROM album_item WHERE uuid = ?1"
         return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) != nil
     }
@@ -89,7 +89,7 @@ extension Catalogue {
                 asset.id.uuidString, asset.generation, asset.name, asset.fileExtension, asset.modifiedAt,
                 asset.importedAt, sha256,
             ])
-        try self.setGiven(
+        try self.setExternalFacts(
             captureDate: asset.captureDate, offset: asset.captureOffset, latitude: asset.latitude,
             longitude: asset.longitude, ofOriginal: sha256, db)
     }
@@ -103,7 +103,9 @@ extension Catalogue {
             let sql = "SELECT id, original_id FROM \(table) WHERE uuid = ?"
             return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString])
         }
-        guard let index = rows.firstIndex(where: { $0 != nil }), let row = rows[index] else { throw Self.noAsset(id) }
+        guard let index = rows.firstIndex(where: { $0 != nil }), let row = rows[index] else {
+            throw Self.missingAssetError(id)
+        }
         let original: Int64 = try CheckedRow(row, of: tables[index]).value("original_id")
         try db.execute(sql: "DELETE FROM \(tables[index]) WHERE uuid = ?", arguments: [id.uuidString])
         let deletion = """
@@ -114,7 +116,7 @@ extension Catalogue {
         return try orphan.map { try CheckedRow($0, of: "original").value("path") }
     }
 
-    static func noAsset(_ id: UUID) -> BlobError {
+    static func missingAssetError(_ id: UUID) -> BlobError {
         BlobError(
             .notFound, "There is no such asset in the library.",
             locator: BlobLocator(asset: id, fileExtension: nil).text)
@@ -161,9 +163,9 @@ extension Catalogue {
         }
     }
 
-    /// Returns the asset of an original as ``holder(sha256:_:)`` does.
-    func holder(of original: StoredOriginal) throws(BlobError) -> Asset? {
-        try self.read { db in try Self.holder(sha256: original.sha256, db) }
+    /// Returns the asset of an original as ``firstAsset(sha256:_:)`` does.
+    func firstAsset(of original: StoredOriginal) throws(BlobError) -> Asset? {
+        try self.read { db in try Self.firstAsset(sha256: original.sha256, db) }
     }
 
     static func insertOriginal(_ file: ImportedFile, path: String, _ db: Database) throws {
@@ -260,7 +262,7 @@ extension Catalogue {
 
     /// Stores facts about an original that its file does not contain, either to fill gaps or to replace the known
     /// facts.
-    static func setGiven(
+    static func setExternalFacts(
         captureDate: String?, offset: String?, latitude: Double?, longitude: Double?, ofOriginal sha256: Data,
         replaces: Bool = false, _ db: Database
     ) throws {

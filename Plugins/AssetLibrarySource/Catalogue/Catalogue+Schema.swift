@@ -169,10 +169,10 @@ extension Catalogue {
         """
 
     /// Keeps the journal of changes short: each change whose number is a multiple of 1,000 removes the changes that are
-    /// more than ``journalLimit`` before it.
+    /// more than ``maximumJournalEntryCount`` before it.
     private static let pruningSchema = """
         CREATE TRIGGER change_pruned AFTER INSERT ON change_seq WHEN NEW.seq % 1000 = 0 BEGIN
-            DELETE FROM change_seq WHERE seq <= NEW.seq - \(Self.journalLimit);
+            DELETE FROM change_seq WHERE seq <= NEW.seq - \(Self.maximumJournalEntryCount);
         END;
         """
 

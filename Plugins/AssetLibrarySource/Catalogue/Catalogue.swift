@@ -89,7 +89,7 @@ struct Catalogue: Sendable {
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
                 throw BlobError(.unsupported, "This database is not the catalogue of an asset library.")
             }
-            guard try !Self.migrator.hasBeenSuperseded(db) else { throw Self.isTooNew }
+            guard try !Self.migrator.hasBeenSuperseded(db) else { throw Self.newerVersionError }
             guard try !isMade || Self.migrator.completedMigrations(db).contains(Self.oldestVersion) else {
                 throw BlobError(
                     .unsupported, "The catalogue is incomplete: open the library for writing to complete it.")
@@ -106,7 +106,7 @@ struct Catalogue: Sendable {
         }
     }
 
-    private static let isTooNew = BlobError(
+    private static let newerVersionError = BlobError(
         .unsupported,
         "The catalogue was created by a newer version of the software, and cannot be read by this version.")
 
@@ -146,8 +146,8 @@ struct Catalogue: Sendable {
             }
         }
         var row: Int64 = 0
-        while case let page = try self.assets(behind: row, atMost: 500), !page.assets.isEmpty { row = page.row }
-        do { try self.forEachOriginal { _ = try self.holder(of: $0) } } catch { throw BlobError(wrapping: error) }
+        while case let page = try self.assets(after: row, atMost: 500), !page.assets.isEmpty { row = page.row }
+        do { try self.forEachOriginal { _ = try self.firstAsset(of: $0) } } catch { throw BlobError(wrapping: error) }
     }
 
     /// Writes a copy of the database to an unused path.

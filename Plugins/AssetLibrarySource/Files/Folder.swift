@@ -92,7 +92,7 @@ final class Folder {
     /// Synchronises the folder to the disk, so that the names in it survive a power failure.
     func synchronise() throws(BlobError) {
         // Some file systems cannot synchronise folders, and fail with EINVAL.
-        guard uninterrupted({ fsync(self.descriptor.number) }) == 0 || errno == EINVAL else {
+        guard retryingOnInterrupt({ fsync(self.descriptor.number) }) == 0 || errno == EINVAL else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }
     }

@@ -30,13 +30,13 @@ struct LibraryFolder: Sendable {
     static let quarantine = ".quarantine"
 
     /// Returns true if a path relative to the library belongs to the layout.
-    static func isOwn(_ path: String) -> Bool {
+    static func isPartOfLayout(_ path: String) -> Bool {
         path == self.lock || path.hasPrefix("\(self.originals)/") || path.hasPrefix(Self.catalogue)
             || path.hasPrefix(Self.journal)
     }
 
     /// The maximum length of an extension; a longer suffix is unlikely to be an extension.
-    private static let extensionLimit = 16
+    private static let maximumExtensionByteCount = 16
     private static let extensionBytes = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
     /// Returns the extension of `name`; nil unless it is valid in any file system and URL.
@@ -48,7 +48,8 @@ struct LibraryFolder: Sendable {
     }
 
     static func isFileExtension(_ text: String) -> Bool {
-        (1...self.extensionLimit).contains(text.utf8.count) && text.utf8.allSatisfy(self.extensionBytes.contains)
+        (1...self.maximumExtensionByteCount).contains(text.utf8.count)
+            && text.utf8.allSatisfy(self.extensionBytes.contains)
     }
 
     /// Returns the path of a new original, relative to the library.

@@ -54,16 +54,16 @@ final class OriginalsFolder {
     ///
     /// - Returns: False if no file has this path, or if the path is not a path of originals.
     @discardableResult
-    func setAside(_ storedPath: String) throws(BlobError) -> Bool {
+    func moveToQuarantine(_ storedPath: String) throws(BlobError) -> Bool {
         guard let place = try self.existingPlace(storedPath), place.folder.hasFile(named: place.name) else {
             return false
         }
-        try self.setAside(place.name, in: place.folder)
+        try self.moveToQuarantine(place.name, in: place.folder)
         return true
     }
 
     /// Moves a file to the quarantine, under an unused name; does nothing if the file does not exist.
-    func setAside(_ name: String, in folder: Folder) throws(BlobError) {
+    func moveToQuarantine(_ name: String, in folder: Folder) throws(BlobError) {
         guard folder.hasFile(named: name) else { return }
         var number = 1
         var newName = name

@@ -6,14 +6,14 @@ import GRDB
 
 /// An import of many sources, which are committed in groups.
 ///
-/// A group is committed when it contains ``groupLimit`` sources, or when its first source has waited for
-/// ``groupDuration`` and another source is being read. Recovery does not run between the first source and ``finish()``.
-/// Has one owner; calls block.
+/// A group is committed when it contains ``maximumGroupCount`` sources, or when its first source has waited for
+/// ``maximumGroupDuration`` and another source is being read. Recovery does not run between the first source and
+/// ``finish()``. Has one owner; calls block.
 public final class AssetImport {
     /// The maximum number of sources in one commit.
-    public static let groupLimit = 100
+    public static let maximumGroupCount = 100
     /// The time that a source waits for other sources before it is committed.
-    public static let groupDuration = Duration.seconds(1)
+    public static let maximumGroupDuration = Duration.seconds(1)
 
     let library: AssetLibrary
     let duplicates: AssetLibrary.DuplicatePolicy
@@ -35,16 +35,16 @@ public final class AssetImport {
         /// The copied file; nil if the library already contains the bytes, or refers to the file.
         var incoming: IncomingFile?
         /// The path in the catalogue of a file imported by reference; nil for any other file.
-        var reference: String?
+        var referencedPath: String?
         /// The path of the damaged original that should have these bytes; nil if no original is damaged.
         var damagedPath: String?
         /// The file to record with the asset, or the changed facts of a known asset; nil if there is nothing to record.
         var origin: ImportOrigin?
 
         var storedPath: String {
-            self.reference ?? LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension)
+            self.referencedPath ?? LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension)
         }
-        var offersFile: Bool { self.incoming != nil || self.reference != nil }
+        var offersFile: Bool { self.incoming != nil || self.referencedPath != nil }
     }
 
     init(
@@ -93,21 +93,21 @@ public final class AssetImport {
             guard let asset = try self.library.importedAsset(origin) else { return false }
             // Errors of this source do not affect other sources.
             let sidecars = try BlobError.naming("open") { try self.library.changedSidecars(of: asset, origin) }
-            let news = try self.library.news(for: asset, origin) { try self.ownMedia(of: asset) }
-            if sidecars.isEmpty, news == nil {
+            let changed = try self.library.changedFacts(for: asset, origin) { try self.embeddedMedia(of: asset) }
+            if sidecars.isEmpty, changed == nil {
                 try self.commitIfComplete()
                 try self.onCommit(AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false))
             } else {
                 var file = ImportedFile(byteCount: asset.byteCount, sha256: asset.sha256, media: asset.media)
                 file.sidecars = sidecars
-                try self.add { Member(id: asset.id, file: file, isKnown: true, origin: news) }
+                try self.add { Member(id: asset.id, file: file, isKnown: true, origin: changed) }
             }
             return true
         }
     }
 
     /// Returns the facts contained in the original of an asset.
-    private func ownMedia(of asset: Asset) throws(BlobError) -> MediaDescription {
+    private func embeddedMedia(of asset: Asset) throws(BlobError) -> MediaDescription {
         let file = try self.library.file(of: asset)
         defer { file.close() }
         return try self.facts.describe(file).media
@@ -138,8 +138,8 @@ public final class AssetImport {
     func commitIfComplete() throws {
         guard !self.group.isEmpty else { return }
         let descriptions = self.group.reduce(0) { $0 + $1.file.descriptionByteCount }
-        if self.group.count >= Self.groupLimit || descriptions >= Self.descriptionByteLimit
-            || self.groupStart.duration(to: .now) >= Self.groupDuration
+        if self.group.count >= Self.maximumGroupCount || descriptions >= Self.descriptionByteLimit
+            || self.groupStart.duration(to: .now) >= Self.maximumGroupDuration
         {
             try self.commit()
         }
@@ -162,7 +162,7 @@ public final class AssetImport {
             member.incoming?.keep()
             // A file that cannot be moved here is left to recovery, which the marker triggers.
             guard added.result.isRepaired, let path = member.damagedPath else { continue }
-            if (try? self.folders.setAside(path)) == nil { needsNoRecovery = false }
+            if (try? self.folders.moveToQuarantine(path)) == nil { needsNoRecovery = false }
         }
         if needsNoRecovery { marker.remove() }
         for case .success(let added) in outcomes { try self.onCommit(added.result) }
@@ -226,7 +226,7 @@ public final class AssetImport {
                 let reference = try BlobError.naming("open") { try origin.reference() }
                 try self.describe(&file, reference.file)
                 return Member(
-                    id: id, file: file, reference: reference.path, damagedPath: damagedPath, origin: origin)
+                    id: id, file: file, referencedPath: reference.path, damagedPath: damagedPath, origin: origin)
             }
         }
         let incoming = try IncomingFile(self.folders, id)
@@ -248,7 +248,7 @@ public final class AssetImport {
     /// - Parameter mayBeReference: False if a referenced file is not sufficient, because its owner may delete it.
     private func existing(_ file: ImportedFile, mayBeReference: Bool) throws -> (isWhole: Bool, damagedPath: String?) {
         let existing = try self.library.catalogue.read { db in
-            try Catalogue.holder(sha256: file.sha256, db)
+            try Catalogue.firstAsset(sha256: file.sha256, db)
         }
         let isWhole =
             try existing.map { asset in
@@ -278,7 +278,7 @@ public final class AssetImport {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         var header: [UInt8] = []
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+        while case let count = try reader.readBlocking(into: buffer), count > 0 {
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             hasher.update(bytes)
             header += bytes.prefix(MediaFormat.signatureByteCount - header.count)
@@ -317,7 +317,7 @@ public final class AssetImport {
     private static let bufferByteCount = 256 * 1024
 
     /// The rows that were added or found for a source.
-    struct Added {
+    struct AddedRows {
         let result: AssetLibrary.ImportResult
         /// True if the library uses the file of the source.
         let isUsed: Bool
@@ -325,11 +325,11 @@ public final class AssetImport {
     }
 
     /// The outcome for a source: its rows, or an error that affects only this source.
-    typealias Outcome = Result<Added, BlobError>
+    typealias Outcome = Result<AddedRows, BlobError>
 
     /// Adds the rows of a source, or none of them if the catalogue rejects one.
     func outcome(of member: Member, _ db: Database) throws -> Outcome {
-        var added: Added?
+        var added: AddedRows?
         do {
             try db.inSavepoint {
                 added = try self.insert(member, db)
@@ -347,7 +347,7 @@ public final class AssetImport {
     }
 
     /// Adds the rows of a source, except rows that already exist, even if they were added in the meantime.
-    private func insert(_ member: Member, _ db: Database) throws -> Added {
+    private func insert(_ member: Member, _ db: Database) throws -> AddedRows {
         guard !member.isKnown else { return try self.setSidecars(of: member, db) }
         let owner = try Catalogue.asset(sha256: member.file.sha256, db)
         // An original may belong only to items of shared streams.
@@ -358,7 +358,7 @@ public final class AssetImport {
             // An original that was added in the meantime was just verified by its import.
             isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
         }
-        if isUsed, let reference = member.reference {
+        if isUsed, let reference = member.referencedPath {
             entries += try Catalogue.releasePath(reference, except: member.file.sha256, db)
         }
         if existing == nil, isUsed {
@@ -372,38 +372,38 @@ public final class AssetImport {
         }
         let isNew = owner == nil || self.duplicates == .addAsset
         if isNew { try Catalogue.insertAsset(file.asset(member.id, path: member.storedPath), db) }
-        try member.origin?.setGiven(ofOriginal: Data(file.sha256), db)
+        try member.origin?.setExternalFacts(ofOriginal: Data(file.sha256), db)
         let id = isNew ? member.id : existing?.id ?? member.id
         let isAdjusted = try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
-        guard let asset = try Catalogue.asset(id, db) else { throw Self.isRemoved }
-        try member.origin?.ifUnchanged?.remember(asset.id, db)
+        guard let asset = try Catalogue.asset(id, db) else { throw Self.removedAssetError }
+        try member.origin?.unchangedOrigin?.remember(asset.id, db)
         if isUsed, existing != nil { entries.append(asset.moved) }
         let isRepaired = isUsed && existing?.isReference == false
         if isNew { entries.append(.added(JournalAsset(asset))) }
         if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: id, db) {
             entries.append(.adjusted(adjustment))
         }
-        return Added(
+        return AddedRows(
             result: AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed: isUsed,
             entries: entries)
     }
 
-    private static let isRemoved = BlobError(
+    private static let removedAssetError = BlobError(
         .changed, "The asset with this content was removed while the same content was being imported again.")
 
-    private func setSidecars(of member: Member, _ db: Database) throws -> Added {
+    private func setSidecars(of member: Member, _ db: Database) throws -> AddedRows {
         let isAdjusted = try Catalogue.setSidecars(member.file.sidecars, of: member.id, isNew: false, db)
-        guard var asset = try Catalogue.asset(member.id, db) else { throw Self.isRemoved }
+        guard var asset = try Catalogue.asset(member.id, db) else { throw Self.removedAssetError }
         var entries: [JournalEntry] = []
-        if let news = member.origin {
-            try news.replaceGiven(of: asset, db)
+        if let changed = member.origin {
+            try changed.replaceExternalFacts(of: asset, db)
             asset = try Catalogue.asset(member.id, db) ?? asset
             entries.append(.added(JournalAsset(asset)))
         }
         if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: member.id, db) {
             entries.append(.adjusted(adjustment))
         }
-        return Added(
+        return AddedRows(
             result: AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false), isUsed: false,
             entries: entries)
     }
@@ -433,7 +433,7 @@ enum CloudPlaceholder {
         }
         let start = bytes.prefix(8)
         guard start.starts(with: "bplist".utf8) || start.starts(with: "<?xml".utf8) else { return }
-        throw self.isInTheCloud(String(name.dropFirst().dropLast(".icloud".count)))
+        throw self.cloudPlaceholderError(String(name.dropFirst().dropLast(".icloud".count)))
     }
 
     /// Throws ``BlobError/Code/unavailable`` for a picture or a film that has a length but no blocks in the file
@@ -444,13 +444,13 @@ enum CloudPlaceholder {
             status.byteCount >= self.blockByteCount,
             let suffix = LibraryFolder.fileExtension(ofName: name)?.lowercased(), self.mediaExtensions.contains(suffix)
         else { return }
-        throw self.isInTheCloud(name)
+        throw self.cloudPlaceholderError(name)
     }
 
     private static let mediaExtensions = Set(
         MediaFormat.allCases.map(\.fileExtension) + ["jpeg", "tiff", "heif", "m4v"])
 
-    private static func isInTheCloud(_ name: String) -> BlobError {
+    private static func cloudPlaceholderError(_ name: String) -> BlobError {
         BlobError(.unavailable, "'\(name)' is stored in the cloud, not on this disk: download it first.")
     }
 }

@@ -45,7 +45,7 @@ package struct ImportOrigin: Sendable {
 
     /// This origin; nil if the file was touched after its status was recorded, or if a later change might not be
     /// detected.
-    var ifUnchanged: ImportOrigin? {
+    var unchangedOrigin: ImportOrigin? {
         self.isSettled && (try? FileStatus(ofFileAt: self.path)) == self.status ? self : nil
     }
 
@@ -67,15 +67,15 @@ package struct ImportOrigin: Sendable {
         return (BlobLocator(filePath: Array(path.utf8)).text, file)
     }
 
-    func setGiven(ofOriginal sha256: Data, replaces: Bool = false, _ db: Database) throws {
-        try Catalogue.setGiven(
+    func setExternalFacts(ofOriginal sha256: Data, replaces: Bool = false, _ db: Database) throws {
+        try Catalogue.setExternalFacts(
             captureDate: self.captureDate, offset: self.captureOffset, latitude: self.place?.latitude,
             longitude: self.place?.longitude, ofOriginal: sha256, replaces: replaces, db)
     }
 
     /// Stores the facts from a document, replacing the known facts, and the name.
-    func replaceGiven(of asset: Asset, _ db: Database) throws {
-        try self.setGiven(ofOriginal: Data(asset.sha256), replaces: true, db)
+    func replaceExternalFacts(of asset: Asset, _ db: Database) throws {
+        try self.setExternalFacts(ofOriginal: Data(asset.sha256), replaces: true, db)
         guard let title else { return }
         try db.execute(
             sql: "UPDATE asset SET original_filename = ? WHERE uuid = ?", arguments: [title, asset.id.uuidString])
@@ -124,26 +124,26 @@ extension AssetLibrary {
     /// Facts in the file itself are never replaced.
     ///
     /// - Parameter own: Returns the facts in the file itself; called if its date or place may come from a document.
-    func news(
+    func changedFacts(
         for asset: Asset, _ origin: ImportOrigin, own: () throws -> MediaDescription
     ) throws -> ImportOrigin? {
         guard let path = origin.documentPath, let document = try? FileStatus(ofFileAt: path),
             document.statusChangeTime > Self.importTime(of: asset)
         else { return nil }
-        var news = origin
-        if news.title == asset.name { news.title = nil }
+        var changed = origin
+        if changed.title == asset.name { changed.title = nil }
         // Reading every file in each import would be slow. A date in UTC may come from a document; dates in files
         // rarely are in UTC.
         let mayBeGiven = asset.media.captureDate == nil || asset.media.captureOffset == "+00:00"
-        if !mayBeGiven || news.captureDate == asset.media.captureDate { news.captureDate = nil }
-        let isKnown = news.place.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
-        if isKnown || !mayBeGiven && asset.media.latitude != nil { news.place = nil }
-        if news.captureDate != nil || news.place != nil {
+        if !mayBeGiven || changed.captureDate == asset.media.captureDate { changed.captureDate = nil }
+        let isKnown = changed.place.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
+        if isKnown || !mayBeGiven && asset.media.latitude != nil { changed.place = nil }
+        if changed.captureDate != nil || changed.place != nil {
             let own = try own()
-            if own.captureDate != nil { news.captureDate = nil }
-            if own.latitude != nil { news.place = nil }
+            if own.captureDate != nil { changed.captureDate = nil }
+            if own.latitude != nil { changed.place = nil }
         }
-        return news.title == nil && news.captureDate == nil && news.place == nil ? nil : news
+        return changed.title == nil && changed.captureDate == nil && changed.place == nil ? nil : changed
     }
 
     /// Returns the asset of a file that was imported before and has not been touched since; nil for any other file.
@@ -170,7 +170,7 @@ extension AssetLibrary {
         guard let path = resolvedPath(path), let root = resolvedPath(Array(self.folder.path.utf8)),
             path.starts(with: root + [UInt8(ascii: "/")])
         else { return false }
-        return LibraryFolder.isOwn(String(decoding: path[(root.count + 1)...], as: UTF8.self))
+        return LibraryFolder.isPartOfLayout(String(decoding: path[(root.count + 1)...], as: UTF8.self))
     }
 }
 #endif

@@ -37,14 +37,14 @@ enum Sidecar {
     /// `NAME.jpg` and a raw picture `NAME.EXT` belongs to the raw picture, if its extension is entirely in lower or
     /// upper case.
     ///
-    /// - Parameter isThere: Returns true if the folder contains a file with this name.
+    /// - Parameter exists: Returns true if the folder contains a file with this name.
     static func names(
-        beside name: ArraySlice<UInt8>, where isThere: ([UInt8]) -> Bool
+        beside name: ArraySlice<UInt8>, where exists: ([UInt8]) -> Bool
     ) -> [(kind: AdjustmentDescriptions.SidecarKind, name: [UInt8])] {
         let suffix = LibraryFolder.fileExtension(ofName: String(decoding: name, as: UTF8.self))
         let stem = suffix.map { name.dropLast($0.utf8.count + 1) } ?? name
         func first(_ stem: ArraySlice<UInt8>, _ suffixes: some Sequence<String>) -> [UInt8]? {
-            suffixes.lazy.map { stem + Array(".\($0)".utf8) }.first(where: isThere)
+            suffixes.lazy.map { stem + Array(".\($0)".utf8) }.first(where: exists)
         }
         var xmp = first(name, ["xmp", "XMP"])
         if xmp == nil, let shared = first(stem, ["xmp", "XMP"]) {
@@ -57,8 +57,8 @@ enum Sidecar {
     }
 
     /// Returns the same names as ``names(beside:where:)``, as strings.
-    static func names(beside name: String, where isThere: (String) -> Bool) -> [String] {
-        self.names(beside: Array(name.utf8)[...]) { isThere(String(decoding: $0, as: UTF8.self)) }
+    static func names(beside name: String, where exists: (String) -> Bool) -> [String] {
+        self.names(beside: Array(name.utf8)[...]) { exists(String(decoding: $0, as: UTF8.self)) }
             .map { String(decoding: $0.name, as: UTF8.self) }
     }
 
@@ -100,7 +100,7 @@ package struct TakeoutDocument {
     /// The maximum length in bytes; the documents of photos have one or two thousand bytes.
     package static let byteLimit = 1 << 20
     /// The length to which Takeout truncates the name before `.json`.
-    private static let nameLimit = 46
+    private static let maximumNameLength = 46
     private static let suffix = ".supplemental-metadata"
 
     /// Parses a document; returns nil if the data is not such a document.
@@ -128,8 +128,8 @@ package struct TakeoutDocument {
 
     /// Returns the name of the document as ``name(for:among:)`` does.
     ///
-    /// - Parameter isThere: Returns true if the folder contains a file with this name.
-    static func name(for photo: String, where isThere: (String) -> Bool) -> String? {
+    /// - Parameter exists: Returns true if the folder contains a file with this name.
+    static func name(for photo: String, where exists: (String) -> Bool) -> String? {
         let (stem, ext) = ((photo as NSString).deletingPathExtension, (photo as NSString).pathExtension)
         var names = [(photo, "")]
         if stem.hasSuffix(")"), let open = stem.lastIndex(of: "("), Int(stem[open...].dropFirst().dropLast()) != nil {
@@ -138,12 +138,12 @@ package struct TakeoutDocument {
         if stem.hasSuffix("-edited") { names.append(("\(stem.dropLast(7)).\(ext)", "")) }
         for (name, number) in names {
             let longest = name + self.suffix
-            let shortest = min(name.count, max(1, self.nameLimit - number.count))
+            let shortest = min(name.count, max(1, self.maximumNameLength - number.count))
             // Tries the whole name first, and then the truncated names.
             let candidates = ([name.count] + Array(shortest...longest.count)).lazy.flatMap { count in
                 ["json", "JSON"].map { "\(longest.prefix(count))\(number).\($0)" }
             }
-            if let found = candidates.first(where: isThere) { return found }
+            if let found = candidates.first(where: exists) { return found }
         }
         return nil
     }

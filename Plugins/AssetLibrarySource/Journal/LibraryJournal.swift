@@ -15,13 +15,13 @@ struct LibraryJournal: Sendable {
     /// The name of a journal while it is being rewritten.
     private static let newName = "journal.jsonl.new"
     /// The maximum length of a line in bytes; longer lines are skipped. File names have at most a few hundred bytes.
-    private static let lineLimit = 1 << 20
+    private static let maximumLineByteCount = 1 << 20
 
     /// The number of former journals that a journal lists, because it may be rewritten several times before a commit is
     /// looked up.
-    private static let formerLimit = 8
+    private static let maximumFormerPlaceCount = 8
     /// The maximum length of the first line in bytes.
-    private static let firstLineLimit = 4096
+    private static let maximumFirstLineByteCount = 4096
 
     private let folderPath: String
     private var path: String { "\(self.folderPath)/\(LibraryFolder.journal)" }
@@ -39,7 +39,7 @@ struct LibraryJournal: Sendable {
 
     /// Returns the first line; nil if the journal is damaged or of an older version.
     private static func beginning(_ file: OriginalFile) -> (id: UUID, after: [JournalPlace])? {
-        let line = ((try? file.prefix(self.firstLineLimit)) ?? []).prefix { $0 != UInt8(ascii: "\n") }
+        let line = ((try? file.prefix(self.maximumFirstLineByteCount)) ?? []).prefix { $0 != UInt8(ascii: "\n") }
         guard case .begun(let id, let places)? = JournalEntry(line: line) else { return nil }
         return (id, places)
     }
@@ -59,7 +59,7 @@ struct LibraryJournal: Sendable {
     /// Removes the bytes after a length.
     func truncate(to byteCount: Int64) throws(BlobError) {
         let file = try Folder(self.folderPath).openFile(named: LibraryFolder.journal, O_RDWR)
-        guard uninterrupted({ ftruncate(file.number, off_t(byteCount)) }) == 0 else {
+        guard retryingOnInterrupt({ ftruncate(file.number, off_t(byteCount)) }) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not truncate the journal of the library")
         }
         try file.synchronise(doing: "Could not synchronise \(LibraryFolder.journal)")
@@ -102,7 +102,7 @@ struct LibraryJournal: Sendable {
             byteCount += Int64(line.count)
         }
         let id = UUID()
-        var former = Array(self.formerPlaces.prefix(Self.formerLimit))
+        var former = Array(self.formerPlaces.prefix(Self.maximumFormerPlaceCount))
         if !former.contains(where: { $0.id == known.id }) { former.append(known) }
         try append(.begun(id, after: former))
         try write(append)
@@ -128,7 +128,7 @@ struct LibraryJournal: Sendable {
         guard self.byteCount > 0 else { return 0 }
         let file = try OriginalFile(self.path)
         defer { file.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.lineLimit, alignment: 16)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.maximumLineByteCount, alignment: 16)
         defer { buffer.deallocate() }
         var (offset, kept, skippedCount, isInLongLine) = (byteOffset, 0, 0, false)
         while true {

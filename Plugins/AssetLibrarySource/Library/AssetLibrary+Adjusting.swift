@@ -42,8 +42,8 @@ extension AssetLibrary {
     /// - Throws: The errors thrown by ``setAdjustment(_:of:)``.
     package func setRender(_ render: UUID, of id: UUID) throws(BlobError) {
         try self.checkCanWrite()
-        let asset = try self.found(self.asset(id), id)
-        _ = try self.found(self.asset(render), render)
+        let asset = try self.requireAsset(self.asset(id), id)
+        _ = try self.requireAsset(self.asset(render), render)
         let digest = try self.descriptions(of: asset).sha256
         let isKept = try self.commit { db -> (Bool, [JournalEntry]) in
             let isChanged = try Catalogue.setRender(render, of: id, adjustment: digest, db)
@@ -103,10 +103,10 @@ extension AssetLibrary {
             let adjustment = isChanged ? try Catalogue.journalAdjustment(of: id, db) : nil
             return (try Catalogue.asset(id, db), adjustment.map { [.adjusted($0)] } ?? [])
         }
-        return try self.found(asset, id)
+        return try self.requireAsset(asset, id)
     }
 
-    private func found(_ asset: Asset?, _ id: UUID) throws(BlobError) -> Asset {
+    private func requireAsset(_ asset: Asset?, _ id: UUID) throws(BlobError) -> Asset {
         if let asset { return asset }
         throw BlobError(
             .notFound, "There is no such asset in the library.",

@@ -51,15 +51,15 @@ extension AssetLibrary {
         try self.checkCanWrite()
         return try self.commit { db in
             let album = try Catalogue.album(name, db)
-            guard let asset = try Catalogue.asset(id, db) else { throw Catalogue.noAsset(id) }
+            guard let asset = try Catalogue.asset(id, db) else { throw Catalogue.missingAssetError(id) }
             guard album.isShared else {
-                try Catalogue.list(id, inAlbum: name, db)
+                try Catalogue.insertAlbumEntry(id, inAlbum: name, db)
                 return (asset, [.listed(id, album: name)])
             }
             var item = JournalAsset(asset, album: name)
             (item.id, item.generation, item.importedAt) = (UUID(), 1, Date().nanoseconds)
             try Catalogue.insertItem(item, inAlbum: name, db)
-            guard let added = try Catalogue.item(item.id, db) else { throw Catalogue.noAsset(id) }
+            guard let added = try Catalogue.item(item.id, db) else { throw Catalogue.missingAssetError(id) }
             return (added, [.added(item)])
         }
     }
@@ -76,11 +76,15 @@ extension AssetLibrary {
         try self.checkCanWrite()
         guard try self.isShared(name) else {
             return try self.commit { db in
-                guard try Catalogue.unlist(id, inAlbum: name, db) else { throw Catalogue.noAsset(id) }
+                guard try Catalogue.removeAlbumEntry(id, inAlbum: name, db) else {
+                    throw Catalogue.missingAssetError(id)
+                }
                 return ((), [.unlisted(id, album: name)])
             }
         }
-        guard try self.assets(inAlbum: name).contains(where: { $0.id == id }) else { throw Catalogue.noAsset(id) }
+        guard try self.assets(inAlbum: name).contains(where: { $0.id == id }) else {
+            throw Catalogue.missingAssetError(id)
+        }
         try self.removeAsset(id, context: context)
     }
 

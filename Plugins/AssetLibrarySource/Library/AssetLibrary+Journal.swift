@@ -19,7 +19,7 @@ extension AssetLibrary {
         let value: Value
         do {
             value = try self.catalogue.write { db in
-                try self.catchUp(db)
+                try self.synchroniseWithJournal(db)
                 let (value, entries) = try body(db)
                 guard !entries.isEmpty else { return value }
                 let start = try Catalogue.journalPlace(db)
@@ -36,7 +36,7 @@ extension AssetLibrary {
                 return value
             }
         } catch {
-            if let lines { self.withdraw(from: lines.start, to: lines.end) }
+            if let lines { self.removeUncommittedEntries(from: lines.start, to: lines.end) }
             throw error
         }
         if let lines { try self.catalogue.confirm(lines.end, of: self.journal) }
@@ -45,7 +45,7 @@ extension AssetLibrary {
 
     /// Removes the last lines of the journal if their commit did not happen, as on a full disk; otherwise the next
     /// commit would replay them.
-    private func withdraw(from start: JournalPlace, to end: JournalPlace) {
+    private func removeUncommittedEntries(from start: JournalPlace, to end: JournalPlace) {
         // Truncated under the lock for writers. Lines that cannot be removed are treated as after a crash.
         _ = try? self.catalogue.write { db in
             guard try Catalogue.journalPlace(db) == start, self.journal.place == end else { return }
@@ -57,14 +57,14 @@ extension AssetLibrary {
     ///
     /// They differ after a crash between their commits, or if the catalogue has an older version, was restored from a
     /// backup, or has no journal.
-    func catchUp() throws(BlobError) {
+    func synchroniseWithJournal() throws(BlobError) {
         let known = try self.catalogue.read(Catalogue.journalPlace)
         guard known.byteCount == 0 || known != self.journal.place else { return }
         // Compared again under the lock for writers, because another process may have been committing.
-        try self.catalogue.write { db in try self.catchUp(db) }
+        try self.catalogue.write { db in try self.synchroniseWithJournal(db) }
     }
 
-    func catchUp(_ db: Database) throws {
+    func synchroniseWithJournal(_ db: Database) throws {
         let (known, found) = (try Catalogue.journalPlace(db), self.journal.place)
         guard known.byteCount == 0 || known != found else { return }
         let isTail = known.byteCount > 0 && known.byteCount < found.byteCount && known.id == found.id
@@ -85,16 +85,16 @@ extension AssetLibrary {
     /// - Returns: The assets that were not added because their files are missing.
     @discardableResult
     func replay(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
-        for id in state.removed where try Catalogue.names(id, db) { _ = try Catalogue.remove(id, db) }
+        for id in state.removed where try Catalogue.containsID(id, db) { _ = try Catalogue.remove(id, db) }
         for album in state.removedAlbums { try Catalogue.deleteAlbum(album, db) }
         for album in state.albums { try Catalogue.insertAlbum(album, db) }
         let undone = try self.replayAssets(state, keepsMissing: keepsMissing, db)
         // If an asset was added to an album again, or a line is damaged, only the catalogue contains the order.
         let hasOrder = state.isWhole && state.skippedLineCount == 0
-        for (name, ids) in state.unlisted { for id in ids { try Catalogue.unlist(id, inAlbum: name, db) } }
+        for (name, ids) in state.unlisted { for id in ids { try Catalogue.removeAlbumEntry(id, inAlbum: name, db) } }
         for (name, ids) in state.lists {
-            if hasOrder { for id in ids { try Catalogue.unlist(id, inAlbum: name, db) } }
-            for id in ids { try Catalogue.list(id, inAlbum: name, db) }
+            if hasOrder { for id in ids { try Catalogue.removeAlbumEntry(id, inAlbum: name, db) } }
+            for id in ids { try Catalogue.insertAlbumEntry(id, inAlbum: name, db) }
         }
         return undone
     }
@@ -119,7 +119,7 @@ extension AssetLibrary {
         // The line of a removal may be damaged, so removals are also read from the catalogue. Identifiers are never
         // reused.
         let removed = Set(try Catalogue.removedAssets(db))
-        for asset in state.assets where try !removed.contains(asset.id) && !Catalogue.names(asset.id, db) {
+        for asset in state.assets where try !removed.contains(asset.id) && !Catalogue.containsID(asset.id, db) {
             guard let digest = Data(hexadecimal: asset.sha256.utf8) else { continue }
             let isThere = self.hasFile(at: asset.path, byteCount: asset.byteCount)
             if try !Catalogue.hasOriginal(digest, db) {
@@ -191,12 +191,12 @@ extension Catalogue {
     static func forEachJournalEntry(
         after former: JournalState, _ db: Database, _ body: (JournalEntry) throws -> Void
     ) throws {
-        for id in try former.removed.union(self.removedAssets(db)) where try !self.names(id, db) {
+        for id in try former.removed.union(self.removedAssets(db)) where try !self.containsID(id, db) {
             try body(.removed(id))
         }
         for album in former.removedAlbums where try !self.hasAlbum(album, db) { try body(.albumRemoved(album)) }
         for (name, ids) in former.unlisted {
-            for id in ids where try self.names(id, db) { try body(.unlisted(id, album: name)) }
+            for id in ids where try self.containsID(id, db) { try body(.unlisted(id, album: name)) }
         }
         let albums = try self.albums(db)
         for album in albums { try body(.albumMade(album)) }

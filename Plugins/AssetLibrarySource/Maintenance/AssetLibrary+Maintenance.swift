@@ -25,11 +25,12 @@ extension AssetLibrary {
     @discardableResult
     public func recover() throws(BlobError) -> RecoveryReport {
         try self.checkCanWrite()
-        guard let lock = try LibraryLock.exclusive(self.folder) else { throw Self.isBusy }
+        guard let lock = try LibraryLock.exclusive(self.folder) else { throw Self.libraryInUseError }
         return try withExtendedLifetime(lock) { () throws(BlobError) in try self.recoverLocked() }
     }
 
-    static let isBusy = BlobError(.unavailable, "The library is in use: assets are being imported or removed.")
+    static let libraryInUseError = BlobError(
+        .unavailable, "The library is in use: assets are being imported or removed.")
 
     @discardableResult
     func recoverLocked() throws(BlobError) -> RecoveryReport {
@@ -39,7 +40,7 @@ extension AssetLibrary {
         // This comes first, because it throws for an invalid row, whose file must not be quarantined.
         report.missingCount = try self.markMissing()
         try folders.forEachOriginal { path throws(BlobError) in
-            guard try self.catalogue.isOrphan(path), try folders.setAside(path) else { return }
+            guard try self.catalogue.isOrphan(path), try folders.moveToQuarantine(path) else { return }
             report.quarantinedCount += 1
         }
         for name in traces where folders.incoming.hasFile(named: name) {
@@ -102,7 +103,7 @@ extension AssetLibrary {
     /// albums are not applied, because the catalogue contains them, and they may result from damaged lines.
     func rewriteJournal() throws {
         try self.catalogue.write { db in
-            try self.catchUp(db)
+            try self.synchroniseWithJournal(db)
             let state = try JournalState(self.journal)
             try self.replayAssets(state, keepsMissing: false, db)
             let known = try Catalogue.journalPlace(db)

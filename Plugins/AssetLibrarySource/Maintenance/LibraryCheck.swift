@@ -45,7 +45,7 @@ package struct LibraryCheck {
             try withExtendedLifetime(lock) { try self.checkFiles(library, self.leftovers) }
             return true
         }
-        guard let lock = try LibraryLock.exclusive(self.folder) else { throw AssetLibrary.isBusy }
+        guard let lock = try LibraryLock.exclusive(self.folder) else { throw AssetLibrary.libraryInUseError }
         try withExtendedLifetime(lock) {
             let leftovers = self.leftovers
             if let library = try self.checkContent() { try self.checkFiles(library, leftovers) }
@@ -112,7 +112,7 @@ package struct LibraryCheck {
     /// Checks an original whose row was already read.
     func check(_ first: StoredOriginal, _ library: AssetLibrary) throws {
         var original = first
-        guard let asset = try library.catalogue.holder(of: original) else {
+        guard let asset = try library.catalogue.firstAsset(of: original) else {
             // The original may have been removed with its last asset.
             guard try !library.catalogue.originals(where: "id = ?", [original.id]).isEmpty else { return }
             return try self.report(
@@ -138,7 +138,9 @@ package struct LibraryCheck {
         if self.repairs {
             finding.isRepaired = try library.restoreFromQuarantine(original, asset, self.context)
             var isMissing = damage.kind == .missing
-            if !finding.isRepaired, damage.hasOtherBytes, try OriginalsFolder(self.folder).setAside(original.path) {
+            if !finding.isRepaired, damage.hasOtherBytes,
+                try OriginalsFolder(self.folder).moveToQuarantine(original.path)
+            {
                 finding.detail += " It was set aside."
                 isMissing = true
             }
@@ -206,7 +208,7 @@ package struct LibraryCheck {
             }
             let lostRenderCount = try Catalogue.renders(db).count { state.adjustments[$0.key]?.render != $0.value }
             for line in Array(kept.values) where line.album != nil {
-                if try Catalogue.names(line.id, db) { kept[line.id] = nil }
+                if try Catalogue.containsID(line.id, db) { kept[line.id] = nil }
             }
             return (state.skippedLineCount, unequalCount, lostRenderCount, kept.count)
         }
@@ -310,7 +312,7 @@ struct CatalogueRebuild {
         }
         try root.openFile(named: Self.newName, O_RDWR).synchronise(doing: "Could not synchronise \(Self.newName)")
         for suffix in LibraryFolder.databaseSuffixes {
-            try folders.setAside(LibraryFolder.catalogue + suffix, in: root)
+            try folders.moveToQuarantine(LibraryFolder.catalogue + suffix, in: root)
             if !suffix.isEmpty { try root.removeFile(named: Self.newName + suffix) }
         }
         try root.replaceFile(named: LibraryFolder.catalogue, by: Self.newName)

@@ -72,13 +72,13 @@ extension AssetLibrary {
         return try withExtendedLifetime(lock) {
             let file = try self.quarantinedFile(name, formerID, context)
             let existing = try self.catalogue.read { db in
-                try Catalogue.holder(sha256: file.sha256, db)
+                try Catalogue.firstAsset(sha256: file.sha256, db)
             }
             if let existing, try self.hasOriginal(of: existing, file, context) {
                 try OriginalsFolder(self.folder).quarantine.removeFile(named: name)
                 return existing
             }
-            if existing == nil, let asset = try self.putBack(name) { return asset }
+            if existing == nil, let asset = try self.restoreAtOldPath(name) { return asset }
             return try self.takeBack(name, file, replacing: existing?.storedPath, formerID)
         }
     }
@@ -97,13 +97,13 @@ extension AssetLibrary {
 
     /// Moves a damaged original back to the path from which a check removed it; returns nil if the path is unknown or
     /// taken.
-    private func putBack(_ name: String) throws -> Asset? {
+    private func restoreAtOldPath(_ name: String) throws -> Asset? {
         // The name may end with a number that made it unique in the quarantine.
         let names = [name, name.lastIndex(of: ".").map { String(name[..<$0]) }].compactMap { $0 }
         let paths = names.map { "\(LibraryFolder.originals)/\($0.prefix(2))/\($0)" }
         for path in paths where LibraryFolder.isStoredPath(path) {
             let found = try self.catalogue.originals(where: "path = ? AND state = 'missing'", [path]).first
-            guard let original = found, let asset = try self.catalogue.holder(of: original),
+            guard let original = found, let asset = try self.catalogue.firstAsset(of: original),
                 (try? OriginalFile(self.folder.path(ofStored: path))) == nil
             else { continue }
             let folders = try OriginalsFolder(self.folder)
@@ -126,18 +126,18 @@ extension AssetLibrary {
         try folders.takeBack(name, as: path)
         try folders.synchronise([path], known: self.durableFolders)
         let asset = try self.commit { db -> (Asset?, [JournalEntry]) in
-            let existing = try Catalogue.holder(sha256: file.sha256, db)
+            let existing = try Catalogue.firstAsset(sha256: file.sha256, db)
             if let existing {
                 try Catalogue.setOriginal(file, path: path, db)
                 return (existing, [.moved(sha256: file.sha256.hexadecimal, path: path)])
             }
-            let id = try Catalogue.names(formerID, db) ? UUID() : formerID
+            let id = try Catalogue.containsID(formerID, db) ? UUID() : formerID
             try Catalogue.insertOriginal(file, path: path, db)
             try Catalogue.insertAsset(file.asset(id, path: path), db)
             let asset = try Catalogue.asset(id, db)
             return (asset, asset.map { [.added(JournalAsset($0))] } ?? [])
         }
-        if let damagedPath { try folders.setAside(damagedPath) }
+        if let damagedPath { try folders.moveToQuarantine(damagedPath) }
         marker.remove()
         guard let asset else { throw BlobError(.internalError, "The file was restored, but has no asset.") }
         return asset

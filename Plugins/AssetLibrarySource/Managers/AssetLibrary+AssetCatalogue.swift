@@ -98,7 +98,7 @@ extension CataloguedAsset {
     var pairName: String? { self.name.flatMap { LivePhotoNames.pair(of: $0, where: self.isBeside) } }
 
     /// Sets the facts from the file itself and from other files in its folder.
-    mutating func look() {
+    mutating func setFileFacts() {
         guard let status = FileStatus(at: self.path) else {
             self.isMissing = true
             return
@@ -136,10 +136,10 @@ extension AssetCatalogue {
         removal: AssetSource.RemovalPolicy = .finish
     ) -> AssetSource {
         let options = AssetSource.Options(version: version, unrenderable: unrenderable, removal: removal)
-        return AssetSource(id, fileExtension: nil, options) { self.store }
+        return AssetSource(id, fileExtension: nil, options) { self.backend }
     }
 
     /// The queries for readers.
-    var store: any AssetStore { (self as? AssetLibrary) ?? FileStore(self) }
+    var backend: any AssetBackend { (self as? AssetLibrary) ?? FileCatalogueBackend(self) }
 }
 #endif

@@ -35,7 +35,7 @@ struct DigiKamCatalogue: AssetCatalogue {
         }
         guard let found else { return nil }
         var asset = found.asset
-        asset.look()
+        asset.setFileFacts()
         guard let pair = asset.pairName else { return asset }
         asset.pairID = try self.database.read { db in
             let sql = "SELECT id FROM Images WHERE album = ? AND name = ? AND status = \(Self.visible)"
@@ -155,7 +155,7 @@ struct DigiKamRow {
         // digiKam always stores zero.
         asset.media.captureSubsecond = nil
         let rootStatus = try row.optionalValue("rootStatus", as: Int.self) ?? 0
-        asset.isMissing = !root.isThere || rootStatus != 0
+        asset.isMissing = !root.exists || rootStatus != 0
         return asset
     }
 
@@ -174,7 +174,7 @@ struct AlbumRoot {
     /// The path; if the volume is not mounted, a path that cannot exist, in the folder of mounted volumes.
     let path: String
     /// False if the volume is not mounted.
-    let isThere: Bool
+    let exists: Bool
 
     /// - Parameters:
     ///   - identifier: The volume: `volumeid:?path=…`, `volumeid:?uuid=…` or `networkshareid:?mountpath=…`. Any other
@@ -188,10 +188,10 @@ struct AlbumRoot {
             return PercentEncoding.decode(item[1].utf8).flatMap { String(validating: $0, as: UTF8.self) }
         }
         if let base = value("path") ?? value("mountpath") {
-            (self.path, self.isThere) = (base + specificPath, true)
+            (self.path, self.exists) = (base + specificPath, true)
         } else {
             let base = value("uuid").flatMap(MountedVolumes.path)
-            (self.path, self.isThere) = ((base ?? "/media/\(value("uuid") ?? "unknown")") + specificPath, base != nil)
+            (self.path, self.exists) = ((base ?? "/media/\(value("uuid") ?? "unknown")") + specificPath, base != nil)
         }
     }
 }

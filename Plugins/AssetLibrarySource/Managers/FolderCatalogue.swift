@@ -11,7 +11,7 @@ import Foundation
 /// and folders, links, and names that are not UTF-8 are omitted.
 struct FolderCatalogue: AssetCatalogue {
     /// The maximum depth of nested folders that are searched.
-    private static let depthLimit = 128
+    private static let maximumDepth = 128
 
     let path: String
 
@@ -22,7 +22,7 @@ struct FolderCatalogue: AssetCatalogue {
         do throws(BlobError) {
             let folder = try self.folder(parts)
             guard let status = folder.status(of: name), status.isRegular else { return nil }
-            var found = self.asset(name, status, in: folder, prefix: parts, isThere: folder.hasFile(named:))
+            var found = self.asset(name, status, in: folder, prefix: parts, exists: folder.hasFile(named:))
             found.sha256 = FileDigests.known(found.path, status)?.sha256
             return found
         } catch  where error.code == .notFound || error.code == .unsupported {
@@ -83,8 +83,8 @@ struct FolderCatalogue: AssetCatalogue {
             }
             try body(parts, self.assets(of: folder, names, prefix: parts))
             let folders = names.filter { !Self.isHidden($0) && folder.status(of: $0)?.isFolder == true }
-            guard parts.count < Self.depthLimit || folders.isEmpty else {
-                failure = BlobError(.limitExceeded, "Folders are nested more than \(Self.depthLimit) levels deep.")
+            guard parts.count < Self.maximumDepth || folders.isEmpty else {
+                failure = BlobError(.limitExceeded, "Folders are nested more than \(Self.maximumDepth) levels deep.")
                 continue
             }
             waiting += folders.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }.map { parts + [$0] }
@@ -111,16 +111,16 @@ struct FolderCatalogue: AssetCatalogue {
     }
 
     private func asset(
-        _ name: String, _ status: FileStatus, in folder: Folder, prefix: [String], isThere: (String) -> Bool
+        _ name: String, _ status: FileStatus, in folder: Folder, prefix: [String], exists: (String) -> Bool
     ) -> CataloguedAsset {
         let base = ([self.path] + prefix).joined(separator: "/")
         var asset = CataloguedAsset(
             id: Self.id(prefix + [name]), path: "\(base)/\(name)", byteCount: status.byteCount)
         asset.modificationDate = Date(nanoseconds: status.modificationTime)
         asset.media = MediaDescription(fileName: name)
-        asset.pairID = LivePhotoNames.pair(of: name, where: isThere).map { Self.id(prefix + [$0]) }
-        var sidecars = Sidecar.names(beside: name, where: isThere)
-        if let document = TakeoutDocument.name(for: name, where: isThere) { sidecars.append(document) }
+        asset.pairID = LivePhotoNames.pair(of: name, where: exists).map { Self.id(prefix + [$0]) }
+        var sidecars = Sidecar.names(beside: name, where: exists)
+        if let document = TakeoutDocument.name(for: name, where: exists) { sidecars.append(document) }
         asset.sidecarPaths = sidecars.map { "\(base)/\($0)" }
         return asset
     }
@@ -147,7 +147,7 @@ struct FolderCatalogue: AssetCatalogue {
             !bytes.contains(0)
         else { return nil }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count <= self.depthLimit + 1, parts.allSatisfy({ !$0.isEmpty && !self.isHidden($0) }) else {
+        guard parts.count <= self.maximumDepth + 1, parts.allSatisfy({ !$0.isEmpty && !self.isHidden($0) }) else {
             return nil
         }
         return parts
@@ -160,11 +160,11 @@ enum LivePhotoNames {
     private static let films = ["MOV", "mov", "MP4", "mp4"]
 
     /// Returns the name of the other half; nil if not found. Only names are compared, so unrelated files may match.
-    static func pair(of name: String, where isThere: (String) -> Bool) -> String? {
+    static func pair(of name: String, where exists: (String) -> Bool) -> String? {
         guard let suffix = LibraryFolder.fileExtension(ofName: name) else { return nil }
         let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []
         let stem = name.dropLast(suffix.count)
-        return others.lazy.map { stem + $0 }.first(where: isThere)
+        return others.lazy.map { stem + $0 }.first(where: exists)
     }
 }
 #endif

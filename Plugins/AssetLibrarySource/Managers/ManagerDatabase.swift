@@ -17,10 +17,10 @@ struct ManagerDatabase: Sendable {
     /// The maximum length of a row in bytes; the longest rows list the photos of a tag.
     private static let rowByteLimit: CInt = 64 << 20
     /// The number of attempts to read a database that changes during the read.
-    private static let attemptLimit = 5
+    private static let maximumAttemptCount = 5
     /// The lock under which reads take turns, because closing a file anywhere in a process releases SQLite's locks on
     /// it.
-    private static let turn = Locked<Void>(())
+    private static let accessLock = Locked<Void>(())
 
     let path: String
 
@@ -125,7 +125,7 @@ struct ManagerDatabase: Sendable {
     ///   unexpected tables; errors thrown by `body`.
     func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         do {
-            return try Self.turn.withLock { _ in try self.readAlone(body) }
+            return try Self.accessLock.withLock { _ in try self.readAlone(body) }
         } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
             throw self.incomplete(error)
         } catch {
@@ -134,7 +134,7 @@ struct ManagerDatabase: Sendable {
     }
 
     private func readAlone<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        for _ in 0..<Self.attemptLimit {
+        for _ in 0..<Self.maximumAttemptCount {
             // If a log is left from another file of this name, SQLite would otherwise create an index for the log.
             guard try self.isLogged() else { return try self.read("mode=ro&readonly_shm=1", body) }
             let before = try self.status()

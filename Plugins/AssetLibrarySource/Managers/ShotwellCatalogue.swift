@@ -38,7 +38,7 @@ struct ShotwellCatalogue: AssetCatalogue {
             try Row.fetchOne(db, sql: "\(rows.selection) AND t.id = ?", arguments: [number]).map { try rows.asset($0) }
         }
         guard var asset = found else { return nil }
-        asset.look()
+        asset.setFileFacts()
         guard let pair = asset.pairName else { return asset }
         // Split at bytes, because a name that begins with a combining character would combine with the slash before it.
         let path = String(decoding: asset.path.utf8.dropLast(asset.name?.utf8.count ?? 0), as: UTF8.self) + pair
@@ -267,7 +267,7 @@ enum ShotwellAdjustment {
             width: (Double(width) * cos(angle) + Double(height) * sin(angle)).rounded(),
             height: (Double(height) * cos(angle) + Double(width) * sin(angle)).rounded()
         )
-        let edges = 1...Double(AdjustmentOperation.edgeLimit)
+        let edges = 1...Double(AdjustmentOperation.maximumEdgeLength)
         guard edges.contains(size.width), edges.contains(size.height) else { return nil }
         let matrix = AffineMatrix(
             degrees: degrees, about: (Double(width / 2), Double(height / 2)),

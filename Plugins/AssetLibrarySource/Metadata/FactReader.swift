@@ -6,7 +6,7 @@ import HelperExchange
 /// A reader of the metadata of many files, which starts a helper for the first picture. Has one owner.
 final class FactReader {
     /// The reason why no helper is available; nil unless a helper was needed and not found.
-    private(set) var missing: BlobError?
+    private(set) var missingHelperError: BlobError?
     private var process: MediaProcess?
     private let path: String?
     private let context: BlobContext
@@ -24,7 +24,7 @@ final class FactReader {
         var media = MediaDescription(file.headerBytes)
         let format = MediaFormat(signature: file.headerBytes.prefix(MediaFormat.signatureByteCount))
         guard format?.hasFacts == true else { return (media, true) }
-        guard self.missing == nil else { return (media, false) }
+        guard self.missingHelperError == nil else { return (media, false) }
         do throws(BlobError) {
             media.add(try self.runningProcess().facts(of: file.descriptor, byteCount: file.snapshot.byteCount))
             return (media, true)
@@ -32,7 +32,7 @@ final class FactReader {
             try self.context.check()
             // After a crash of the helper, the next file uses a new helper.
             if self.process?.failure != nil { self.process = nil }
-            if error.code == .unavailable { self.missing = error }
+            if error.code == .unavailable { self.missingHelperError = error }
             return (media, error.code == .corrupted || error.code == .limitExceeded)
         }
     }

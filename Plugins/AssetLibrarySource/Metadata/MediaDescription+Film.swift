@@ -23,7 +23,7 @@ extension MediaDescription {
     /// The maximum length of a text, in bytes.
     private static let textByteLimit = 256
     /// The maximum number of keys to read.
-    private static let keyLimit = 256
+    private static let maximumKeyCount = 256
 
     private mutating func readMovieHeader(_ header: ByteCursor?) {
         guard var cursor = header, let version = cursor.number(4) else { return }
@@ -73,10 +73,10 @@ extension MediaDescription {
         guard let table = bytes.box("keys", in: box), let items = bytes.box("ilst", in: box), table.count > 8 else {
             return
         }
-        let keys = FileBoxes(bytes, in: table.dropFirst(8)).prefix(Self.keyLimit).map { key in
+        let keys = FileBoxes(bytes, in: table.dropFirst(8)).prefix(Self.maximumKeyCount).map { key in
             bytes.cursor(key.content, limit: Self.textByteLimit).map { String(decoding: $0.rest, as: UTF8.self) }
         }
-        for item in FileBoxes(bytes, in: items).prefix(Self.keyLimit) {
+        for item in FileBoxes(bytes, in: items).prefix(Self.maximumKeyCount) {
             let number = item.type.unicodeScalars.reduce(0) { $0 << 8 | Int($1.value & 0xFF) }
             guard keys.indices.contains(number - 1), let key = keys[number - 1],
                 var cursor = bytes.cursor(bytes.box("data", in: item.content), limit: 8 + Self.textByteLimit),
@@ -100,7 +100,7 @@ extension MediaDescription {
     /// Reads the place, which phones that write no such keys store as `©xyz` (length, language, then text) or as `loci`
     /// (3GPP TS 26.244, section 8.10).
     private mutating func readUserData(_ box: Range<Int64>, _ bytes: HeaderBytes) {
-        for part in FileBoxes(bytes, in: box).prefix(Self.keyLimit) {
+        for part in FileBoxes(bytes, in: box).prefix(Self.maximumKeyCount) {
             if part.type == "meta" { self.readKeys(part.content, bytes) }
             guard var cursor = bytes.cursor(part.content, limit: 4 + Self.textByteLimit) else { continue }
             if part.type == "loci" { self.readLocation(&cursor) }

@@ -6,9 +6,9 @@ public import Foundation
 /// A source of a version of an asset, as the catalogue describes it when a reader is opened.
 ///
 /// The current version of an adjusted picture is rendered as JPEG, by a helper process with libvips; all other content
-/// is read as stored. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes stays in memory while its
-/// readers are open, and until another picture is rendered. A longer picture is rendered once to determine its length,
-/// and again for each reader. The validator of a rendered picture is made from the digest of its bytes.
+/// is read as stored. A rendered picture of at most ``AssetSource/maximumRenditionByteCount`` bytes stays in memory
+/// while its readers are open, and until another picture is rendered. A longer picture is rendered once to determine
+/// its length, and again for each reader. The validator of a rendered picture is made from the digest of its bytes.
 ///
 /// An original has random access, and a strong validator made from its digest. From any offset, a reader verifies the
 /// digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the block's first byte. If bytes
@@ -55,7 +55,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     public static let renderingQuality = 0.93
 
     /// The length, in bytes, of the longest rendered picture that is kept in memory.
-    public static let renditionByteLimit = RenditionCache.defaultByteLimit
+    public static let maximumRenditionByteCount = RenditionCache.defaultByteLimit
 
     /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a buffer.
     public static let windowByteCount = BlockDigests.blockByteCount
@@ -64,17 +64,17 @@ public struct AssetSource: BlobInputStreamDataSource {
     private let fileExtension: String?
     private let options: Options
     /// Returns the store of the catalogue, opening it at the first call.
-    let store: @Sendable () throws(BlobError) -> any AssetStore
+    let backend: @Sendable () throws(BlobError) -> any AssetBackend
 
     /// - Parameter id: The identifier in the catalogue; for an ``AssetLibrary``, the UUID as text.
     init(
         _ id: String, fileExtension: String?, _ options: Options,
-        store: @escaping @Sendable () throws(BlobError) -> any AssetStore
+        backend: @escaping @Sendable () throws(BlobError) -> any AssetBackend
     ) {
         self.id = id
         self.fileExtension = fileExtension
         self.options = options
-        self.store = store
+        self.backend = backend
     }
 
     /// The traits of an asset: it can be opened repeatedly and read on several threads at once, and its reads may
@@ -125,7 +125,7 @@ public struct AssetSource: BlobInputStreamDataSource {
             (body, asset) = (try rendition.body(rendering, context), rendering.asset)
         }
         guard let asset else { return body }
-        let followed = FollowedAsset(asset, try self.resolver, at: byteOffset, removal: removal, context)
+        let followed = AssetChangeInspector(asset, try self.resolver, at: byteOffset, removal: removal, context)
         return .inspected(try BlobReader(body, opening), followed, startingAt: byteOffset)
     }
 
@@ -140,18 +140,18 @@ public struct AssetSource: BlobInputStreamDataSource {
         let resolver = try self.resolver
         let asset = try resolver.asset(context)
         guard self.options.version == .current else { return .file(asset, resolver, shows: nil) }
-        switch try resolver.store.adjustment(of: asset) {
+        switch try resolver.backend.adjustment(of: asset) {
         case .none: return .file(asset, resolver, shows: nil)
         case .renderable(let recipe):
-            let cache = resolver.store.renditions
+            let cache = resolver.backend.renditions
             return .rendering(
                 Rendering(asset, recipe, quality: self.options.quality, cache) { context throws(BlobError) in
                     try resolver.verifiedFile(of: asset, context)
                 })
         case .notRenderable(let identifiers):
             if self.options.unrenderable == .original { return .file(asset, resolver, shows: nil) }
-            if self.options.unrenderable == .storedRender, let render = try resolver.store.render(of: asset) {
-                let resolver = AssetResolver(store: resolver.store, id: render)
+            if self.options.unrenderable == .storedRender, let render = try resolver.backend.render(of: asset) {
+                let resolver = AssetResolver(backend: resolver.backend, id: render)
                 return .file(try resolver.asset(context), resolver, shows: asset)
             }
             throw BlobError(
@@ -163,7 +163,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     }
 
     var resolver: AssetResolver {
-        get throws(BlobError) { AssetResolver(store: try self.store(), id: self.id) }
+        get throws(BlobError) { AssetResolver(backend: try self.backend(), id: self.id) }
     }
 
     /// The options of a source.
@@ -188,9 +188,9 @@ extension AssetSource: BlobDescribing {
         let original: Asset?
         switch try self.content(context) {
         case .file(let asset, let resolver, let shown):
-            (media, original) = (try resolver.store.media(of: asset, context), shown)
+            (media, original) = (try resolver.backend.media(of: asset, context), shown)
         case .rendering(let rendering):
-            (media, original) = (try self.store().media(of: rendering.asset, context), rendering.asset)
+            (media, original) = (try self.backend().media(of: rendering.asset, context), rendering.asset)
             let size = try rendering.plan().plan.size
             (media.pixelWidth, media.pixelHeight, media.orientation) = (size.width, size.height, 1)
         }
@@ -236,13 +236,13 @@ extension BlobProvider {
         unrenderable: AssetSource.UnrenderablePolicy = .fail,
         at folder: @escaping @Sendable () throws(BlobError) -> URL
     ) -> BlobProvider {
-        let opened = Locked<(any AssetStore)?>(nil)
-        let store = { @Sendable () throws(BlobError) -> any AssetStore in
+        let opened = Locked<(any AssetBackend)?>(nil)
+        let backend = { @Sendable () throws(BlobError) -> any AssetBackend in
             // Opened under the lock, so that concurrent first uses open the library only once.
-            try opened.withLock { (store: inout (any AssetStore)?) throws(BlobError) -> any AssetStore in
-                if let store { return store }
-                let opened = try AssetLibrary.catalogue(at: folder()).store
-                store = opened
+            try opened.withLock { (backend: inout (any AssetBackend)?) throws(BlobError) -> any AssetBackend in
+                if let backend { return backend }
+                let opened = try AssetLibrary.catalogue(at: folder()).backend
+                backend = opened
                 return opened
             }
         }
@@ -251,8 +251,8 @@ extension BlobProvider {
                 var id = try locator.catalogueID()
                 let options = AssetSource.Options(
                     version: try locator.assetVersion(), unrenderable: try locator.unrenderablePolicy() ?? unrenderable)
-                if try store() is AssetLibrary { id = try locator.assetID().uuidString }
-                return AssetSource(id, fileExtension: locator.assetExtension, options, store: store)
+                if try backend() is AssetLibrary { id = try locator.assetID().uuidString }
+                return AssetSource(id, fileExtension: locator.assetExtension, options, backend: backend)
             }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])
     }
 }

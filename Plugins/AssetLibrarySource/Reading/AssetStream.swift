@@ -39,7 +39,7 @@ final class AssetStream: BlobByteStream {
         self.representation = BlobObservable(Representation(AssetRecord(asset, version), at: byteOffset))
         let file = try Self.openFirst(asset, resolver, self.representation, context)
         self.file = file
-        self.blocks = try resolver.store.blocks(of: asset) { () throws(BlobError) in
+        self.blocks = try resolver.backend.blocks(of: asset) { () throws(BlobError) in
             try file.digests(byteCount: asset.byteCount, context)
         }
         guard let sink = context.eventSink else { return }
@@ -53,7 +53,7 @@ final class AssetStream: BlobByteStream {
             guard let record = try? resolver.record(version) else { return }
             representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
         }
-        self.registrations += resolver.store.observeCommits(follow)
+        self.registrations += resolver.backend.observeCommits(follow)
         follow()
     }
 
@@ -111,7 +111,7 @@ final class AssetStream: BlobByteStream {
         while true {
             try self.context.check()
             try self.checkRecord()
-            guard let found = try self.readUntouched(into: head, rest, at: block.lowerBound) else { continue }
+            guard let found = try self.readUnchangedBytes(into: head, rest, at: block.lowerBound) else { continue }
             let expected = self.blocks[Int(block.lowerBound / Int64(BlockDigests.blockByteCount))]
             guard found.elementsEqual(expected) else {
                 throw BlobError(
@@ -124,7 +124,7 @@ final class AssetStream: BlobByteStream {
     }
 
     /// Reads bytes, and returns their digest; returns nil after a recovery from a change of the file.
-    private func readUntouched(
+    private func readUnchangedBytes(
         into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
         let found: [UInt8]?
@@ -178,7 +178,7 @@ final class AssetStream: BlobByteStream {
     private func checkRecord() throws(BlobError) {
         if self.version == .current || self.removal == .fail {
             do {
-                let commit = try self.resolver.store.lastCommit()
+                let commit = try self.resolver.backend.lastCommit()
                 if !commit.isSame(as: self.commit) {
                     let record = try self.resolver.record(self.version)
                     self.commit = commit
@@ -206,7 +206,7 @@ final class AssetStream: BlobByteStream {
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
         let asset: Asset?
         do throws(BlobError) {
-            asset = try self.resolver.store.asset(named: self.resolver.id, self.context)
+            asset = try self.resolver.backend.asset(named: self.resolver.id, self.context)
         } catch  where error.code == .notFound {
             // The file in the catalogue is missing, possibly only for a moment.
             guard self.removal == .finish, reason == .moved || reason == .recatalogued else { return false }
@@ -265,7 +265,7 @@ extension Asset {
 ///
 /// After commits to the catalogue, the catalogue is queried before the next read and at the end. With an event sink, an
 /// edit is also reported between reads.
-final class FollowedAsset: BlobInspector {
+final class AssetChangeInspector: BlobInspector {
     private let asset: Asset
     private let resolver: AssetResolver
     private let removal: AssetSource.RemovalPolicy
@@ -288,13 +288,13 @@ final class FollowedAsset: BlobInspector {
             if !isReported.exchange(true) { sink?(BlobEvent(.invalidated, byteOffset)) }
         }
         guard context.eventSink != nil else { return }
-        self.registrations = resolver.store.observeCommits { [report] in
+        self.registrations = resolver.backend.observeCommits { [report] in
             let found = Result { () throws(BlobError) in try Self.check(asset, resolver, removal) }
             if case .failure(let error) = found, error.code == .changed { report() }
         }
     }
 
-    func room() throws -> BlobRoom {
+    func readLimit() throws -> BlobReadLimit {
         try self.checkAfterCommit()
         return .bytes(.max)
     }
@@ -303,7 +303,7 @@ final class FollowedAsset: BlobInspector {
 
     private func checkAfterCommit() throws(BlobError) {
         do {
-            let commit = try self.resolver.store.lastCommit()
+            let commit = try self.resolver.backend.lastCommit()
             guard !commit.isSame(as: self.commit) else { return }
             try Self.check(self.asset, self.resolver, self.removal)
             self.commit = commit
@@ -319,7 +319,7 @@ final class FollowedAsset: BlobInspector {
     private static func check(
         _ asset: Asset, _ resolver: AssetResolver, _ removal: AssetSource.RemovalPolicy
     ) throws(BlobError) {
-        if let now = try resolver.store.asset(named: resolver.id, BlobContext()) {
+        if let now = try resolver.backend.asset(named: resolver.id, BlobContext()) {
             try now.check(sameContentAs: asset, .current)
         } else if removal == .fail {
             throw BlobError(.changed, "The asset was removed from the library while it was being read.")

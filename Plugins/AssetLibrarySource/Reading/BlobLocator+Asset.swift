@@ -55,7 +55,7 @@ extension BlobLocator {
         {
             return uuid
         }
-        throw self.isNoAsset
+        throw self.notAnAssetError
     }
 
     /// Returns the identifier in any catalogue: the value of the query item `id`, or the UUID of a PhotoKit URL.
@@ -64,12 +64,12 @@ extension BlobLocator {
     package func catalogueID() throws(BlobError) -> String {
         guard self.scheme == Self.assetScheme else { return try self.assetID().uuidString }
         guard self.schemeSpecificPart.hasPrefix("//asset/asset"), let id = self.assetItem("id"), !id.isEmpty else {
-            throw self.isNoAsset
+            throw self.notAnAssetError
         }
         return id
     }
 
-    private var isNoAsset: BlobError {
+    private var notAnAssetError: BlobError {
         BlobError(
             .invalidLocator,
             "The URL of an asset must be \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG or "

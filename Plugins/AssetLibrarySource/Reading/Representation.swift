@@ -28,7 +28,7 @@ struct Representation: Equatable, Sendable {
     }
 
     /// The maximum number of attempts to find a file; the count restarts after bytes were delivered.
-    static let attemptLimit = 3
+    static let maximumAttemptCount = 3
 
     private(set) var state = State.unresolved
     private var attempt = 0
@@ -56,7 +56,7 @@ struct Representation: Equatable, Sendable {
         case .failed, .ended, .closed: return nil
         case .unresolved, .resolving, .ready, .invalidated: break
         }
-        guard self.attempt < Self.attemptLimit else {
+        guard self.attempt < Self.maximumAttemptCount else {
             self.state = .failed
             return nil
         }

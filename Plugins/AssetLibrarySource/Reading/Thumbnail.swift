@@ -18,7 +18,7 @@ public struct Thumbnail: Sendable {
     /// The origin of a thumbnail.
     public enum Origin: Sendable {
         /// The thumbnail was made by this call.
-        case made
+        case generated
         /// The thumbnail was found in the library's cache.
         case cache
     }
@@ -31,7 +31,7 @@ public struct Thumbnail: Sendable {
 
 extension AssetLibrary {
     /// The maximum length, in bytes, of a file that is accepted as a thumbnail.
-    static let thumbnailByteLimit = Int64(MediaProcess.thumbnailByteLimit)
+    static let maximumThumbnailByteCount = Int64(MediaProcess.maximumThumbnailByteCount)
 
     /// Returns a small version of an asset's original: upright, in sRGB, without metadata.
     ///
@@ -58,7 +58,7 @@ extension AssetCatalogue {
     public func thumbnail(
         of id: String, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {
-        try AssetResolver(store: self.store, id: id).thumbnail(size, helper: helper, context)
+        try AssetResolver(backend: self.backend, id: id).thumbnail(size, helper: helper, context)
     }
 }
 
@@ -75,7 +75,7 @@ extension AssetResolver {
         let name = "\(asset.sha256.hexadecimal)-\(size.rawValue)-\(Self.thumbnailVersion).jpg"
         let cache = CachedFiles(
             in: "blob-thumbnails", fileExtension: "jpg", maximumByteCount: Self.thumbnailCacheByteCount)
-        if let bytes = try cache?.content(of: name, atMost: AssetLibrary.thumbnailByteLimit),
+        if let bytes = try cache?.content(of: name, atMost: AssetLibrary.maximumThumbnailByteCount),
             bytes.starts(with: [0xFF, 0xD8])
         {
             return Thumbnail(bytes: Data(bytes), origin: .cache)
@@ -91,7 +91,7 @@ extension AssetResolver {
         }
         // A failure to write to the cache must not prevent returning the picture.
         bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
-        return Thumbnail(bytes: bytes, origin: .made)
+        return Thumbnail(bytes: bytes, origin: .generated)
     }
 
     private func makeThumbnail(

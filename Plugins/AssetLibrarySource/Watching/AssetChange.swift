@@ -32,7 +32,7 @@ public struct AssetChange: Hashable, Sendable {
 
 extension Catalogue {
     /// The minimum number of changes that the journal keeps.
-    static let journalLimit = 10_000
+    static let maximumJournalEntryCount = 10_000
 
     /// Returns the number of the last change; 0 if there were no changes.
     func lastChange() throws(BlobError) -> Int64 { try self.read(Self.lastChange) }
@@ -52,7 +52,7 @@ extension Catalogue {
     ///
     /// If some changes are missing, returns one change of the kind ``AssetChange/Kind/everything`` instead.
     func changes(
-        behind number: Int64, atMost count: Int
+        after number: Int64, atMost count: Int
     ) throws(BlobError) -> (changes: [AssetChange], lastChange: Int64) {
         try self.read { db in
             let last = try Self.lastChange(db)
@@ -83,12 +83,13 @@ extension AssetChange {
 ///
 /// An iteration ends only when its task is cancelled.
 ///
-/// The journal keeps at least the last ``journalLimit`` changes. An iteration that falls behind or begins before these
-/// changes receives one change of the kind ``AssetChange/Kind/everything`` for all missed changes, and then continues.
-/// The same happens if the catalogue is replaced. Pending changes are stored in the catalogue, not in memory.
+/// The journal keeps at least the last ``maximumJournalEntryCount`` changes. An iteration that falls behind or begins
+/// before these changes receives one change of the kind ``AssetChange/Kind/everything`` for all missed changes, and
+/// then continues. The same happens if the catalogue is replaced. Pending changes are stored in the catalogue, not in
+/// memory.
 public struct AssetChanges: AsyncSequence, Sendable {
     /// The minimum number of changes that the journal keeps.
-    public static let journalLimit = Catalogue.journalLimit
+    public static let maximumJournalEntryCount = Catalogue.maximumJournalEntryCount
 
     let watch: AssetLibraryWatch
     let number: Int64
@@ -125,7 +126,7 @@ public struct AssetChanges: AsyncSequence, Sendable {
                 let (library, last) = (self.watch.library, self.last)
                 let resetCount = self.watch.state.value.resetCount
                 let page = try await BlockingPool.brief.value { () throws(BlobError) in
-                    try library.catalogue.changes(behind: last, atMost: Self.pageCount)
+                    try library.catalogue.changes(after: last, atMost: Self.pageCount)
                 }
                 if resetCount != self.resetCount {
                     self.resetCount = resetCount

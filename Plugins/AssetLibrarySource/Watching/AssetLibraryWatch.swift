@@ -29,10 +29,10 @@ public final class AssetLibraryWatch: Sendable {
 
     let library: AssetLibrary
     private let events: FolderEvents?
-    private let looking: Locked<Looking>
+    private let checkState: Locked<CheckState>
     private let context = BlobContext()
 
-    private struct Looking {
+    private struct CheckState {
         var schedule = WatchSchedule()
         /// The last known commit; nil after a failure.
         var commit: CatalogueCommit?
@@ -46,62 +46,62 @@ public final class AssetLibraryWatch: Sendable {
         self.library = library
         // Created before the first check, so that no commit in between is missed.
         self.events = usesEvents ? FolderEvents(library.folder.path) : nil
-        self.looking = Locked(Looking(commit: try library.lastCommit()))
+        self.checkState = Locked(CheckState(commit: try library.lastCommit()))
         self.state = BlobObservable(State(lastChange: try library.catalogue.lastChange()), coalescing: { _, _ in true })
         self.wait()
     }
 
     deinit {
         // Cancelled before the descriptor is closed.
-        let (timer, parking) = self.looking.withLock { ($0.timer.take(), $0.parking.take()) }
+        let (timer, parking) = self.checkState.withLock { ($0.timer.take(), $0.parking.take()) }
         timer?.cancel()
         parking?.cancel()
     }
 
     /// Waits for the next event or the next scheduled check.
     private func wait() {
-        let delay = self.looking.withLock { $0.schedule.nextDelay() }
-        self.look(after: delay)
+        let delay = self.checkState.withLock { $0.schedule.nextDelay() }
+        self.scheduleCheck(after: delay)
         guard let events else { return }
         let record: @Sendable () -> Void = { [weak self] in
-            self?.looking.withLock { $0.schedule.record() }
-            self?.look(after: WatchSchedule.shortDelay)
+            self?.checkState.withLock { $0.schedule.record() }
+            self?.scheduleCheck(after: WatchSchedule.shortDelay)
         }
         // Runs on a pool, because the last reference to this object may be released there. If parking fails, only the
         // timer triggers checks.
         let parking = try? self.context.park(events.descriptor, BlobWaker { BlockingPool.brief.run(record) })
-        let old = self.looking.withLock { exchange(&$0.parking, with: parking) }
+        let old = self.checkState.withLock { exchange(&$0.parking, with: parking) }
         withExtendedLifetime(old) {}
     }
 
-    private func look(after delay: Duration) {
-        let look: @Sendable () -> Void = { [weak self] in self?.look() }
-        let timer = self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(look) })
-        let old = self.looking.withLock { exchange(&$0.timer, with: timer) }
+    private func scheduleCheck(after delay: Duration) {
+        let check: @Sendable () -> Void = { [weak self] in self?.checkForCommits() }
+        let timer = self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(check) })
+        let old = self.checkState.withLock { exchange(&$0.timer, with: timer) }
         withExtendedLifetime(old) {}  // Released outside the lock.
     }
 
     /// Checks for commits, and publishes them.
-    private func look() {
-        guard self.looking.withLock({ !exchange(&$0.isBusy, with: true) }) else { return }
+    private func checkForCommits() {
+        guard self.checkState.withLock({ !exchange(&$0.isBusy, with: true) }) else { return }
         self.events?.drain()
-        let old = self.looking.withLock { $0.commit }
+        let old = self.checkState.withLock { $0.commit }
         let commit = Result { () throws(BlobError) in try self.library.lastCommit() }
         switch commit {
         case .success(let commit) where !commit.isSame(as: old):
             // After a failure, the old commit is kept, so that the next check tries again.
             guard let lastChange = try? self.library.catalogue.lastChange() else { break }
-            self.looking.withLock { $0.commit = commit }
+            self.checkState.withLock { $0.commit = commit }
             self.state.update { state in
                 let isReset = old.map { !commit.isOfSameFile(as: $0) } ?? false || lastChange < state.lastChange
                 state = State(lastChange: lastChange, resetCount: state.resetCount + (isReset ? 1 : 0))
             }
         case .failure(let error) where error.code == .changed && old != nil:
-            self.looking.withLock { $0.commit = nil }
+            self.checkState.withLock { $0.commit = nil }
             self.state.update { $0.resetCount += 1 }
         case .success, .failure: break
         }
-        self.looking.withLock { $0.isBusy = false }
+        self.checkState.withLock { $0.isBusy = false }
         self.wait()
     }
 }
@@ -140,17 +140,17 @@ struct WatchSchedule {
     /// The delay between checks at other times, for file systems without events.
     static let longDelay = Duration.seconds(1)
     /// The time after an event during which the short delay is used.
-    static let attentiveness = Duration.seconds(1)
+    static let shortDelayPeriod = Duration.seconds(1)
 
-    private var attentiveLookCount = 0
+    private var remainingShortDelayCount = 0
 
     /// Records an event of the folder.
-    mutating func record() { self.attentiveLookCount = Int(Self.attentiveness / Self.shortDelay) }
+    mutating func record() { self.remainingShortDelayCount = Int(Self.shortDelayPeriod / Self.shortDelay) }
 
     /// Returns the delay until the next check.
     mutating func nextDelay() -> Duration {
-        guard self.attentiveLookCount > 0 else { return Self.longDelay }
-        self.attentiveLookCount -= 1
+        guard self.remainingShortDelayCount > 0 else { return Self.longDelay }
+        self.remainingShortDelayCount -= 1
         return Self.shortDelay
     }
 }

@@ -79,7 +79,7 @@ final class BlockedStream: StreamOverReader {
     private var input: [UInt8] = []
     /// The batches that were begun but not yet taken.
     private var waiting: [Batch] = []
-    private let found: (RestartPoint) -> Void
+    private let onRestartPoint: (RestartPoint) -> Void
     /// The number of blocks in the batches that were taken.
     private var takenBlockCount = 0
     /// The position after the batches that were taken.
@@ -90,17 +90,17 @@ final class BlockedStream: StreamOverReader {
     /// - Parameters:
     ///   - base: A reader positioned at the byte of `start`. This stream takes ownership.
     ///   - info: The info of the decoded bytes.
-    ///   - found: Called with each position between members, in ascending order, after the bytes before it have been
-    ///     verified.
+    ///   - onRestartPoint: Called with each position between members, in ascending order, after the bytes before it
+    ///     have been verified.
     init(
         _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
-        found: @escaping (RestartPoint) -> Void
+        onRestartPoint: @escaping (RestartPoint) -> Void
     ) {
         self.base = base
         self.job = job
         self.info = info
         (self.start, self.end) = (start, start)
-        self.found = found
+        self.onRestartPoint = onRestartPoint
         let buffers = WindowPool(byteCount: Self.bufferByteCount)
         self.buffers = buffers
         let threadCount = OrderedPipeline<Batch, Members>.usualThreadCount
@@ -108,7 +108,7 @@ final class BlockedStream: StreamOverReader {
         self.pipeline = OrderedPipeline(
             threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: job.context
         ) { batch in
-            let buffer = buffers.take()
+            let buffer = buffers.makeWindow()
             var (count, starts) = (0, [RestartPoint]())
             try buffer.fill { (count, starts) = try batch.decode(into: &$0, library) }
             return Members(buffer: buffer, count: count, starts: starts)
@@ -129,7 +129,7 @@ final class BlockedStream: StreamOverReader {
             if let buffer {
                 buffer.move(to: &output)
                 guard buffer.isEmpty else { break }
-                self.buffers.giveBack(buffer)
+                self.buffers.recycle(buffer)
                 self.buffer = nil
             } else if let pass {
                 let result = try pass.decode(into: &output)
@@ -157,7 +157,7 @@ final class BlockedStream: StreamOverReader {
             let batch = self.waiting.removeFirst()
             self.takenBlockCount += batch.blockByteCounts.count
             for start in members.starts {
-                self.found(
+                self.onRestartPoint(
                     RestartPoint(
                         bitOffset: self.end.bitOffset + start.bitOffset,
                         byteOffset: self.end.byteOffset + start.byteOffset))
@@ -174,7 +174,7 @@ final class BlockedStream: StreamOverReader {
             // Decoding in one pass shows whether only the block headers are wrong. The bytes of a whole batch are
             // decoded at once, so no byte is delivered if the batch is damaged.
             let pass = try self.leaveBlocks()
-            let buffer = self.buffers.take()
+            let buffer = self.buffers.makeWindow()
             try buffer.fill { output in
                 while output.freeCapacity > 0, try pass.decode(into: &output) == .bytes {}
             }

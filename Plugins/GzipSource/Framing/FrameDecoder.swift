@@ -78,7 +78,7 @@ struct FrameDecoder: ~Copyable {
         /// Compares the sum of the whole frame with its trailer.
         ///
         /// - Parameter beginning: The sum of the bytes before the restart point.
-        func check(behind beginning: FrameSum) throws(BlobError) {
+        func check(after beginning: FrameSum) throws(BlobError) {
             var sum = beginning
             sum.append(self.sum)
             try sum.check(checksum: self.checksum, at: self.byteOffset)
@@ -158,7 +158,7 @@ struct FrameDecoder: ~Copyable {
                 let ahead = self.surplus.popFirst()
                 guard let byte = ahead ?? input.first else { return }
                 do {
-                    try self.take(byte)
+                    try self.parse(byte)
                 } catch {
                     var error = error
                     error.byteOffset = error.byteOffset ?? self.byteOffset
@@ -212,7 +212,7 @@ struct FrameDecoder: ~Copyable {
         output.bytes.withUnsafeBytes { bytes in
             let decoded = UnsafeRawBufferPointer(rebasing: bytes[outputCount...])
             self.sum.update(decoded)
-            self.recorder?.take(UnsafeRawBufferPointer(rebasing: given[..<(given.count - input.count)]))
+            self.recorder?.appendInput(UnsafeRawBufferPointer(rebasing: given[..<(given.count - input.count)]))
             self.recorder?.append(decoded)
         }
         if let recorder, stop == .blockEnd {
@@ -235,21 +235,21 @@ struct FrameDecoder: ~Copyable {
     }
 
     /// Processes a byte outside the deflate data.
-    private mutating func take(_ byte: UInt8) throws(BlobError) {
+    private mutating func parse(_ byte: UInt8) throws(BlobError) {
         switch self.phase {
         case .gzipHeader(var header):
             if !self.isFirstMember, header.isBeforeMethod, byte != GzipHeader.identification[1] {
                 throw self.trailingData(at: self.byteOffset - 1)
             }
-            self.phase = try header.take(byte) ? .data : .gzipHeader(header)
+            self.phase = try header.parse(byte) ? .data : .gzipHeader(header)
             if self.isInData { self.recorder?.dataBegin(at: self.byteOffset + 1) }
-        case .zlibHeader(var header): self.phase = try header.take(byte) ? .data : .zlibHeader(header)
+        case .zlibHeader(var header): self.phase = try header.parse(byte) ? .data : .zlibHeader(header)
         case .checksum(var field):
-            guard field.take(byte) else { return self.phase = .checksum(field) }
+            guard field.parse(byte) else { return self.phase = .checksum(field) }
             try self.checkChecksum(self.format == .zlib ? field.value.byteSwapped : field.value)
             self.phase = self.format == .zlib ? .done : .byteCount(NumberField())
         case .byteCount(var field):
-            guard field.take(byte) else { return self.phase = .byteCount(field) }
+            guard field.parse(byte) else { return self.phase = .byteCount(field) }
             try self.checkByteCount(field.value)
             self.isFirstMember = false
             self.memberCount += 1
@@ -271,7 +271,7 @@ struct FrameDecoder: ~Copyable {
         self.sum = FrameSum(self.format)
         self.recorder?.memberBegins(at: self.byteOffset)
         var header = GzipHeader()
-        _ = try header.take(firstByte)
+        _ = try header.parse(firstByte)
         self.phase = .gzipHeader(header)
     }
 
@@ -308,7 +308,7 @@ private struct NumberField {
     private var byteCount: UInt32 = 0
 
     /// Parses a byte; returns true if the number is complete.
-    mutating func take(_ byte: UInt8) -> Bool {
+    mutating func parse(_ byte: UInt8) -> Bool {
         self.value |= UInt32(byte) << (8 * self.byteCount)
         self.byteCount += 1
         return self.byteCount == 4

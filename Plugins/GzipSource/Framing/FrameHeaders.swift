@@ -46,13 +46,13 @@ struct GzipHeader {
     ///
     /// - Returns: True if it was the last byte of the header.
     /// - Throws: An error without an offset. The error is at this byte.
-    mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
+    mutating func parse(_ byte: UInt8) throws(BlobError) -> Bool {
         if self.field != .checksum { self.sum.update(byte) }
         let position = self.position
         self.position += 1
         switch self.field {
         case .fixed:
-            try self.takeFixed(byte, at: position)
+            try self.parseFixed(byte, at: position)
             guard self.position == Self.fixedByteCount else { return false }
         case .extraLength, .checksum:
             self.number |= Int(byte) << (8 * position)
@@ -62,14 +62,14 @@ struct GzipHeader {
             guard self.position == self.extraByteCount else { return false }
         case .name, .comment:
             guard byte == 0 else {
-                try self.takeText(byte, at: position)
+                try self.parseText(byte, at: position)
                 return false
             }
         }
         return !self.beginField()
     }
 
-    private mutating func takeFixed(_ byte: UInt8, at position: Int) throws(BlobError) {
+    private mutating func parseFixed(_ byte: UInt8, at position: Int) throws(BlobError) {
         switch position {
         case 0, 1:
             guard byte == Self.identification[position] else {
@@ -91,7 +91,7 @@ struct GzipHeader {
         }
     }
 
-    private mutating func takeText(_ byte: UInt8, at position: Int) throws(BlobError) {
+    private mutating func parseText(_ byte: UInt8, at position: Int) throws(BlobError) {
         guard position < Self.maximumFieldByteCount else {
             let name = self.field == .name ? "name" : "comment"
             throw BlobError(
@@ -139,7 +139,7 @@ struct ZlibHeader {
     ///
     /// - Returns: True if it was the last byte of the header.
     /// - Throws: ``BlobError/Code/unsupported`` without an offset. The error is at this byte.
-    mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
+    mutating func parse(_ byte: UInt8) throws(BlobError) -> Bool {
         guard let firstByte = self.firstByte else {
             // CM is 8, which means deflate. CINFO is at most 7, which means a window of 32 KiB.
             guard byte & 0x0F == 8, byte >> 4 <= 7 else {

@@ -3,13 +3,13 @@ import BlobDeflate
 internal import BlobIndex
 
 /// An index that is ready for use, with its layout and access to its windows.
-final class GzipIndex: HeldIndex {
+final class GzipIndex: CacheableIndex {
     let layout: GzipIndexLayout
     private let windows: IndexSection
     private let file: IndexFile
-    private let learned = Locked(LearnedWindows())
+    private let recoveredWindows = Locked(RecoveredWindows())
     private let isDamageReported = Locked(false)
-    private let disproof = Locked(false)
+    private let invalidation = Locked(false)
 
     private init(_ layout: GzipIndexLayout, _ windows: IndexSection, _ file: IndexFile) {
         (self.layout, self.windows, self.file) = (layout, windows, file)
@@ -32,13 +32,13 @@ final class GzipIndex: HeldIndex {
     }
 
     /// True if the index turned out to describe bytes other than the content.
-    var isDisproved: Bool { self.disproof.withLock { $0 } }
+    var isInvalidated: Bool { self.invalidation.withLock { $0 } }
 
     /// Marks the index as describing bytes other than the content, despite matching validators.
     ///
     /// Removes the index file, unless the user specified it.
-    func disprove() {
-        self.disproof.withLock { $0 = true }
+    func invalidate() {
+        self.invalidation.withLock { $0 = true }
         self.discardFile()
     }
 
@@ -67,7 +67,9 @@ final class GzipIndex: HeldIndex {
         } catch {
             guard error.code == .corrupted else { throw error }
             self.discardFile()
-            guard let window = self.learned.withLock({ $0.windows[slice] }) else { throw IndexMismatch(error: error) }
+            guard let window = self.recoveredWindows.withLock({ $0.windows[slice] }) else {
+                throw IndexMismatch(error: error)
+            }
             return window
         }
     }
@@ -78,13 +80,13 @@ final class GzipIndex: HeldIndex {
     /// Keeps the window of a slice's restart point for later readers if the window in the file is damaged.
     ///
     /// - Parameter window: The decoded bytes before the point, verified by the checksums of the index.
-    func learn(_ window: [UInt8], of slice: Int) throws {
-        guard self.layout.windows[slice] != nil, self.learned.withLock({ $0.wants(slice) }) else { return }
+    func keepRecovered(_ window: [UInt8], of slice: Int) throws {
+        guard self.layout.windows[slice] != nil, self.recoveredWindows.withLock({ $0.wants(slice) }) else { return }
         do throws(BlobError) {
             _ = try self.windowInFile(of: slice)
         } catch {
             guard error.code == .corrupted else { throw error }
-            self.learned.withLock { $0.insert(window, of: slice) }
+            self.recoveredWindows.withLock { $0.insert(window, of: slice) }
         }
     }
 
@@ -105,7 +107,7 @@ final class GzipIndex: HeldIndex {
     /// A file that the user specified is kept.
     private func discardFile() {
         guard !self.isDamageReported.exchange(true) else { return }
-        if !self.isDisproved { self.file.noteRefusal(IndexFile.isDamaged) }
+        if !self.isInvalidated { self.file.reportRefusal(IndexFile.damageReason) }
         self.file.discard()
     }
 
@@ -136,7 +138,7 @@ extension Error {
 ///
 /// With these windows, decoding around the damage happens once per source rather than once per reader. At most 512
 /// windows of 32 KiB (16 MiB) are kept; beyond that, only every second window, then every fourth, and so on.
-struct LearnedWindows {
+struct RecoveredWindows {
     var maximumCount = 512
     private(set) var windows: [Int: [UInt8]] = [:]
     /// The distance between kept slices.

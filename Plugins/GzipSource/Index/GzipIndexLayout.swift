@@ -22,7 +22,7 @@ struct GzipIndexLayout: Sendable {
     /// The number of members; 1 for a format without members.
     let memberCount: Int
     /// The CRC-32 of each segment, in order.
-    let sums: [UInt32]
+    let checksums: [UInt32]
     /// The length of the longest slice in decoded bytes.
     let maximumSliceByteCount: Int64
     /// The index of the first segment of each slice, followed by the number of segments.
@@ -31,8 +31,8 @@ struct GzipIndexLayout: Sendable {
     /// The maximum number of decoded bytes covered by one checksum: 64 KiB.
     static let segmentByteCount: Int64 = 64 * 1024
 
-    init(_ points: RestartPoints, windows: [PackedWindow?], memberCount: Int, sums: [UInt32]) {
-        (self.points, self.windows, self.memberCount, self.sums) = (points, windows, memberCount, sums)
+    init(_ points: RestartPoints, windows: [PackedWindow?], memberCount: Int, checksums: [UInt32]) {
+        (self.points, self.windows, self.memberCount, self.checksums) = (points, windows, memberCount, checksums)
         self.maximumSliceByteCount = points.maximumSliceByteCount
         self.firstSegments = Self.firstSegments(of: points)
     }
@@ -59,7 +59,7 @@ struct GzipIndexLayout: Sendable {
 
     /// Returns the CRC-32 of the segment of `slice` that begins at `byteOffset`.
     func sum(of slice: Int, at byteOffset: Int64) -> UInt32 {
-        self.sums[
+        self.checksums[
             self.firstSegments[slice] + Int((byteOffset - self.points[slice].byteOffset) / Self.segmentByteCount)]
     }
 
@@ -127,7 +127,7 @@ struct GzipIndexLayout: Sendable {
             if let window { writer.append(fixed: window.checksum) }
             previous = point
         }
-        for sum in self.sums { writer.append(fixed: sum) }
+        for sum in self.checksums { writer.append(fixed: sum) }
         return writer.bytes
     }
 
@@ -157,8 +157,8 @@ struct GzipIndexLayout: Sendable {
         guard reader.remaining % 4 == 0, sumCount == Self.firstSegments(of: points).last else {
             throw reader.failure("has the wrong number of checksums")
         }
-        let sums = try (0..<sumCount).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
-        self.init(points, windows: windows, memberCount: memberCount, sums: sums)
+        let checksums = try (0..<sumCount).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
+        self.init(points, windows: windows, memberCount: memberCount, checksums: checksums)
     }
 
     private static func points(

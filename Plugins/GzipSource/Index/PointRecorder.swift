@@ -17,11 +17,11 @@ final class PointRecorder {
     private static let maximumProbeByteCount = 256 * 1024
 
     private let tuning: GzipTuning
-    private let place: NewIndexPlace?
+    private let place: IndexDestination?
     private let comparison: ToolIndexComparison?
     private let pruner = WindowPruner()
     private var points = [RestartPoint.start]
-    private var sums: [UInt32] = []
+    private var checksums: [UInt32] = []
 
     /// The number of bytes decoded and delivered so far.
     private(set) var byteOffset: Int64 = 0
@@ -43,7 +43,7 @@ final class PointRecorder {
     /// - Parameters:
     ///   - place: The location for the index; nil to write none.
     ///   - comparison: A comparison of another tool's index with the same data; nil for no comparison.
-    init(_ place: NewIndexPlace?, _ tuning: GzipTuning, _ comparison: ToolIndexComparison? = nil) {
+    init(_ place: IndexDestination?, _ tuning: GzipTuning, _ comparison: ToolIndexComparison? = nil) {
         self.place = place
         self.tuning = tuning
         self.comparison = comparison
@@ -66,7 +66,7 @@ final class PointRecorder {
 
     /// Records that a member begins at this byte of the compressed data.
     func memberBegins(at inputByteOffset: Int64) {
-        self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
+        self.comparison?.compare(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
         self.memberStart = self.byteOffset
         let distance = self.byteOffset - (self.points.last?.byteOffset ?? 0)
         guard distance >= self.tuning.minimumSpacing, distance >= self.byteOffset / Self.maximumDenseCount else {
@@ -77,7 +77,7 @@ final class PointRecorder {
 
     /// Records that a member's deflate data begins at this byte of the compressed data.
     func dataBegin(at inputByteOffset: Int64) {
-        self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
+        self.comparison?.compare(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
     }
 
     /// Records that a member has ended and passed all checks.
@@ -90,7 +90,7 @@ final class PointRecorder {
     func dataEnd() { self.endProbe() }
 
     /// Records compressed bytes that were consumed.
-    func take(_ input: UnsafeRawBufferPointer) {
+    func appendInput(_ input: UnsafeRawBufferPointer) {
         guard let count = self.probe?.input.count else { return }
         guard count + input.count <= Self.maximumProbeByteCount else { return self.abandonProbe() }
         self.probe?.input.append(contentsOf: input)
@@ -115,7 +115,7 @@ final class PointRecorder {
     func blockEnds(_ end: Inflater.BlockEnd, at inputByteOffset: Int64, window: UnsafeRawBufferPointer) {
         let bitOffset = inputByteOffset * 8 - Int64(end.unreadBitCount)
         let byteOffset = self.byteOffset + Int64(end.pendingByteCount)
-        self.comparison?.meet(bitOffset: bitOffset, byteOffset: byteOffset, window: window)
+        self.comparison?.compare(bitOffset: bitOffset, byteOffset: byteOffset, window: window)
         guard self.wantsPoint else { return }
         self.probe = WindowPruner.Job(window: Array(window), blockEnd: end)
         self.addPoint(RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, isInData: true))
@@ -157,7 +157,9 @@ final class PointRecorder {
         }
         let points = RestartPoints(
             self.points, compressedByteCount: compressedByteCount, byteCount: self.byteOffset)
-        return (GzipIndexLayout(points, windows: windows, memberCount: self.memberCount, sums: self.sums), packed)
+        return (
+            GzipIndexLayout(points, windows: windows, memberCount: self.memberCount, checksums: self.checksums), packed
+        )
     }
 
     private func addPoint(_ point: RestartPoint) {
@@ -171,7 +173,7 @@ final class PointRecorder {
     }
 
     private func closeSum() {
-        self.sums.append(self.sum.value)
+        self.checksums.append(self.sum.value)
         self.sum = CRC32()
         self.sumStart = self.byteOffset
         if self.upcomingPoint == self.byteOffset { self.upcomingPoint = nil }

@@ -32,7 +32,7 @@ final class ToolIndexComparison {
     /// Compares the points up to a position at which decoding can begin.
     ///
     /// - Parameter window: The decoded bytes before the position; nil before a member or its data.
-    func meet(bitOffset: Int64, byteOffset: Int64, window: UnsafeRawBufferPointer? = nil) {
+    func compare(bitOffset: Int64, byteOffset: Int64, window: UnsafeRawBufferPointer? = nil) {
         while let point = self.next, (point.place.byteOffset, point.place.bitOffset) < (byteOffset, bitOffset) {
             self.fail(point, "decoding cannot begin there.")
         }

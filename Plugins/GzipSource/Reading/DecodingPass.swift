@@ -10,7 +10,7 @@ final class DecodingPass {
     /// The compressed bytes that were fetched but not yet decoded.
     private let input: Window
     /// The compressed offset up to which the decoder has been supplied.
-    private var given: Int64
+    private var consumedOffset: Int64
     /// The offset of the last restart point that was decoded. Few bytes are needed after it.
     private var end: Int64?
 
@@ -34,7 +34,7 @@ final class DecodingPass {
     init(_ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, beginning: [UInt8] = []) {
         self.base = base
         self.waits = waits
-        self.given = decoder.byteOffset
+        self.consumedOffset = decoder.byteOffset
         self.decoder = decoder
         self.input = Window(max(Self.inputByteCount, beginning.count))
         self.input.fill { output in beginning.withUnsafeBytes { _ = output.append(contentsOf: $0) } }
@@ -57,7 +57,7 @@ final class DecodingPass {
         window.withUnsafeBytes {
             self.decoder.resume(at: point, firstByte: firstByte, window: $0, beginning: beginning)
         }
-        self.given = self.decoder.byteOffset
+        self.consumedOffset = self.decoder.byteOffset
     }
 
     /// Decodes the next bytes and returns the result of the read.
@@ -112,10 +112,10 @@ final class DecodingPass {
         self.end = end
         try self.locatingErrors {
             repeat {
-                try self.decodeInput(end - self.given, into: &output)
-            } while try output.freeCapacity > 0 && self.given < end && self.refill(into: &output) == .bytes
+                try self.decodeInput(end - self.consumedOffset, into: &output)
+            } while try output.freeCapacity > 0 && self.consumedOffset < end && self.refill(into: &output) == .bytes
         }
-        guard self.given == end else { return false }
+        guard self.consumedOffset == end else { return false }
         return point.isInData ? self.decoder.isInData : self.decoder.isBetweenMembers
     }
 
@@ -128,7 +128,7 @@ final class DecodingPass {
         defer {
             let used = partCount - part.count
             self.input.drop(used)
-            self.given += Int64(used)
+            self.consumedOffset += Int64(used)
         }
         try self.decoder.decode(&part, into: &output)
     }
@@ -152,8 +152,8 @@ final class DecodingPass {
     /// The number of bytes to fetch at once: a whole buffer, but only up to one piece after the point, and whole
     /// buffers again if decoding continues far past the point.
     private var fetchByteCount: Int {
-        guard let end, self.given < end + Int64(Self.inputByteCount) else { return Self.inputByteCount }
-        return min(Self.inputByteCount, Int(max(end - self.given, 0)) + Self.pieceByteCount)
+        guard let end, self.consumedOffset < end + Int64(Self.inputByteCount) else { return Self.inputByteCount }
+        return min(Self.inputByteCount, Int(max(end - self.consumedOffset, 0)) + Self.pieceByteCount)
     }
 
     private func locatingErrors<Result>(_ body: () throws -> Result) throws -> Result {
@@ -171,7 +171,7 @@ final class DecodingPass {
 extension BlobReader {
     /// Reads the next bytes, waiting for them if `waits` is true.
     func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
-        try waits ? self.readWaiting(into: &output) : self.read(into: &output)
+        try waits ? self.readBlocking(into: &output) : self.read(into: &output)
     }
 }
 

@@ -26,7 +26,7 @@ struct IndexVerification {
     ///
     /// - Parameter reader: A reader of all decoded bytes that does not use an index.
     mutating func run(_ reader: BlobReader, report: (String) throws -> Void) throws {
-        try self.compareSums(reader)
+        try self.compareChecksums(reader)
         let layout = self.index.layout
         for slice in layout.points.places.indices {
             if self.faults[slice] == nil { try self.compare(slice) }
@@ -38,7 +38,7 @@ struct IndexVerification {
     }
 
     /// Decodes everything without the index, and compares the checksums of all segments.
-    private mutating func compareSums(_ reader: BlobReader) throws {
+    private mutating func compareChecksums(_ reader: BlobReader) throws {
         let layout = self.index.layout
         for slice in layout.points.places.indices {
             for segment in layout.segments(of: slice) {

@@ -14,7 +14,7 @@ import BlobPlatform
 /// from another offset depends on its first window and on the segment checksums in the index.
 final class IndexedPass {
     /// The last proven batch, and the state after it.
-    private struct Proven {
+    private struct VerifiedBatch {
         /// The first slice of the batch, and the sum of its frame there; nil if the start of the frame was not decoded.
         var slice: Int
         var beginning: FrameSum?
@@ -29,7 +29,7 @@ final class IndexedPass {
     private var decoder: SegmentDecoder?
     private var pipeline: OrderedPipeline<Range<Int>, DecodedBatch>?
     private var workers: BlobCancellation?
-    private var proven: Proven?
+    private var lastVerified: VerifiedBatch?
     private var buffers: WindowPool
     private var buffer: Window?
     private var nextSlice = 0
@@ -114,7 +114,7 @@ final class IndexedPass {
             try output.append(atMost: direct) { try decoder.decode(direct, into: &$0) }
             return
         }
-        let buffer = self.buffer ?? self.buffers.take()
+        let buffer = self.buffer ?? self.buffers.makeWindow()
         let most = Int64(buffer.capacity) - GzipIndexLayout.segmentByteCount + 1
         let byteCount = decoder.segmentsByteCount(beginningWithin: min(skipped + room, most))
         try buffer.fill { try decoder.decode(byteCount, into: &$0) }
@@ -132,10 +132,10 @@ final class IndexedPass {
     private func continueSequentially() throws {
         self.closePipeline()
         self.mayUsePoints = false
-        guard self.decoder == nil, let proven else { return }
+        guard self.decoder == nil, let lastVerified else { return }
         self.decoder = try SegmentDecoder(
-            self.index, slice: proven.slice, window: try self.index.window(of: proven.slice),
-            beginning: proven.beginning, self.opening)
+            self.index, slice: lastVerified.slice, window: try self.index.window(of: lastVerified.slice),
+            beginning: lastVerified.beginning, self.opening)
     }
 
     // MARK: Several threads
@@ -155,7 +155,7 @@ final class IndexedPass {
         let buffers = WindowPool(byteCount: Int(tuning.batchByteCount) + 1)
         self.buffers = buffers
         // The decoder stays open until the next batch is proven.
-        let batch = try decoder.decodeBatch(slices, into: buffers.take())
+        let batch = try decoder.decodeBatch(slices, into: buffers.makeWindow())
         self.buffer = batch.buffer
         self.nextSlice = slices.upperBound
         guard let end = batch.end else {
@@ -163,7 +163,7 @@ final class IndexedPass {
             try self.continueSequentially()
             return true
         }
-        self.proven = Proven(
+        self.lastVerified = VerifiedBatch(
             slice: slices.lowerBound, beginning: nil, sum: end.isPartial ? nil : end.sum, ahead: end.ahead)
         let index = self.index
         var opening = self.opening
@@ -176,13 +176,13 @@ final class IndexedPass {
             let decoder = try SegmentDecoder(
                 index, slice: slices.lowerBound, window: try index.window(of: slices.lowerBound), opening)
             defer { decoder.close() }
-            return try decoder.decodeBatch(slices, into: buffers.take())
+            return try decoder.decodeBatch(slices, into: buffers.makeWindow())
         }
         return true
     }
 
     private func takeBatch(from pipeline: OrderedPipeline<Range<Int>, DecodedBatch>) throws {
-        if let buffer = self.buffer.take() { self.buffers.giveBack(buffer) }
+        if let buffer = self.buffer.take() { self.buffers.recycle(buffer) }
         let batch: DecodedBatch?
         do {
             batch = try pipeline.next {
@@ -196,25 +196,26 @@ final class IndexedPass {
             return try self.continueSequentially()
         }
         guard let batch else { return try self.endPipeline() }
-        guard let end = batch.end, let proven, batch.begins(with: proven.ahead) else {
+        guard let end = batch.end, let lastVerified, batch.begins(with: lastVerified.ahead) else {
             return try self.continueSequentially()
         }
-        if let beginning = proven.sum { try self.check(end.remainder, behind: beginning) }
+        if let beginning = lastVerified.sum { try self.check(end.remainder, after: beginning) }
         var sum: FrameSum? = end.sum
         if end.isPartial {
-            sum = proven.sum
+            sum = lastVerified.sum
             sum?.append(end.sum)
         }
-        self.proven = Proven(slice: batch.slices.lowerBound, beginning: proven.sum, sum: sum, ahead: end.ahead)
+        self.lastVerified = VerifiedBatch(
+            slice: batch.slices.lowerBound, beginning: lastVerified.sum, sum: sum, ahead: end.ahead)
         self.batchCount += 1
         self.decoder?.close()
         self.decoder = nil
         self.buffer = batch.buffer
     }
 
-    private func check(_ remainder: FrameDecoder.Remainder?, behind beginning: FrameSum) throws {
+    private func check(_ remainder: FrameDecoder.Remainder?, after beginning: FrameSum) throws {
         do throws(BlobError) {
-            try remainder?.check(behind: beginning)
+            try remainder?.check(after: beginning)
         } catch {
             var error = error
             error.locator = self.opening.source.base.locator?.description
@@ -227,13 +228,13 @@ final class IndexedPass {
     private func endPipeline() throws {
         self.closePipeline()
         self.isAtEnd = self.nextSlice == self.index.layout.points.count
-        guard !self.isAtEnd, self.decoder == nil, let proven else { return }
+        guard !self.isAtEnd, self.decoder == nil, let lastVerified else { return }
         do {
             let decoder = try SegmentDecoder(
                 self.index, slice: self.nextSlice, window: try self.index.window(of: self.nextSlice),
-                beginning: proven.sum, self.opening)
+                beginning: lastVerified.sum, self.opening)
             self.decoder = decoder
-            if decoder.begins(with: proven.ahead) { return }
+            if decoder.begins(with: lastVerified.ahead) { return }
             decoder.close()
             self.decoder = nil
         } catch let error where error.isContentError {}

@@ -45,7 +45,7 @@ final class IndexedStream: LateStream {
             // offset depend on the index, so such a pass cannot continue without it.
             guard mismatch != nil || !self.pass.isFromStart, self.pass.isFromStart || byteOffset == self.startOffset
             else { throw mismatch?.error ?? error }
-            try self.disprove()
+            try self.invalidate()
             self.unindexedOffset = byteOffset
             return .notYet
         }
@@ -72,13 +72,13 @@ final class IndexedStream: LateStream {
     /// Decodes everything without the index, and marks the index as wrong if the compressed data is intact.
     ///
     /// Throws if the data is damaged, or if its length differs from the index.
-    private func disprove() throws {
+    private func invalidate() throws {
         self.pass.close()
         let base = try self.opening.openBase()
         defer { base.close() }
         let whole = DecodingPass(base, waits: true, try self.opening.source.makeDecoder())
         let byteCount = try whole.drain(self.opening.context)
-        self.index.disprove()
+        self.index.invalidate()
         guard byteCount == self.index.layout.byteCount else {
             throw BlobError(
                 .changed,

@@ -79,7 +79,7 @@ final class SegmentDecoder {
         let previous = self.slice
         self.advance(by: byteCount)
         if self.slice > previous, self.tailEnd == self.byteOffset, self.tail.count == Inflater.windowByteCount {
-            try self.index.learn(self.tail, of: self.slice)
+            try self.index.keepRecovered(self.tail, of: self.slice)
         }
     }
 

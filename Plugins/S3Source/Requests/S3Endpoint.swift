@@ -7,18 +7,18 @@ struct S3Endpoint: Sendable {
     static let defaultRegion = "us-east-1"
 
     /// The URL of a store; nil for AWS.
-    private let store: TransferURL?
+    private let baseURL: TransferURL?
 
     /// - Parameter url: An `http` or `https` URL; nil for AWS.
     /// - Throws: ``BlobError/Code/invalidArgument`` if it is not the URL of a server.
     init(_ url: String?) throws(BlobError) {
         do throws(BlobError) {
-            self.store = try url.map { (url) throws(BlobError) in try TransferURL(url) }
+            self.baseURL = try url.map { (url) throws(BlobError) in try TransferURL(url) }
         } catch {
             throw error.code == .invalidLocator
                 ? BlobError(.invalidArgument, "The endpoint must be an http or https URL.") : error
         }
-        guard self.store?.credentials == nil, self.store?.text.contains("?") != true else {
+        guard self.baseURL?.credentials == nil, self.baseURL?.text.contains("?") != true else {
             throw BlobError(.invalidArgument, "The URL of the endpoint must not contain credentials or a query.")
         }
     }
@@ -32,9 +32,9 @@ struct S3Endpoint: Sendable {
     ) throws(BlobError) -> (url: TransferURL, request: SigV4Request) {
         let key = address.encodedKey
         var (origin, path) = ("", "/\(address.bucket)/\(key)")
-        if let store {
-            let base = store.path.hasSuffix("/") ? String(store.path.dropLast()) : store.path
-            origin = String(store.text.dropLast(store.text.hasSuffix(store.path) ? store.path.utf8.count : 0))
+        if let baseURL {
+            let base = baseURL.path.hasSuffix("/") ? String(baseURL.path.dropLast()) : baseURL.path
+            origin = String(baseURL.text.dropLast(baseURL.text.hasSuffix(baseURL.path) ? baseURL.path.utf8.count : 0))
             path = base + path
         } else {
             let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"

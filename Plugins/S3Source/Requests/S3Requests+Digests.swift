@@ -6,7 +6,7 @@ extension S3Requests {
     /// The maximum length in bytes for which computing an MD5 takes no longer than a request.
     private static let maximumMD5ByteCount: Int64 = 8 << 20
     /// The maximum time without activity in a search, so that an unresponsive store does not stop the reading.
-    private static let patience = Duration.seconds(5)
+    private static let searchIdleLimit = Duration.seconds(5)
     /// The maximum length in bytes of a list of 1,000 parts; such a list has about 250 KiB.
     private static let maximumListByteCount = 1 << 20
 
@@ -56,11 +56,11 @@ extension S3Requests {
     private func send(
         _ call: S3Call, _ cancellation: BlobCancellation, _ completion: @escaping @Sendable (CollectedAnswer?) -> Void
     ) {
-        self.store.keys.find { keys in
+        self.service.keys.find { keys in
             let registration = Locked<BlobRegistration?>(nil)
             do {
                 var request = try self.request(call, [], keys.get())
-                request.idleLimit = Self.patience
+                request.idleLimit = Self.searchIdleLimit
                 let transfer = try request.start(upTo: Self.maximumListByteCount) { result in
                     _ = registration.take()
                     let answer = try? result.get()

@@ -6,11 +6,11 @@ import CryptoDigest
 /// The signed requests for an object in a store.
 final class S3Requests: RemoteRequests {
     let address: S3Address
-    let store: S3Store
+    let service: S3Service
     private let region: Locked<String>
 
-    init(_ address: S3Address, _ store: S3Store) {
-        (self.address, self.store, self.region) = (address, store, Locked(store.region))
+    init(_ address: S3Address, _ service: S3Service) {
+        (self.address, self.service, self.region) = (address, service, Locked(service.region))
     }
 
     var scheme: String { "s3" }
@@ -24,7 +24,7 @@ final class S3Requests: RemoteRequests {
     func makeRequest(
         _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
-        self.store.keys.find { keys in
+        self.service.keys.find { keys in
             // Stores omit the checksums of the object from responses with a range.
             let isRange = fields.contains { $0.name == "Range" }
             let call = S3Call(fields: isRange ? [] : [Self.checksumMode])
@@ -41,8 +41,8 @@ final class S3Requests: RemoteRequests {
         let (url, privateFields) = try self.signed(call, keys)
         var request = TransferRequest(url, fields: fields)
         request.isHead = call.method == "HEAD"
-        request.settings = self.store.settings
-        // A redirection requires another signature; see `corrects(_:_:)`.
+        request.settings = self.service.settings
+        // A redirection requires another signature; see `correctsRequest(_:_:)`.
         request.maximumRedirectionCount = 0
         request.privateFields = privateFields
         return request
@@ -52,12 +52,12 @@ final class S3Requests: RemoteRequests {
     /// unsigned.
     func signed(_ call: S3Call, _ keys: AccessKeys?) throws(BlobError) -> (url: TransferURL, fields: [BlobHTTPField]) {
         let region = self.region.withLock { $0 }
-        var (url, request) = try self.store.endpoint.target(self.address, region: region, call.parameters)
+        var (url, request) = try self.service.endpoint.target(self.address, region: region, call.parameters)
         let fields = call.fields + call.checksums
         guard let keys else { return (url, fields) }
         (request.method, request.payloadHash) = (call.method, call.payloadHash)
         request.fields += fields
-        let now = Int64(time(nil)) + self.store.clockSkew.withLock { $0 }
+        let now = Int64(time(nil)) + self.service.clockSkew.withLock { $0 }
         let signer = SigV4Signer(keys: keys, region: region)
         return (url, fields + signer.fields(for: request, at: SigningTime(secondsSince1970: now)))
     }
@@ -78,15 +78,15 @@ final class S3Requests: RemoteRequests {
     }
 
     /// Corrects the clock, the region or temporary keys if the response identifies them as the fault.
-    func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
+    func correctsRequest(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
         let answer = S3Answer(head, explanation)
         switch answer.code {
         case "RequestTimeTooSkewed":
             guard let date = head.date else { return false }
-            self.store.clockSkew.withLock { $0 = date - Int64(time(nil)) }
+            self.service.clockSkew.withLock { $0 = date - Int64(time(nil)) }
             return true
         case "ExpiredToken":
-            return self.store.keys.forget()
+            return self.service.keys.forget()
         default:
             guard let region = answer.region, [301, 307, 400].contains(head.status) else { return false }
             return self.region.exchange(region) != region
@@ -110,21 +110,21 @@ struct S3Call: Sendable {
 }
 
 /// A store and its keys, shared by the sources of the store's objects.
-final class S3Store: Sendable {
+final class S3Service: Sendable {
     let endpoint: S3Endpoint
-    let keys: KeyChain
+    let keys: AccessKeyProvider
     let region: String
     let settings: BlobTransferSettings
     /// The number of seconds by which the store's clock is ahead of the local clock.
     let clockSkew = Locked<Int64>(0)
     /// False after the store has refused a request for checksums.
-    let knowsChecksums = Locked(true)
+    let acceptsChecksums = Locked(true)
 
-    init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: BlobTransferSettings) {
+    init(_ endpoint: S3Endpoint, _ keys: AccessKeyProvider, region: String, _ settings: BlobTransferSettings) {
         (self.endpoint, self.keys, self.region, self.settings) = (endpoint, keys, region, settings)
     }
 
-    /// - Throws: The errors of ``KeyChain/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
+    /// - Throws: The errors of ``AccessKeyProvider/init(_:profile:)`` and ``S3Endpoint/init(_:)``.
     convenience init(_ options: S3Source.Options, _ environment: AWSEnvironment) throws {
         try CryptoDigest.requireTrait(for: "S3Source")
         // This error matters only if the profile is needed.
@@ -141,9 +141,9 @@ final class S3Store: Sendable {
         }
         let keys =
             switch options.credentials.kind {
-            case .anonymous: KeyChain(nil)
-            case .keys(let keys): KeyChain(try keys.checked())
-            case .automatic: try KeyChain(environment) { try profile.get() }
+            case .anonymous: AccessKeyProvider(nil)
+            case .keys(let keys): AccessKeyProvider(try keys.checked())
+            case .automatic: try AccessKeyProvider(environment) { try profile.get() }
             }
         var transfers = options.transfers
         // Only the signature is sent as authorization.

@@ -96,7 +96,7 @@ struct PartDigests: Equatable, Sendable {
         try BlobError.wrapping {
             while byteCount < maximumByteCount {
                 let room = buffer.prefix(Int(clamping: maximumByteCount - byteCount))
-                let count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: room))
+                let count = try reader.readBlocking(into: UnsafeMutableRawBufferPointer(rebasing: room))
                 if count == 0 { break }
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 sha256.update(bytes)

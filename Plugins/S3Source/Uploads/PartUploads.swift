@@ -99,7 +99,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
         defer { buffer.deallocate() }
         while bytes.count < byteCount {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(byteCount - bytes.count))
-            let count = try reader.readWaiting(into: room)
+            let count = try reader.readBlocking(into: room)
             guard count > 0 else { return (bytes, true) }
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
         }
@@ -125,7 +125,7 @@ final class PartProgress: Sendable {
     func begin(_ byteCount: Int64?) { self.state.withLock { $0.byteCount = byteCount } }
 
     /// Records the number of bytes sent for a part.
-    func note(_ number: Int, _ count: Int64) {
+    func record(_ number: Int, _ count: Int64) {
         guard let handler else { return }
         let (sum, byteCount) = self.state.withLock { state in
             state.sum += count - (state.counts.updateValue(count, forKey: number) ?? 0)

@@ -65,8 +65,8 @@ struct S3Client: Sendable {
         var (call, isCorrected) = (call, false)
         var (failures, knownCount) = (RetryFailures(self.limits.retry), self.acceptedCount.withLock { $0 })
         while true {
-            let knowsChecksums = self.requests.store.knowsChecksums
-            if !knowsChecksums.withLock({ $0 }) { call.checksums = [] }
+            let acceptsChecksums = self.requests.service.acceptsChecksums
+            if !acceptsChecksums.withLock({ $0 }) { call.checksums = [] }
             do throws(BlobError) {
                 let answer = try await self.answer(call, body, validator, onProgress)
                 // A store that fails after it has begun a response reports the error in the body.
@@ -77,10 +77,10 @@ struct S3Client: Sendable {
                     return value
                 }
                 if !call.checksums.isEmpty, S3Answer(answer.head, answer.body).refusesFields {
-                    knowsChecksums.withLock { $0 = false }
+                    acceptsChecksums.withLock { $0 = false }
                     continue
                 }
-                if !isCorrected, self.requests.corrects(answer.head, answer.body) {
+                if !isCorrected, self.requests.correctsRequest(answer.head, answer.body) {
                     isCorrected = true
                     continue
                 }
@@ -105,19 +105,19 @@ struct S3Client: Sendable {
         _ call: S3Call, _ body: any BlobInputStreamDataSource, _ validator: BlobValidator?,
         _ onProgress: (@Sendable (Int64) -> Void)?
     ) async throws(BlobError) -> Answer {
-        let store = self.requests.store
+        let service = self.requests.service
         let keys = await withCheckedContinuation { continuation in
-            store.keys.find { continuation.resume(returning: $0) }
+            service.keys.find { continuation.resume(returning: $0) }
         }
         let (url, fields) = try self.requests.signed(call, try keys.get())
         guard let method = BlobUploadRequest.Method(rawValue: call.method), method != .head else {
             return try await self.answer(call, url, fields)
         }
         var request = BlobUploadRequest(method, url.text, fields: fields)
-        (request.settings, request.idleLimit) = (store.settings, self.limits.idleLimit)
+        (request.settings, request.idleLimit) = (service.settings, self.limits.idleLimit)
         (request.allowance, request.isRepeatable) = (self.limits.allowance, call.isRepeatable)
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
-        let secrets = SentSecrets([url.text], fields, store.settings)
+        let secrets = SentSecrets([url.text], fields, service.settings)
         do throws(BlobError) {
             let response = try await self.uploader.upload(
                 body, with: request, matching: validator, context: self.context)
@@ -133,13 +133,13 @@ struct S3Client: Sendable {
     ) async throws(BlobError) -> Answer {
         var request = TransferRequest(url)
         (request.isHead, request.isDelete) = (call.method == "HEAD", call.method == "DELETE")
-        (request.settings, request.privateFields) = (self.requests.store.settings, fields)
+        (request.settings, request.privateFields) = (self.requests.service.settings, fields)
         (request.maximumRedirectionCount, request.idleLimit) = (0, self.limits.idleLimit)
         do throws(BlobError) {
             let (head, body) = try await request.answer(upTo: Self.maximumAnswerByteCount, context: self.context)
             return Answer(
                 head: head, body: body,
-                secrets: SentSecrets([url.text], fields, self.requests.store.settings))
+                secrets: SentSecrets([url.text], fields, self.requests.service.settings))
         } catch {
             var error = error
             error.operation = error.operation ?? "write"

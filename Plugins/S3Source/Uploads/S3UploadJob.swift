@@ -93,7 +93,7 @@ struct S3UploadJob: Sendable {
     ) async throws(BlobError) -> S3Uploader.StoredObject {
         let call = S3Call.put(digests, fields: self.fields(info))
         let (tag, isCompared) = try await self.client.send(
-            call, body, matching: validator, onProgress: { self.progress.note(1, $0) }
+            call, body, matching: validator, onProgress: { self.progress.record(1, $0) }
         ) { (answer) throws(BlobError) in try answer.tag(matching: digests, self.address) }
         let isMD5 = tag.lowercased() == digests.md5.hexadecimal
         let found = isMD5 ? nil : try await self.object.checked(digests.byteCount, tag)
@@ -130,10 +130,12 @@ struct S3UploadJob: Sendable {
                 && (!EntityTag.isMD5(part.tag) || part.tag.lowercased() == digests.md5.hexadecimal)
         }
         if let stored, isStored == true {
-            self.progress.note(number, digests.byteCount)
+            self.progress.record(number, digests.byteCount)
             return FinishedPart(part: stored, md5: digests.md5, sum: digests.sum)
         }
-        let part = try await upload.store(number, body, matching: validator, digests) { self.progress.note(number, $0) }
+        let part = try await upload.store(number, body, matching: validator, digests) {
+            self.progress.record(number, $0)
+        }
         return FinishedPart(part: part, md5: digests.md5, sum: digests.sum)
     }
 
@@ -211,7 +213,7 @@ struct S3UploadJob: Sendable {
         guard object.byteCount == info.byteCount else { return false }
         let context = self.context.blocking
         return try await BlockingPool.reads.value { () throws(BlobError) in
-            let stored = S3Source(try BlobLocator(self.address.text), self.address, self.settings.store)
+            let stored = S3Source(try BlobLocator(self.address.text), self.address, self.settings.service)
             let validator = try stored.info(context).validator
             guard validator?.token.filter({ $0 != "\"" }) == object.entityTag else { return false }
             return try PartDigests(of: stored, matching: validator, context)

@@ -113,17 +113,17 @@ public struct S3Uploader: Sendable {
     /// Called at the end with the digest that was compared, such as `MD5 (ETag)`; nil if only the length was compared.
     package var onCheck: (@Sendable (String?) -> Void)?
 
-    let store: S3Store
+    let service: S3Service
     var limits = PartLimits()
 
     /// Creates an uploader. Reads the configuration files of the AWS tools, but does not connect.
     ///
     /// - Throws: The errors of ``S3Source/init(_:options:)`` for invalid settings.
     public init(_ options: S3Source.Options = S3Source.Options()) throws(BlobError) {
-        self.init(try BlobError.wrapping { try S3Store(options, .process) })
+        self.init(try BlobError.wrapping { try S3Service(options, .process) })
     }
 
-    init(_ store: S3Store) { self.store = store }
+    init(_ service: S3Service) { self.service = service }
 
     /// Stores a source, and returns once the store has the whole object.
     ///
@@ -157,7 +157,7 @@ public struct S3Uploader: Sendable {
             self.onRetry?(attempt.error)
             self.onAttempt?(attempt)
         }
-        return S3Client(S3Requests(address, self.store), try BlobUploader(), limits, context)
+        return S3Client(S3Requests(address, self.service), try BlobUploader(), limits, context)
     }
 
     /// - Throws: ``BlobError/Code/invalidLocator`` if the locator does not name an object.
@@ -274,7 +274,7 @@ public struct S3Uploader: Sendable {
         let object = MultipartCompletion(client: client)
         guard let parts = try await self.parts(of: begun, plan, context) else {
             let found = try await object.stored()
-            guard try await self.is(found, source, of: upload, plan, context) else {
+            guard try await self.isEqual(found, source, of: upload, plan, context) else {
                 throw BlobError(
                     .changed, "The store no longer has the upload, but has another object in its place.",
                     operation: "write", locator: upload.object)
@@ -291,13 +291,13 @@ public struct S3Uploader: Sendable {
                 digests.count == parts.count && found.byteCount == plan.byteCount
                 && found.entityTag.lowercased() == EntityTag.combined(digests)
             if isMade { return (found, true) }
-            guard (try? await self.is(found, source, of: upload, plan, context)) == true else { throw error }
+            guard (try? await self.isEqual(found, source, of: upload, plan, context)) == true else { throw error }
             return (found, true)
         }
     }
 
     /// Returns true if an object in the store equals the source of an upload.
-    private func `is`(
+    private func isEqual(
         _ object: StoredObject, _ source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
         of upload: SharedMultipartUpload, _ plan: PartPlan, _ context: BlobContext
     ) async throws(BlobError) -> Bool {

@@ -39,7 +39,7 @@ final class BzipFinder: BlockFinder {
                 continue
             }
             // A mark and the checksum after it.
-            guard try self.fill(self.bit + 80) else { throw self.unsuitable }
+            guard try self.fill(self.bit + 80) else { throw self.unsuitableDataError }
             let (mark, sum) = self.input.bytes.withUnsafeBytes { bytes in
                 (
                     BzipScanner.number(in: bytes, at: self.bit, bitCount: BzipScanner.bitCount),
@@ -62,7 +62,7 @@ final class BzipFinder: BlockFinder {
                 let detail = UInt64(level) | UInt64(self.sum) << 8
                 block.next = RestartPoint(bitOffset: self.bitOffset, byteOffset: 0, detail: detail)
                 return block
-            default: throw self.unsuitable
+            default: throw self.unsuitableDataError
             }
         }
     }
@@ -86,7 +86,7 @@ final class BzipFinder: BlockFinder {
         }
         // Zeros may follow the last stream.
         guard rest.allSatisfy({ $0 == 0 }), try self.input.base.drain(), self.bitOffset > 0 else {
-            throw self.unsuitable
+            throw self.unsuitableDataError
         }
         self.drop(8 * self.input.bytes.count)
         return false
@@ -101,7 +101,7 @@ final class BzipFinder: BlockFinder {
             searched = max(searched, 8 * self.input.bytes.count - BzipScanner.bitCount + 1)
             let count = self.input.bytes.count
             guard count - self.bit / 8 <= Self.maximumByteCount, try self.input.fill(count + 1) else {
-                throw self.unsuitable
+                throw self.unsuitableDataError
             }
         }
     }
@@ -120,7 +120,7 @@ final class BzipFinder: BlockFinder {
         }
     }
 
-    private var unsuitable: BlobError {
+    private var unsuitableDataError: BlobError {
         BlobError(
             .corrupted, "Expected a block or the end of the bzip2 data.",
             byteOffset: self.bitOffset / 8)

@@ -9,7 +9,7 @@ struct BzipScanner {
 
     /// For each of the four middle bytes of a mark that starts at bit 0 to 7 of a byte, the bits at which a byte of the
     /// data matches.
-    private static let fits: [[UInt8]] = (1...4).map { place in
+    private static let matchingBits: [[UInt8]] = (1...4).map { place in
         (0..<256).map { byte in
             var fitting: UInt8 = 0
             for shift in 0..<8 {
@@ -24,12 +24,12 @@ struct BzipScanner {
 
     /// Returns the bit at which the first mark begins, at or after a bit; nil without a complete mark.
     static func firstMark(in bytes: UnsafeRawBufferPointer, from bit: Int) -> Int? {
-        Self.fits[0].withUnsafeBufferPointer { first in
-            Self.fits[1].withUnsafeBufferPointer { second in
+        Self.matchingBits[0].withUnsafeBufferPointer { first in
+            Self.matchingBits[1].withUnsafeBufferPointer { second in
                 for place in (bit / 8)..<max(bit / 8, bytes.count - 5) {
                     var fitting = first[Int(bytes[place + 1])] & second[Int(bytes[place + 2])]
                     guard fitting != 0 else { continue }
-                    fitting &= Self.fits[2][Int(bytes[place + 3])] & Self.fits[3][Int(bytes[place + 4])]
+                    fitting &= Self.matchingBits[2][Int(bytes[place + 3])] & Self.matchingBits[3][Int(bytes[place + 4])]
                     for shift in 0..<8 where fitting & 1 << UInt8(shift) != 0 {
                         let start = 8 * place + shift
                         guard start >= bit, start + Self.bitCount <= 8 * bytes.count else { continue }

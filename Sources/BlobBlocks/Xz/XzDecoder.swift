@@ -57,7 +57,9 @@ final class XzDecoder: BlockDecoder {
     ) throws(BlobError) {
         self.block.initialize(to: lzma_block())
         self.filters.initialize(repeating: lzma_filter(), count: Int(LZMA_FILTERS_MAX) + 1)
-        guard let first = header.first, first > 0, header.count >= (Int(first) + 1) * 4 else { throw Self.noHeader }
+        guard let first = header.first, first > 0, header.count >= (Int(first) + 1) * 4 else {
+            throw Self.damagedHeaderError
+        }
         self.block.pointee.version = 1
         self.block.pointee.header_size = (UInt32(first) + 1) * 4
         self.block.pointee.check = lzma_check(check)
@@ -66,7 +68,7 @@ final class XzDecoder: BlockDecoder {
         guard status == LZMA_OK else {
             // After an error, the list must be empty: liblzma terminates it only on success.
             self.filters.update(repeating: lzma_filter(), count: Int(LZMA_FILTERS_MAX) + 1)
-            throw status == LZMA_MEM_ERROR ? Self.noMemory : Self.noHeader
+            throw status == LZMA_MEM_ERROR ? Self.outOfMemoryError : Self.damagedHeaderError
         }
         try self.checkWindow(context)
         let declared = self.block.pointee.uncompressed_size
@@ -76,7 +78,7 @@ final class XzDecoder: BlockDecoder {
         self.block.pointee.uncompressed_size = UInt64(byteCount)
         switch blob_lzma_block_decoder(self.stream.pointer, self.block) {
         case LZMA_OK: break
-        case LZMA_MEM_ERROR: throw Self.noMemory
+        case LZMA_MEM_ERROR: throw Self.outOfMemoryError
         default: throw BlobError(.unsupported, "A block of the xz file has filters that are not supported.")
         }
     }
@@ -97,7 +99,7 @@ final class XzDecoder: BlockDecoder {
         switch self.stream.code(&input, into: &output) {
         case LZMA_OK, LZMA_BUF_ERROR: return false
         case LZMA_STREAM_END: return true
-        case LZMA_MEM_ERROR: throw Self.noMemory
+        case LZMA_MEM_ERROR: throw Self.outOfMemoryError
         default: throw BlobError(.corrupted, "A block of the xz file is damaged.")
         }
     }
@@ -116,8 +118,8 @@ final class XzDecoder: BlockDecoder {
         }
     }
 
-    private static let noHeader = BlobError(.corrupted, "The header of a block of the xz file is damaged.")
-    private static let noMemory = BlobError(.io, "Not enough memory to decode a block.", isTransient: true)
+    private static let damagedHeaderError = BlobError(.corrupted, "The header of a block of the xz file is damaged.")
+    private static let outOfMemoryError = BlobError(.io, "Not enough memory to decode a block.", isTransient: true)
 }
 
 extension BlockFormat {

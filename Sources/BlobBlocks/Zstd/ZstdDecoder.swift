@@ -48,7 +48,7 @@ final class ZstdDecoder: BlockDecoder {
 }
 
 /// A decoder that also compares a checksum stored separately from the block.
-final class SummedDecoder: BlockDecoder {
+final class ChecksumDecoder: BlockDecoder {
     private let base: any BlockDecoder
     private let expected: UInt32
     private var sum = XXH64()
@@ -119,7 +119,7 @@ extension BlockFormat {
                 memoryByteCount: bytes.count + 2 * Int(byteCount)
             ) { () throws(BlobError) in
                 let decoder = try ZstdDecoder()
-                return if let expected { SummedDecoder(decoder, expected: expected) } else { decoder }
+                return if let expected { ChecksumDecoder(decoder, expected: expected) } else { decoder }
             }
         }
     }()

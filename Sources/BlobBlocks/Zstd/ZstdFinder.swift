@@ -26,11 +26,11 @@ final class ZstdFinder: BlockFinder {
         do {
             // Empty data has no frame.
             guard let first = try self.frame() else {
-                if base.byteCount == 0 { throw self.unsuitable }
+                if base.byteCount == 0 { throw self.unsuitableDataError }
                 return
             }
             if scan.start.bitOffset == 0, first.isBlock, Int64(first.compressedByteCount) == base.byteCount {
-                throw self.unsuitable
+                throw self.unsuitableDataError
             }
             try self.skip(to: scan.byteOffset)
         } catch let error as BlobError where [.corrupted, .unsupported].contains(error.code) {
@@ -43,7 +43,7 @@ final class ZstdFinder: BlockFinder {
     private func skip(to byteOffset: Int64) throws {
         while let frame = try self.frame(), self.byteOffset + Int64(frame.byteCount) <= byteOffset {
             self.take(frame)
-            self.scan.found(RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: self.byteOffset))
+            self.scan.onRestartPoint(RestartPoint(bitOffset: self.input.byteOffset * 8, byteOffset: self.byteOffset))
         }
     }
 
@@ -82,7 +82,7 @@ final class ZstdFinder: BlockFinder {
         _ = try self.input.fill(ZstdFrame.maximumHeaderByteCount)
         guard !self.input.bytes.isEmpty else { return nil }
         if let byteCount = ZstdFrame.skippableByteCount(self.input.bytes[...]) {
-            guard byteCount <= Self.maximumByteCount else { throw self.unsuitable }
+            guard byteCount <= Self.maximumByteCount else { throw self.unsuitableDataError }
             return try self.whole(Frame(compressedByteCount: Int(byteCount)))
         }
         guard let header = ZstdFrame(self.input.bytes[...]), !header.hasDictionary else {
@@ -90,18 +90,20 @@ final class ZstdFinder: BlockFinder {
         }
         guard let byteCount = header.byteCount, byteCount <= Self.maximumByteCount,
             header.windowByteCount <= self.maximumWindowByteCount
-        else { throw self.unsuitable }
+        else { throw self.unsuitableDataError }
         var end = header.headerByteCount
         var isLast = false
         while !isLast {
-            guard try self.input.fill(end + 3) else { throw self.unsuitable }
+            guard try self.input.fill(end + 3) else { throw self.unsuitableDataError }
             let block = self.input.bytes[end..<(end + 3)].littleEndian
             let (kind, blockByteCount) = (block >> 1 & 3, Int(block >> 3))
             isLast = block & 1 == 1
-            guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else { throw self.unsuitable }
+            guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else {
+                throw self.unsuitableDataError
+            }
             end += 3 + (kind == 1 ? 1 : blockByteCount)
             // A frame of many empty blocks does not count as a block.
-            guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitable }
+            guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitableDataError }
         }
         return try self.whole(
             Frame(
@@ -110,11 +112,11 @@ final class ZstdFinder: BlockFinder {
     }
 
     private func whole(_ frame: Frame) throws -> Frame {
-        guard try self.input.fill(frame.compressedByteCount) else { throw self.unsuitable }
+        guard try self.input.fill(frame.compressedByteCount) else { throw self.unsuitableDataError }
         return frame
     }
 
-    private var unsuitable: BlobError {
+    private var unsuitableDataError: BlobError {
         BlobError(.unsupported, "The frame cannot be decoded as a block.", byteOffset: self.input.byteOffset)
     }
 }

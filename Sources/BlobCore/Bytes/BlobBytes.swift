@@ -79,7 +79,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     }
 
     /// Reports that a number of the bytes was delivered.
-    func delivered(_ count: Int) { self.onDelivery?(count) }
+    func didDeliver(_ count: Int) { self.onDelivery?(count) }
 }
 
 extension OutputRawSpan {

@@ -67,6 +67,6 @@ package final class WindowPool: Sendable {
 
     package init(byteCount: Int) { self.byteCount = byteCount }
 
-    package func take() -> Window { self.free.withLock { $0.popLast() } ?? Window(self.byteCount) }
-    package func giveBack(_ window: Window) { self.free.withLock { $0.append(window) } }
+    package func makeWindow() -> Window { self.free.withLock { $0.popLast() } ?? Window(self.byteCount) }
+    package func recycle(_ window: Window) { self.free.withLock { $0.append(window) } }
 }

@@ -146,7 +146,7 @@ extension Data {
     /// Reads once from `reader`: into memory that fits the bytes, or without a copy if the reader hands over its
     /// memory.
     package init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
-        if let taken = try reader.take(atMost: byteCount) {
+        if let taken = try reader.readBytes(atMost: byteCount) {
             self.init(taken)
             result = .bytes
             return

@@ -114,7 +114,7 @@ extension BlobReader {
     /// Reads the next `count` bytes, waiting for them; returns fewer only at the end.
     package func bytes(atMost count: Int) throws(BlobError) -> [UInt8] {
         try [UInt8](capacity: count) { output in
-            while output.freeCapacity > 0, try self.readWaiting(into: &output) == .bytes {}
+            while output.freeCapacity > 0, try self.readBlocking(into: &output) == .bytes {}
         }
     }
 
@@ -125,7 +125,7 @@ extension BlobReader {
         defer { buffer.deallocate() }
         while data.count < byteCount {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(byteCount - data.count))
-            let count = try self.readWaiting(into: room)
+            let count = try self.readBlocking(into: room)
             guard count > 0 else { break }
             data.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
         }

@@ -300,7 +300,7 @@ public struct BlobError: Error, Equatable, Sendable {
     }
 
     /// The error for a blob that is longer than the largest offset.
-    static var pastLargestOffset: BlobError {
+    static var offsetOverflowError: BlobError {
         BlobError(.limitExceeded, "The offset has reached the limit of \(Int64.max) bytes.")
     }
 }

@@ -47,7 +47,7 @@ package final class AtomicFile {
         let temporaryPath = isWrittenDirectly ? nil : try Self.temporaryName(for: name)
         if mayBeUnnamed, let temporaryPath, Self.canBeName(name) {
             let path = split(name).folder
-            let unnamed = uninterrupted {
+            let unnamed = retryingOnInterrupt {
                 openUnnamedFile(in: AT_FDCWD, path.isEmpty ? "." : path, permissions: UInt32(permissions))
             }
             if let unnamed = try? Descriptor(unnamed, doing: "") {
@@ -59,7 +59,7 @@ package final class AtomicFile {
         let folderNumber = folder?.number ?? AT_FDCWD
         var descriptor: CInt = -1
         while true {
-            descriptor = uninterrupted {
+            descriptor = retryingOnInterrupt {
                 openat(folderNumber, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
             }
             // A pipe without a reader yet: no event reports when one opens it. A socket always fails with the same
@@ -105,7 +105,7 @@ package final class AtomicFile {
     package func commit() throws(BlobError) {
         let isDirect = self.temporaryPath == nil && self.sparePath == nil
         if !isDirect { try self.file.synchronise(doing: "Could not synchronise \(self.name)") }
-        if let sparePath { try self.giveName(or: sparePath) }
+        if let sparePath { try self.assignName(or: sparePath) }
         guard self.file.close() else { throw writeFailure("Could not close \(self.name)") }
         guard !isDirect else { return }
         if let temporaryPath {
@@ -120,7 +120,7 @@ package final class AtomicFile {
 
     /// Gives the unnamed file its name or, if that name exists, the name `sparePath`, to be renamed over the existing
     /// file.
-    private func giveName(or sparePath: String) throws(BlobError) {
+    private func assignName(or sparePath: String) throws(BlobError) {
         self.sparePath = nil
         guard !nameUnnamedFile(self.file.number, in: self.folderNumber, self.name) else { return }
         guard errno == EEXIST, nameUnnamedFile(self.file.number, in: self.folderNumber, sparePath) else {

@@ -31,7 +31,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
         _ path: UnsafePointer<CChar>, _ flags: CInt, permissions: mode_t = 0, in folder: CInt = AT_FDCWD,
         doing act: @autoclosure () -> String, operation: String? = nil
     ) throws(BlobError) {
-        let number = uninterrupted { openat(folder, path, flags | O_CLOEXEC, permissions) }
+        let number = retryingOnInterrupt { openat(folder, path, flags | O_CLOEXEC, permissions) }
         try self.init(number, doing: act(), operation: operation)
     }
 
@@ -122,14 +122,14 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     ///
     /// - Parameter act: The beginning of the message of an error: "Could not synchronise x".
     package func synchronise(doing act: @autoclosure () -> String) throws(BlobError) {
-        guard uninterrupted({ fsync(self.number) }) == 0 else { throw writeFailure(act()) }
+        guard retryingOnInterrupt({ fsync(self.number) }) == 0 else { throw writeFailure(act()) }
     }
 
     /// Waits until the names of a folder are on the disk; until then, a power failure may undo a rename.
     ///
     /// Does nothing on a file system that does not support it.
     package func synchroniseFolder(doing act: @autoclosure () -> String) throws(BlobError) {
-        guard uninterrupted({ fsync(self.number) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT
+        guard retryingOnInterrupt({ fsync(self.number) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT
         else { return }
         throw writeFailure(act())
     }
@@ -139,7 +139,9 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
     /// - Parameter kind: `LOCK_EX` or `LOCK_SH`.
     /// - Returns: False, with the reason in `errno`, if it was not acquired: `EWOULDBLOCK` while another owner holds
     ///   it.
-    package func lock(_ kind: CInt = LOCK_EX) -> Bool { uninterrupted { flock(self.number, kind | LOCK_NB) } == 0 }
+    package func lock(_ kind: CInt = LOCK_EX) -> Bool {
+        retryingOnInterrupt { flock(self.number, kind | LOCK_NB) } == 0
+    }
 
     /// Releases the lock even if a child process that was started meanwhile still has a copy of the descriptor, as it
     /// does until it executes its program.
@@ -150,7 +152,7 @@ package final class Descriptor: @unchecked Sendable {  // Safe: `number` changes
 ///
 /// - Parameter call: A closure that returns a negative number on failure, with the reason in `errno`.
 /// - Returns: The result of the first call that was not interrupted.
-package func uninterrupted<Failure: Error>(_ call: () throws(Failure) -> CInt) throws(Failure) -> CInt {
+package func retryingOnInterrupt<Failure: Error>(_ call: () throws(Failure) -> CInt) throws(Failure) -> CInt {
     while true {
         let result = try call()
         if result >= 0 || errno != EINTR { return result }
@@ -173,7 +175,7 @@ package func writeFailure(_ act: String) -> BlobError {
 package func folderEntries(
     _ path: UnsafePointer<CChar>, in folder: CInt = AT_FDCWD, doing act: @autoclosure () -> String
 ) throws(BlobError) -> [(name: [UInt8], type: mode_t?)] {
-    let descriptor = uninterrupted { openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    let descriptor = retryingOnInterrupt { openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     guard descriptor >= 0, let stream = fdopendir(descriptor) else {
         let error = BlobError(systemError: errno, doing: act())
         if descriptor >= 0 { close(descriptor) }

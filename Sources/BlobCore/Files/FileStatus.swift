@@ -75,10 +75,10 @@ package struct FileStatus: Equatable, Sendable {
     package var isFolder: Bool { self.type == S_IFDIR }
 
     /// True if the file belongs to the effective user of this process.
-    package var isOwn: Bool { self.owner == geteuid() }
+    package var isOwnedByUser: Bool { self.owner == geteuid() }
 
     /// True if only the effective user of this process may write to the file.
-    package var isOnlyOwn: Bool { self.isOwn && self.permissions & (S_IWGRP | S_IWOTH) == 0 }
+    package var isWritableOnlyByUser: Bool { self.isOwnedByUser && self.permissions & (S_IWGRP | S_IWOTH) == 0 }
 }
 
 /// The identity of a file in the system, independent of its name and content.

@@ -12,11 +12,11 @@ public struct BlobContext: Sendable {
     /// The instant by which the whole job must be done; nil for no deadline. Later reads throw
     /// ``BlobError/Code/timedOut``.
     public var deadline: ContinuousClock.Instant? {
-        get { self.lastMoment?.instant }
-        set { self.lastMoment = newValue.map { Moment($0) } }
+        get { self.compactDeadline?.instant }
+        set { self.compactDeadline = newValue.map { CompactInstant($0) } }
     }
 
-    private(set) var lastMoment: Moment?
+    private(set) var compactDeadline: CompactInstant?
 
     /// The longest time that a single step may wait for its first byte; nil for no limit.
     public var idleLimit: Duration?
@@ -86,7 +86,7 @@ public struct BlobContext: Sendable {
         cancellation: BlobCancellation = BlobCancellation(), index: BlobIndexPolicy = .none,
         eventSink: (@Sendable (BlobEvent) -> Void)? = nil
     ) {
-        self.lastMoment = deadline.map { Moment($0) }
+        self.compactDeadline = deadline.map { CompactInstant($0) }
         self.idleLimit = idleLimit
         self.cancellation = cancellation
         self.index = index
@@ -100,7 +100,7 @@ public struct BlobContext: Sendable {
         guard !self.cancellation.isCancelled else {
             throw BlobError(.cancelled, "The job was cancelled.")
         }
-        if let lastMoment, Moment.now >= lastMoment {
+        if let compactDeadline, CompactInstant.now >= compactDeadline {
             throw BlobError(.timedOut, "The deadline of the job has passed.")
         }
     }
@@ -145,7 +145,8 @@ public struct BlobContext: Sendable {
 
     /// Returns true if both contexts have the same limits, so that a reader opened with one serves the other.
     package func hasSameLimits(as other: BlobContext) -> Bool {
-        self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
+        self.compactDeadline == other.compactDeadline && self.idleLimit == other.idleLimit
+            && self.mayBlock == other.mayBlock
             && self.spoolLimit == other.spoolLimit && self.ratioLimit == other.ratioLimit
             && self.memoryLimit == other.memoryLimit
             && self.passwords === other.passwords
@@ -160,14 +161,14 @@ public struct BlobContext: Sendable {
 
     /// Returns the limit for the first byte of a step that begins now.
     package func stepLimit() -> StepLimit {
-        let idleEnd = self.idleLimit.map { Moment(.now.advanced(by: $0)) }
-        guard let deadline = self.lastMoment else { return StepLimit(end: idleEnd, isIdleLimit: true) }
+        let idleEnd = self.idleLimit.map { CompactInstant(.now.advanced(by: $0)) }
+        guard let deadline = self.compactDeadline else { return StepLimit(end: idleEnd, isIdleLimit: true) }
         guard let idleEnd, idleEnd < deadline else { return StepLimit(end: deadline, isIdleLimit: false) }
         return StepLimit(end: idleEnd, isIdleLimit: true)
     }
 
     package struct StepLimit {
-        package let end: Moment?
+        package let end: CompactInstant?
         package let isIdleLimit: Bool
 
         /// The time that remains, at least zero; nil for no limit.

@@ -58,7 +58,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
     private let context: BlobContext
     private let perform: @Sendable (Job) throws -> Product
     private let state = Locked(State())
-    private let news = WaitSignal()
+    private let firstProductSignal = WaitSignal()
 
     /// Creates a pipeline without jobs.
     ///
@@ -93,7 +93,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
                 return nil
             }
             if self.runOne() { continue }
-            try self.context.wait(on: self.news) { self.state.withLock { $0.firstIsDone } ? () : nil }
+            try self.context.wait(on: self.firstProductSignal) { self.state.withLock { $0.firstIsDone } ? () : nil }
         }
     }
 
@@ -144,7 +144,7 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
     private func runOne() -> Bool {
         guard let (number, job) = self.state.withLock({ $0.begin() }) else { return false }
         let result = Result { try self.perform(job) }
-        if self.state.withLock({ $0.end(number, result) }) { self.news.signal() }
+        if self.state.withLock({ $0.end(number, result) }) { self.firstProductSignal.signal() }
         return true
     }
 }

@@ -186,7 +186,7 @@ private struct Limit: BlobInspector {
     }
 
     // At the limit, one more byte is requested: otherwise the end would remain unknown.
-    func room() -> BlobRoom { .bytes(max(self.maximumByteCount - self.byteOffset, 1)) }
+    func readLimit() -> BlobReadLimit { .bytes(max(self.maximumByteCount - self.byteOffset, 1)) }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         self.byteOffset = byteOffset + Int64(bytes.byteCount)

@@ -152,7 +152,7 @@ package struct RetryFailures {
             self.rules.delay(afterFailures: self.countInRow, using: &self.random), error.retryDelay ?? .zero
         )
         var delay = max(random, asked)
-        if let left = context.lastMoment?.remaining {
+        if let left = context.compactDeadline?.remaining {
             // If the attempt failed because the time of the job is up, the job ends for that reason.
             try context.check()
             guard asked < left else { throw error }

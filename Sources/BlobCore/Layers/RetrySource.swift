@@ -21,9 +21,9 @@ package struct RetrySource: ForwardingSource {
                 context.eventSink?(BlobEvent(.recovering, delay: delay))
                 let (signal, wait) = (WaitSignal(), TimerWait(delay, context))
                 wait.slot.store(BlobWaker { signal.signal() })
-                var patient = context
-                patient.idleLimit = nil
-                try patient.wait(on: signal) { wait.isOver ? () : nil }
+                var unlimited = context
+                unlimited.idleLimit = nil
+                try unlimited.wait(on: signal) { wait.isOver ? () : nil }
             }
         }
     }

@@ -5,7 +5,7 @@ final class RetryStream: BlobByteStream {
         /// The base is read again from an offset before the byte reached; the bytes must equal the delivered ones.
         case comparing(BlobReader, DeliveredBytes.Proof)
         case waiting(TimerWait)
-        case over(BlobError)
+        case failed(BlobError)
     }
 
     /// The number of bytes that are compared per read of the base.
@@ -14,30 +14,32 @@ final class RetryStream: BlobByteStream {
     private let base: any BlobInputStreamDataSource
     private let rules: BlobRetry
     private let context: BlobContext
-    private let wanted: BlobValidator?
+    private let requiredValidator: BlobValidator?
     private let startOffset: Int64
     private var byteOffset: Int64
     private var phase: Phase
     private var failures: RetryFailures
     private var isResumed = false
     /// The facts that were declared to the owner of this reader.
-    private var declared: BlobInfo?
+    private var declaredInfo: BlobInfo?
     private var delivered = DeliveredBytes()
 
     init(
         _ base: any BlobInputStreamDataSource, _ opening: BlobOpening, _ rules: BlobRetry
     ) {
-        (self.base, self.rules, self.context, self.wanted) = (base, rules, opening.context, opening.validator)
+        (self.base, self.rules, self.context, self.requiredValidator) = (
+            base, rules, opening.context, opening.validator
+        )
         (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
         self.failures = RetryFailures(rules)
-        self.phase = .over(BlobError(.internalError, "The reader has not been started."))
+        self.phase = .failed(BlobError(.internalError, "The reader has not been started."))
     }
 
     var info: BlobInfo? {
         get throws {
-            while self.declared == nil {
+            while self.declaredInfo == nil {
                 switch self.phase {
-                case .over(let error): throw error
+                case .failed(let error): throw error
                 case .comparing: return nil
                 case .waiting(let wait):
                     guard wait.isOver else { return nil }
@@ -45,13 +47,13 @@ final class RetryStream: BlobByteStream {
                 case .reading(let reader):
                     do {
                         guard let info = try reader.knownInfo() else { return nil }
-                        self.declared = info
+                        self.declaredInfo = info
                     } catch {
-                        self.lose(BlobError(wrapping: error))
+                        self.handleFailure(BlobError(wrapping: error))
                     }
                 }
             }
-            return self.declared
+            return self.declaredInfo
         }
     }
 
@@ -63,13 +65,13 @@ final class RetryStream: BlobByteStream {
     /// - Throws: An error for which a retry cannot help.
     func start() throws {
         self.attempt()
-        if case .over(let error) = self.phase { throw error }
+        if case .failed(let error) = self.phase { throw error }
     }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         while true {
             switch self.phase {
-            case .over(let error): throw error
+            case .failed(let error): throw error
             case .waiting(let wait):
                 guard wait.isOver else { return .notYet }
                 self.attempt()
@@ -77,13 +79,13 @@ final class RetryStream: BlobByteStream {
                 do {
                     guard try self.compare(reader, proof) else { return .notYet }
                 } catch {
-                    self.lose(BlobError(wrapping: error))
+                    self.handleFailure(BlobError(wrapping: error))
                 }
             case .reading(let reader):
                 do {
                     return try self.read(reader, into: &output)
                 } catch {
-                    self.lose(BlobError(wrapping: error))
+                    self.handleFailure(BlobError(wrapping: error))
                 }
             }
         }
@@ -93,18 +95,18 @@ final class RetryStream: BlobByteStream {
         switch self.phase {
         case .reading(let reader), .comparing(let reader, _): reader.readiness
         case .waiting(let wait): wait.slot
-        case .over: nil
+        case .failed: nil
         }
     }
 
-    func close() { self.leave(for: BlobError(.closed, "The reader is closed.")) }
+    func close() { self.closeReader(for: BlobError(.closed, "The reader is closed.")) }
 
-    private func leave(for error: BlobError) {
+    private func closeReader(for error: BlobError) {
         switch self.phase {
         case .reading(let reader), .comparing(let reader, _): reader.close()
-        case .waiting, .over: break
+        case .waiting, .failed: break
         }
-        self.phase = .over(error)
+        self.phase = .failed(error)
     }
 
     // MARK: Attempts
@@ -131,26 +133,28 @@ final class RetryStream: BlobByteStream {
 
     private func declare(as reader: BlobReader) {
         // An error occurs again in the next read, which handles it.
-        if self.declared == nil { self.declared = try? reader.knownInfo() }
+        if self.declaredInfo == nil { self.declaredInfo = try? reader.knownInfo() }
     }
 
     /// The delivered bytes that are compared when reading is resumed.
     private var compared: DeliveredBytes.Extent {
         guard self.rules.resumes, self.rules.identity != .unchecked else { return .none }
-        guard self.declared?.isRandomAccess ?? true else { return .all }
-        return self.rules.identity == .compared && self.declared?.validator?.isStrong != true ? .last : .none
+        guard self.declaredInfo?.isRandomAccess ?? true else { return .all }
+        return self.rules.identity == .compared && self.declaredInfo?.validator?.isStrong != true ? .last : .none
     }
 
     /// Opens the base at the offset from which reading resumes.
     private func attempt() {
         let proof = self.delivered.proof(self.compared)
         do throws(BlobError) {
-            let validator = self.rules.identity == .unchecked ? self.wanted : self.declared?.validator ?? self.wanted
+            let validator =
+                self.rules.identity == .unchecked
+                ? self.requiredValidator : self.declaredInfo?.validator ?? self.requiredValidator
             let reader = try self.base.open(
                 at: self.byteOffset - proof.byteCount, matching: validator, context: self.context)
             self.phase = proof.byteCount == 0 ? .reading(reader) : .comparing(reader, proof)
         } catch {
-            self.lose(error)
+            self.handleFailure(error)
         }
     }
 
@@ -158,9 +162,9 @@ final class RetryStream: BlobByteStream {
     private func checkLength(
         _ reader: BlobReader, _ result: BlobReadResult, upTo end: Int64
     ) throws(BlobError) {
-        guard let byteCount = self.declared?.byteCount, result != .notYet else { return }
+        guard let byteCount = self.declaredInfo?.byteCount, result != .notYet else { return }
         let isSame = reader.info.byteCount.map { $0 == byteCount } ?? (result == .bytes || end == byteCount)
-        guard isSame, end <= byteCount else { throw self.isChanged }
+        guard isSame, end <= byteCount else { throw self.changedError }
     }
 
     /// Compares delivered bytes with the bytes of the base; returns false if none are available yet.
@@ -174,32 +178,32 @@ final class RetryStream: BlobByteStream {
             return result
         }
         if result == .notYet { return false }
-        guard result == .bytes, proof.holds else { throw self.isChanged }
+        guard result == .bytes, proof.holds else { throw self.changedError }
         self.phase = proof.byteCount == 0 ? .reading(reader) : .comparing(reader, proof)
         return true
     }
 
-    private var isChanged: BlobError {
+    private var changedError: BlobError {
         BlobError(
             .changed, "The content has changed since the interruption.",
             byteOffset: self.byteOffset)
     }
 
     /// Ends a failed attempt, and begins to wait for the next one, or ends reading.
-    private func lose(_ error: BlobError) {
+    private func handleFailure(_ error: BlobError) {
         do throws(BlobError) {
             try self.context.check()
             // If the content ends before the byte reached, it has become shorter.
-            guard error.code != .invalidArgument || self.byteOffset == self.startOffset else { throw self.isChanged }
+            guard error.code != .invalidArgument || self.byteOffset == self.startOffset else { throw self.changedError }
             guard self.canResume else { throw error }
             let delay = try self.failures.delay(after: error, self.context)
-            self.leave(for: error)
+            self.closeReader(for: error)
             self.phase = .waiting(TimerWait(delay, self.context))
             self.isResumed = true
             self.context.eventSink?(BlobEvent(.recovering, self.byteOffset, delay: delay))
         } catch {
             if error.code == .changed { self.context.eventSink?(BlobEvent(.invalidated, self.byteOffset)) }
-            self.leave(for: error)
+            self.closeReader(for: error)
         }
     }
 
@@ -208,8 +212,8 @@ final class RetryStream: BlobByteStream {
         guard self.byteOffset > self.startOffset else { return true }
         guard self.rules.resumes else { return false }
         return switch self.rules.identity {
-        case .strong: self.declared?.validator?.isStrong ?? false
-        case .compared: self.declared?.validator != nil
+        case .strong: self.declaredInfo?.validator?.isStrong ?? false
+        case .compared: self.declaredInfo?.validator != nil
         case .unchecked: true
         }
     }

@@ -22,7 +22,7 @@ package struct ThrottledSource: ForwardingSource {
     private struct Throttle: BlobInspector {
         let share: ByteAllowance.Share
 
-        func room() -> BlobRoom {
+        func readLimit() -> BlobReadLimit {
             let byteCount = self.share.available()
             return byteCount > 0 ? .bytes(Int64(byteCount)) : .wait(until: self.share.start)
         }

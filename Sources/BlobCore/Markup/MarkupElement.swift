@@ -21,9 +21,9 @@ package struct MarkupElement {
     /// The maximum length of a document in bytes.
     package static let byteLimit = 4 << 20
     /// The maximum nesting depth of elements.
-    package static let depthLimit = 64
+    package static let maximumDepth = 64
     /// The maximum number of elements and attributes in a document.
-    package static let nodeLimit = 50_000
+    package static let maximumNodeCount = 50_000
 
     package fileprivate(set) var name: Name
     package fileprivate(set) var attributes: [Attribute] = []
@@ -64,7 +64,7 @@ package struct MarkupElement {
 private struct MarkupParser {
     private let bytes: [UInt8]
     private var place = 0
-    private var nodesLeft = MarkupElement.nodeLimit
+    private var nodesLeft = MarkupElement.maximumNodeCount
     /// The namespaces in scope by their prefixes; the default namespace has an empty prefix.
     private var namespaces: [String: String] = ["xml": "xml"]
 
@@ -77,12 +77,12 @@ private struct MarkupParser {
         try self.skipBetweenElements()
         // XMP packets are padded to the end of their space.
         guard self.bytes[self.place...].allSatisfy({ $0 == 0 }) else {
-            throw self.invalid("unexpected text after the root element")
+            throw self.invalidMarkupError("unexpected text after the root element")
         }
         return root
     }
 
-    private func invalid(_ fault: String) -> BlobError {
+    private func invalidMarkupError(_ fault: String) -> BlobError {
         BlobError(.corrupted, "The XML document is invalid: \(fault).", byteOffset: Int64(self.place))
     }
 
@@ -102,7 +102,7 @@ private struct MarkupParser {
     }
 
     private mutating func expect(_ text: StaticString) throws(BlobError) {
-        guard self.skip(text) else { throw self.invalid("'\(text)' is missing") }
+        guard self.skip(text) else { throw self.invalidMarkupError("'\(text)' is missing") }
     }
 
     @discardableResult private mutating func skipSpace() -> Bool {
@@ -113,14 +113,14 @@ private struct MarkupParser {
 
     private mutating func skip(through end: StaticString) throws(BlobError) {
         while !self.skip(end) {
-            guard self.place < self.bytes.count else { throw self.invalid("'\(end)' is missing") }
+            guard self.place < self.bytes.count else { throw self.invalidMarkupError("'\(end)' is missing") }
             self.place += 1
         }
     }
 
     private func string(_ bytes: some Collection<UInt8>) throws(BlobError) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw self.invalid("the text is not valid UTF-8")
+            throw self.invalidMarkupError("the text is not valid UTF-8")
         }
         return text
     }
@@ -134,7 +134,7 @@ private struct MarkupParser {
             guard self.skip("<!DOCTYPE") else { return }
             while let next, next != UInt8(ascii: ">") {
                 guard next != UInt8(ascii: "[") else {
-                    throw self.invalid("a document type with declarations is not supported")
+                    throw self.invalidMarkupError("a document type with declarations is not supported")
                 }
                 self.place += 1
             }
@@ -155,9 +155,10 @@ private struct MarkupParser {
     }
 
     private mutating func element(depth: Int) throws(BlobError) -> MarkupElement {
-        guard depth <= MarkupElement.depthLimit else {
+        guard depth <= MarkupElement.maximumDepth else {
             throw BlobError(
-                .limitExceeded, "The XML document has more than \(MarkupElement.depthLimit) levels of nested elements.")
+                .limitExceeded,
+                "The XML document has more than \(MarkupElement.maximumDepth) levels of nested elements.")
         }
         let start = self.place
         try self.expect("<")
@@ -190,7 +191,9 @@ private struct MarkupParser {
         if !self.skip("/>") {
             try self.expect(">")
             try self.readContent(of: &element, depth)
-            guard try self.name() == qualified else { throw self.invalid("an element is closed with a different name") }
+            guard try self.name() == qualified else {
+                throw self.invalidMarkupError("an element is closed with a different name")
+            }
             self.skipSpace()
             try self.expect(">")
         }
@@ -219,14 +222,15 @@ private struct MarkupParser {
                 element.children.append(try self.element(depth: depth + 1))
             }
         }
-        throw self.invalid("an element is not closed")
+        throw self.invalidMarkupError("an element is not closed")
     }
 
     private mutating func count() throws(BlobError) {
         self.nodesLeft -= 1
         guard self.nodesLeft >= 0 else {
             throw BlobError(
-                .limitExceeded, "The XML document has more than \(MarkupElement.nodeLimit) elements and attributes.")
+                .limitExceeded,
+                "The XML document has more than \(MarkupElement.maximumNodeCount) elements and attributes.")
         }
     }
 
@@ -234,7 +238,7 @@ private struct MarkupParser {
         guard let colon = name.firstIndex(of: ":") else { return .init(namespace: fallback, local: name) }
         let prefix = String(name[..<colon])
         guard let namespace = self.namespaces[prefix] else {
-            throw self.invalid("no namespace is declared for the prefix '\(prefix)'")
+            throw self.invalidMarkupError("no namespace is declared for the prefix '\(prefix)'")
         }
         return .init(namespace: namespace, local: String(name[name.index(after: colon)...]))
     }
@@ -242,18 +246,18 @@ private struct MarkupParser {
     private mutating func name() throws(BlobError) -> String {
         let start = self.place
         while let next, next > 0x20, !"<>/=&'\"?!".utf8.contains(next) { self.place += 1 }
-        guard self.place > start else { throw self.invalid("a name is missing") }
+        guard self.place > start else { throw self.invalidMarkupError("a name is missing") }
         return try self.string(self.bytes[start..<self.place])
     }
 
     private mutating func quoted() throws(BlobError) -> String {
         guard let mark = self.next, mark == UInt8(ascii: "\"") || mark == UInt8(ascii: "'") else {
-            throw self.invalid("a quotation mark is missing")
+            throw self.invalidMarkupError("a quotation mark is missing")
         }
         self.place += 1
         var text: [UInt8] = []
         while let next, next != mark {
-            guard next != UInt8(ascii: "<") else { throw self.invalid("an attribute contains '<'") }
+            guard next != UInt8(ascii: "<") else { throw self.invalidMarkupError("an attribute contains '<'") }
             if next == UInt8(ascii: "&") {
                 text += try self.reference()
             } else {
@@ -261,7 +265,7 @@ private struct MarkupParser {
                 self.place += 1
             }
         }
-        guard self.next == mark else { throw self.invalid("an attribute is not closed") }
+        guard self.next == mark else { throw self.invalidMarkupError("an attribute is not closed") }
         self.place += 1
         return try self.string(text)
     }
@@ -269,7 +273,9 @@ private struct MarkupParser {
     /// Reads a character reference or one of the predefined entities.
     private mutating func reference() throws(BlobError) -> [UInt8] {
         let rest = self.bytes[self.place...].dropFirst().prefix(10)
-        guard let end = rest.firstIndex(of: UInt8(ascii: ";")) else { throw self.invalid("an entity is not closed") }
+        guard let end = rest.firstIndex(of: UInt8(ascii: ";")) else {
+            throw self.invalidMarkupError("an entity is not closed")
+        }
         let name = try self.string(rest[..<end])
         let scalar: Unicode.Scalar? =
             switch name {
@@ -282,7 +288,7 @@ private struct MarkupParser {
             case _ where name.hasPrefix("#"): UInt32(name.dropFirst()).flatMap(Unicode.Scalar.init)
             default: nil
             }
-        guard let scalar else { throw self.invalid("unknown entity '\(name)'") }
+        guard let scalar else { throw self.invalidMarkupError("unknown entity '\(name)'") }
         self.place = end + 1
         return Array(String(scalar).utf8)
     }

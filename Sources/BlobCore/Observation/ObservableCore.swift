@@ -12,10 +12,10 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private let lock = Locked(false)  // Not of `Void`, which would lie past the end of the lock's memory.
     let rules: ObservableRules<State>
     private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)  // The lock orders its accesses.
-    private var observers = Audience<AnyObserver>()  // Each is an `Observer<State>`.
-    private var wakers = Audience<BlobWaker>()
+    private var observers = ObserverList<AnyObserver>()  // Each is an `Observer<State>`.
+    private var wakers = ObserverList<BlobWaker>()
     private var lastKey: UInt64 = 0
-    private var hasAudience = false  // True if there are observers or wakers.
+    private var hasObservers = false  // True if there are observers or wakers.
     private var pending: [Delivery] = []
     private var hasPending = false  // True if `pending` is not empty.
     private var isDelivering = false
@@ -46,7 +46,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         delivers: Bool, _ body: (inout State) throws -> Result
     ) rethrows -> (Result, hasPending: Bool) {
         self.lock.lock()
-        guard self.hasAudience else {
+        guard self.hasObservers else {
             defer { self.lock.unlock() }
             return (try body(&self.state.pointee), self.hasPending)
         }
@@ -112,7 +112,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         self.lock.withLock { _ in
             let (queue, key) = (StateQueue(self.state.pointee, self.rules), self.nextKey())
             if self.hasEnded { queue.end() } else { self.observers.add(queue, key: key) }
-            self.hasAudience = !self.hasEnded
+            self.hasObservers = !self.hasEnded
             return (queue, key)
         }
     }
@@ -130,7 +130,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     /// Returns the key of a member that is being added; called under the lock.
     private func nextKey() -> UInt64 {
-        self.hasAudience = true
+        self.hasObservers = true
         self.lastKey += 1
         return self.lastKey
     }
@@ -141,7 +141,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         self.lock.withLock { _ in
             self.observers.remove(key)
             self.wakers.remove(key)
-            self.hasAudience = !self.observers.members.isEmpty || !self.wakers.members.isEmpty
+            self.hasObservers = !self.observers.members.isEmpty || !self.wakers.members.isEmpty
         }
     }
 
@@ -228,7 +228,7 @@ extension Fifo {
 /// The members of an audience, in the order in which they were added.
 ///
 /// Found by their keys: a linear search would take O(n) steps for each member that is removed.
-struct Audience<Member> {
+struct ObserverList<Member> {
     private(set) var members: [Member] = []
     private var keys: [UInt64] = []  // Ascending.
 

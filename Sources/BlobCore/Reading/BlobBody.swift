@@ -10,7 +10,7 @@ public enum BlobBody {
     ///     The two closures are never called at the same time.
     ///   - read: A closure that appends bytes from an offset; it appends none only at the end, where it is called once
     ///     more, for checks. The closures are released when the reader is closed, after any call that is still running.
-    case positional(BlobInfo, now: BlobReadAtNow? = nil, read: BlobReadAt)
+    case positional(BlobInfo, now: BlobNonblockingReadAt? = nil, read: BlobReadAt)
 
     /// Sequential bytes from `startingAt` on: a pipe, a socket, a server, a library with a pull interface. The
     /// framework discards the bytes before the offset of the opening.
@@ -35,7 +35,7 @@ public enum BlobBody {
 public typealias BlobReadAt = (_ byteOffset: Int64, _ output: inout OutputRawSpan) throws -> Void
 
 /// A function that appends bytes from an offset if it can do so without waiting, and returns false otherwise.
-public typealias BlobReadAtNow = (_ byteOffset: Int64, _ output: inout OutputRawSpan) throws -> Bool
+public typealias BlobNonblockingReadAt = (_ byteOffset: Int64, _ output: inout OutputRawSpan) throws -> Bool
 
 /// A sequential stream of bytes.
 ///
@@ -66,7 +66,7 @@ public protocol BlobByteStream: AnyObject {
 
     /// Returns the next bytes without a copy, and advances past them; returns nil, the default, if no bytes in memory
     /// can be handed over. A read then delivers them.
-    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes?
+    func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes?
 
     /// Frees the resources of the stream. Called once.
     func close()
@@ -80,7 +80,7 @@ extension BlobByteStream {
     public var readiness: BlobWakerSlot? { nil }
 
     /// Nil: the bytes have to be read.
-    public func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? { nil }
+    public func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? { nil }
 
     /// Does nothing.
     public func close() {}
@@ -124,7 +124,7 @@ public protocol BlobInspector {
     mutating func info(of base: BlobInfo) throws -> BlobInfo
 
     /// Returns how many bytes may pass next; by default any number.
-    mutating func room() throws -> BlobRoom
+    mutating func readLimit() throws -> BlobReadLimit
 
     /// Inspects the next bytes of the base, and returns the range of bytes that pass: bytes before the range are
     /// discarded, and if bytes after it are left out, the stream ends there. An empty range discards all bytes.
@@ -137,11 +137,11 @@ public protocol BlobInspector {
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int>
 
     /// Returns an error of the base as this layer reports it; by default unchanged.
-    func reported(_ error: BlobError) -> BlobError
+    func reportedError(_ error: BlobError) -> BlobError
 }
 
 /// The number of bytes that may pass a ``BlobInspector``.
-public enum BlobRoom: Sendable {
+public enum BlobReadLimit: Sendable {
     /// At most this many bytes, at least one.
     case bytes(Int64)
     /// No more bytes: the stream ends here. The base is not read to its own end.
@@ -155,8 +155,8 @@ extension BlobInspector {
     public mutating func info(of base: BlobInfo) throws -> BlobInfo { base }
 
     /// Returns room for any number of bytes.
-    public mutating func room() throws -> BlobRoom { .bytes(.max) }
+    public mutating func readLimit() throws -> BlobReadLimit { .bytes(.max) }
 
     /// Returns the error unchanged.
-    public func reported(_ error: BlobError) -> BlobError { error }
+    public func reportedError(_ error: BlobError) -> BlobError { error }
 }

@@ -21,10 +21,10 @@ public final class BlobReader {
     private let source: (any BlobInputStreamDataSource)?
     let context: BlobContext
     private var phase = Phase.reading
-    private var declared: DeclaredContent
+    private var declaredContent: DeclaredContent
     private var skipped = BytesToSkip(0)
-    // Changed as a copy, as `declared` is, so that the compiler can prove that no access overlaps another; otherwise it
-    // would check that at run time, with each read.
+    // Changed as a copy, as `declaredContent` is, so that the compiler can prove that no access overlaps another;
+    // otherwise it would check that at run time, with each read.
     private(set) var wait = ReaderWait()
     /// The bytes that were taken from the stream but neither delivered nor skipped.
     private var held: BlobBytes?
@@ -35,7 +35,7 @@ public final class BlobReader {
     private var streamOffset: Int64
 
     /// True if the reader over this one checks the context and limits the waits of both.
-    private(set) var isAbsorbed = false
+    private(set) var defersChecks = false
 
     convenience init(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
@@ -56,19 +56,19 @@ public final class BlobReader {
         _ source: (any BlobInputStreamDataSource)?, _ opening: BlobOpening, _ makeBody: () throws -> BlobBody
     ) throws(BlobError) {
         self.source = source
-        self.declared = DeclaredContent(matching: opening.validator)
+        self.declaredContent = DeclaredContent(matching: opening.validator)
         self.context = opening.context
         do {
             try opening.context.check()
             try BlobInfo().check(byteOffset: opening.byteOffset, matching: nil)
             let started = try makeBody().start(opening)
             (self.stream, self.streamOffset) = (started.stream, opening.byteOffset)
-            try self.follow(started)
+            try self.adopt(started)
         } catch {
             throw BlobError(wrapping: error).passing(source, operation: "open", byteOffset: opening.byteOffset)
         }
         do {
-            try self.learn(isOpening: true)
+            try self.updateFacts(isOpening: true)
         } catch {
             let error = self.inContext(error, "open")
             self.close()
@@ -87,7 +87,7 @@ public final class BlobReader {
     /// True if the facts are known, or if bytes or the end have been read. The first access starts to determine the
     /// facts.
     public var isOpen: Bool {
-        if self.declared.isKnown { return true }
+        if self.declaredContent.isKnown { return true }
         // After an error, the next read throws it.
         return (try? self.knownInfo()) != nil
     }
@@ -127,23 +127,25 @@ public final class BlobReader {
         guard !self.hasEnded else { return .end }
         guard output.freeCapacity > 0 else { return .bytes }
         do {
-            if !self.isAbsorbed { try self.context.check() }
-            try self.learn()
+            if !self.defersChecks { try self.context.check() }
+            try self.updateFacts()
             var result = try self.skipAndRead(into: &output)
             // The stream was replaced, or its slot was fired meanwhile: bytes may have arrived just after the read.
             if result == .notYet, try self.isWorthTryingAgain() {
-                if !self.isAbsorbed { try self.context.check() }
-                try self.learn()
+                if !self.defersChecks { try self.context.check() }
+                try self.updateFacts()
                 result = try self.skipAndRead(into: &output)
             }
             guard result == .notYet else {
-                if !self.isAbsorbed { self.endWait() }
+                if !self.defersChecks { self.endWait() }
                 return result
             }
             guard let slot = self.readiness else {
                 throw BlobError(.misbehavingPlugin, "A read returned 'notYet', but there is no slot for a waker (C1).")
             }
-            if !self.isAbsorbed { try self.changeWait { wait throws(BlobError) in try wait.begin(self.context, slot) } }
+            if !self.defersChecks {
+                try self.changeWait { wait throws(BlobError) in try wait.begin(self.context, slot) }
+            }
             return .notYet
         } catch {
             throw self.fail(error)
@@ -189,8 +191,8 @@ public final class BlobReader {
         guard self.isReadable, self.skipped.rest == 0, (try? self.context.check()) != nil else { return nil }
         if let held { return held.shared }
         do {
-            guard try self.learnOutsideOfRead(), self.skipped.rest == 0,
-                let bytes = try self.stream.take(at: self.streamOffset, atMost: .max)
+            guard try self.updateFactsOutsideOfRead(), self.skipped.rest == 0,
+                let bytes = try self.stream.readBytes(at: self.streamOffset, atMost: .max)
             else {
                 return nil
             }
@@ -208,21 +210,21 @@ public final class BlobReader {
     ///
     /// - Parameter byteCount: The maximum number of bytes, from 1.
     /// - Throws: The errors of ``read(into:)``.
-    public func take(atMost byteCount: Int) throws -> BlobBytes? {
+    public func readBytes(atMost byteCount: Int) throws -> BlobBytes? {
         guard self.isReadable else { return nil }
         if self.held != nil, self.skipped.rest == 0 { return self.takeHeld(byteCount) }
         guard !self.hasEnded else { return nil }
         defer { self.wakeAfterChange() }
         do {
-            if !self.isAbsorbed { try self.context.check() }
-            guard try self.learnOutsideOfRead(), self.skipped.rest == 0,
-                let bytes = try self.stream.take(at: self.streamOffset, atMost: byteCount)
+            if !self.defersChecks { try self.context.check() }
+            guard try self.updateFactsOutsideOfRead(), self.skipped.rest == 0,
+                let bytes = try self.stream.readBytes(at: self.streamOffset, atMost: byteCount)
             else {
                 return nil
             }
             try self.advance(by: bytes.count)
-            bytes.delivered(bytes.count)
-            if !self.isAbsorbed { self.endWait() }
+            bytes.didDeliver(bytes.count)
+            if !self.defersChecks { self.endWait() }
             return bytes
         } catch {
             throw self.fail(error)
@@ -236,7 +238,7 @@ public final class BlobReader {
             let window = Window(byteCount)
             if var held = self.held.take() {
                 window.fill { held.move(to: &$0) }
-                held.delivered(window.count)
+                held.didDeliver(window.count)
             }
             // Also after an error, which is thrown after the bytes before it.
             defer { self.held = window.isEmpty ? nil : BlobBytes(window.bytes, ownedBy: window) }
@@ -282,8 +284,9 @@ public final class BlobReader {
     }
 
     /// Lets the reader over this one, if it has the same cancellation and limits, check the context for both.
-    package func absorb(into context: BlobContext) {
-        self.isAbsorbed = self.context.cancellation === context.cancellation && self.context.hasSameLimits(as: context)
+    package func deferChecks(to context: BlobContext) {
+        self.defersChecks =
+            self.context.cancellation === context.cancellation && self.context.hasSameLimits(as: context)
     }
 
     /// Returns the facts about the bytes; nil if they are not known yet. The first call starts to determine them.
@@ -297,7 +300,7 @@ public final class BlobReader {
         }
         defer { self.wakeAfterChange() }
         do {
-            guard try self.learnOutsideOfRead() else { return nil }
+            guard try self.updateFactsOutsideOfRead() else { return nil }
             return try self.stream.info ?? BlobInfo()
         } catch {
             throw self.fail(error)
@@ -308,11 +311,11 @@ public final class BlobReader {
 
     /// True if all declared bytes have been read and only the check of the end is left.
     package var isAtDeclaredEnd: Bool {
-        self.declared.isKnown && self.held == nil && self.streamOffset == self.declared.byteCount
+        self.declaredContent.isKnown && self.held == nil && self.streamOffset == self.declaredContent.byteCount
     }
 
     /// Continues with the stream of `started`.
-    private func follow(_ started: StartedStream) throws(BlobError) {
+    private func adopt(_ started: StartedStream) throws(BlobError) {
         let (offset, heldByteCount) = (self.byteOffset, Int64(started.held?.count ?? 0))
         guard started.byteOffset >= heldByteCount, started.byteOffset - heldByteCount <= offset else {
             throw BlobError(
@@ -327,9 +330,9 @@ public final class BlobReader {
     /// Replaces a late stream with its successor, if it has one.
     ///
     /// - Returns: True if the stream was replaced.
-    private func followSuccessor(isOpening: Bool = false) throws -> Bool {
+    private func adoptSuccessor(isOpening: Bool = false) throws -> Bool {
         guard let late, let next = try late.successor(isOpening: isOpening) else { return false }
-        try self.follow(next)
+        try self.adopt(next)
         return true
     }
 
@@ -337,31 +340,32 @@ public final class BlobReader {
     ///
     /// - Returns: True if they are known.
     @discardableResult
-    private func learn(isOpening: Bool = false) throws -> Bool {
-        if self.declared.isKnown { return true }
-        while try self.followSuccessor(isOpening: isOpening) {}
-        return try self.learnFacts()
+    private func updateFacts(isOpening: Bool = false) throws -> Bool {
+        if self.declaredContent.isKnown { return true }
+        while try self.adoptSuccessor(isOpening: isOpening) {}
+        return try self.updateDeclaredContent()
     }
 
-    /// Does the same as ``learn(isOpening:)``, in a call that reads no bytes. A replaced stream may have read the bytes
-    /// for which its slot was fired, and its successor has requested nothing yet: only a read arms the slot again.
-    private func learnOutsideOfRead() throws -> Bool {
+    /// Does the same as ``updateFacts(isOpening:)``, in a call that reads no bytes. A replaced stream may have read the
+    /// bytes for which its slot was fired, and its successor has requested nothing yet: only a read arms the slot
+    /// again.
+    private func updateFactsOutsideOfRead() throws -> Bool {
         let stream = self.stream
         defer { if self.stream !== stream { self.readiness?.fire() } }
-        return try self.learn()
+        return try self.updateFacts()
     }
 
-    private func learnFacts() throws -> Bool {
-        if self.declared.isKnown { return true }
+    private func updateDeclaredContent() throws -> Bool {
+        if self.declaredContent.isKnown { return true }
         guard let info = try self.stream.info else { return false }
         try self.declare(info)
         return true
     }
 
     private func declare(_ info: BlobInfo) throws(BlobError) {
-        var declared = self.declared
-        try declared.check(info, at: self.byteOffset)
-        self.declared = declared
+        var declaredContent = self.declaredContent
+        try declaredContent.check(info, at: self.byteOffset)
+        self.declaredContent = declaredContent
     }
 
     private func endWait() { if self.wait.isWaiting { self.changeWait { $0.end() } } }
@@ -383,7 +387,7 @@ public final class BlobReader {
     /// True if the stream was replaced, or its slot was fired during the read.
     private func isWorthTryingAgain() throws -> Bool {
         var isReplaced = false
-        while try self.followSuccessor() { isReplaced = true }
+        while try self.adoptSuccessor() { isReplaced = true }
         return isReplaced || self.readiness?.takeFired() ?? false
     }
 
@@ -410,7 +414,7 @@ public final class BlobReader {
         case .reading, .closed: break
         }
         // The byte count is not declared while the facts are unknown.
-        let room = self.declared.byteCount.map { Int(clamping: $0 - self.streamOffset) } ?? .max
+        let room = self.declaredContent.byteCount.map { Int(clamping: $0 - self.streamOffset) } ?? .max
         guard room > 0 else { return try self.confirmEnd() }
         let before = output.byteCount
         do {
@@ -435,20 +439,20 @@ public final class BlobReader {
             throw BlobError(.misbehavingPlugin, "A read returned '\(result)' but appended \(appended) bytes (C1).")
         }
         guard result != .notYet else { return }
-        if try !self.learnFacts() {
+        if try !self.updateDeclaredContent() {
             // Bytes or the end without facts: no more facts will become known.
             try self.declare(try self.stream.info ?? BlobInfo())
         }
         try self.advance(by: appended)
         guard result == .end else { return }
-        try self.declared.checkEnd(at: self.streamOffset)
+        try self.declaredContent.checkEnd(at: self.streamOffset)
         self.phase = .ended
     }
 
     private func advance(by byteCount: Int) throws(BlobError) {
         let (offset, overflows) = self.streamOffset.addingReportingOverflow(Int64(byteCount))
-        guard !overflows else { throw BlobError.pastLargestOffset }
-        try self.declared.checkBytes(upTo: offset)
+        guard !overflows else { throw BlobError.offsetOverflowError }
+        try self.declaredContent.checkBytes(upTo: offset)
         self.streamOffset = offset
     }
 
@@ -457,11 +461,11 @@ public final class BlobReader {
         while var bytes = self.held.take(), output.freeCapacity > 0 {
             let before = output.byteCount
             bytes.move(to: &output)
-            bytes.delivered(output.byteCount - before)
+            bytes.didDeliver(output.byteCount - before)
             guard bytes.isEmpty else { return self.held = bytes }
             guard case .reading = self.phase, output.freeCapacity > 0 else { return }
             do {
-                self.held = try self.stream.take(at: self.streamOffset, atMost: .max)
+                self.held = try self.stream.readBytes(at: self.streamOffset, atMost: .max)
                 try self.advance(by: self.held?.count ?? 0)
             } catch {
                 (self.held, self.pending) = (nil, error)
@@ -471,7 +475,7 @@ public final class BlobReader {
 
     private func takeHeld(_ byteCount: Int) -> BlobBytes? {
         let first = self.held?.removeFirst(atMost: byteCount)
-        first?.delivered(first?.count ?? 0)
+        first?.didDeliver(first?.count ?? 0)
         if self.held?.isEmpty == true { self.held = nil }
         return first
     }
@@ -489,7 +493,7 @@ public final class BlobReader {
 
     func fail(_ error: any Error) -> BlobError {
         if case .failed(let error) = self.phase { return error }
-        let error = self.inContext(error, self.declared.isKnown ? "read" : "open")
+        let error = self.inContext(error, self.declaredContent.isKnown ? "read" : "open")
         self.phase = .failed(error)
         return error
     }
@@ -497,7 +501,7 @@ public final class BlobReader {
     private func inContext(_ error: any Error, _ operation: String) -> BlobError {
         var error = BlobError(wrapping: error)
         // The limits of the context end a read of all layers, and a single reader checks them.
-        if error.layers.isEmpty, let base = (self.stream as? any StreamOverReader)?.reader, base.isAbsorbed,
+        if error.layers.isEmpty, let base = (self.stream as? any StreamOverReader)?.reader, base.defersChecks,
             error.code == .timedOut || error.code == .cancelled
         {
             error = base.inContext(error, operation)

@@ -57,7 +57,7 @@ private final class DeferredStream: LateStream, StreamOverReader {
         _ makeBody: @escaping (BlobInfo, RawSpan) throws -> BlobBody
     ) {
         (self.base, self.byteCount, self.opening, self.makeBody) = (base, byteCount, opening, makeBody)
-        base.absorb(into: opening.context)
+        base.deferChecks(to: opening.context)
     }
 
     var info: BlobInfo? { nil }
@@ -81,7 +81,7 @@ private final class DeferredStream: LateStream, StreamOverReader {
 /// The stream of a positional body.
 private final class PositionalStream: BlobByteStream {
     private let knownInfo: BlobInfo
-    private let now: BlobReadAtNow?
+    private let now: BlobNonblockingReadAt?
     private let readAt: BlobReadAt
     /// The read on the pool, running or complete; nil if none was started.
     private var fetch: Fetch?
@@ -89,7 +89,7 @@ private final class PositionalStream: BlobByteStream {
     /// Creates the stream of a positional body.
     ///
     /// - Parameter now: Nil if reads may block.
-    init(_ info: BlobInfo, now: BlobReadAtNow?, _ read: @escaping BlobReadAt) {
+    init(_ info: BlobInfo, now: BlobNonblockingReadAt?, _ read: @escaping BlobReadAt) {
         (self.knownInfo, self.now, self.readAt) = (info, now, read)
     }
 
@@ -134,7 +134,7 @@ private final class PositionalStream: BlobByteStream {
 
         func start(at byteOffset: Int64, _ read: @escaping BlobReadAt) {
             // The stream calls neither closure before this read is over.
-            let read = HandedOver(read)
+            let read = UnsafeTransfer(read)
             BlockingPool.reads.run {
                 let window = Window(self.byteCount)
                 let result = Result {

@@ -3,25 +3,25 @@ final class InspectedStream: StreamOverReader {
     private let base: BlobReader
     private var inspector: any BlobInspector
     private let context: BlobContext
-    private var made: (base: BlobInfo, info: BlobInfo)?
+    private var cachedInfo: (base: BlobInfo, info: BlobInfo)?
     private var timer: TimerWait?
     private var isAtEnd = false
 
     init(_ base: BlobReader, _ inspector: any BlobInspector, _ context: BlobContext) {
         (self.base, self.inspector, self.context) = (base, inspector, context)
-        base.absorb(into: context)
+        base.deferChecks(to: context)
     }
 
     var info: BlobInfo? {
         get throws {
             do {
                 guard let info = try self.base.knownInfo() else { return nil }
-                if let made, made.base == info { return made.info }
+                if let cachedInfo, cachedInfo.base == info { return cachedInfo.info }
                 let made = try self.inspector.info(of: info)
-                self.made = (info, made)
+                self.cachedInfo = (info, made)
                 return made
             } catch {
-                throw self.reported(error)
+                throw self.reportedError(error)
             }
         }
     }
@@ -32,14 +32,14 @@ final class InspectedStream: StreamOverReader {
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         while !self.isAtEnd {
-            guard let room = try self.room() else { return self.isAtEnd ? .end : .notYet }
+            guard let limit = try self.readLimit() else { return self.isAtEnd ? .end : .notYet }
             let start = output.byteCount
             let offset = self.base.byteOffset
             let result: BlobReadResult
             do {
-                result = try self.base.read(into: &output, atMost: Int(clamping: room))
+                result = try self.base.read(into: &output, atMost: Int(clamping: limit))
             } catch {
-                throw self.reported(error)
+                throw self.reportedError(error)
             }
             guard result == .bytes else {
                 if result == .end { try self.end() }
@@ -56,14 +56,14 @@ final class InspectedStream: StreamOverReader {
         return .end
     }
 
-    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
-        guard !self.isAtEnd, let room = try self.room() else { return nil }
+    func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        guard !self.isAtEnd, let limit = try self.readLimit() else { return nil }
         let offset = self.base.byteOffset
         let taken: BlobBytes?
         do {
-            taken = try self.base.take(atMost: min(byteCount, Int(clamping: room)))
+            taken = try self.base.readBytes(atMost: min(byteCount, Int(clamping: limit)))
         } catch {
-            throw self.reported(error)
+            throw self.reportedError(error)
         }
         guard var bytes = taken else { return nil }
         let passed = try bytes.withUnsafeBytes { try self.pass($0, at: offset) }
@@ -91,12 +91,12 @@ final class InspectedStream: StreamOverReader {
     }
 
     /// Returns the number of bytes that may pass; nil if none may pass now, or at the end.
-    private func room() throws -> Int64? {
+    private func readLimit() throws -> Int64? {
         if let timer {
             guard timer.isOver else { return nil }
             self.timer = nil
         }
-        switch try self.inspector.room() {
+        switch try self.inspector.readLimit() {
         case .bytes(let count): return max(count, 1)
         case .end:
             self.isAtEnd = true
@@ -107,5 +107,7 @@ final class InspectedStream: StreamOverReader {
         }
     }
 
-    private func reported(_ error: any Error) -> BlobError { self.inspector.reported(BlobError(wrapping: error)) }
+    private func reportedError(_ error: any Error) -> BlobError {
+        self.inspector.reportedError(BlobError(wrapping: error))
+    }
 }

@@ -1,13 +1,13 @@
 /// The stream of a joined body, until the infos of all parts are known.
 final class JoinedStream: LateStream {
     private var parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
-    private let whole: BlobInfo?
+    private let declaredInfo: BlobInfo?
     private let opening: BlobOpening
     private let onClose: () -> Void
     /// The number of parts whose info is known, from the front.
     private var knownCount = 0
     /// The reader of the first part whose info is not known yet.
-    private var asked: BlobReader?
+    private var infoReader: BlobReader?
     /// The readers of the parts that can be read only once, by position.
     private var opened: [Int: BlobReader] = [:]
 
@@ -19,13 +19,13 @@ final class JoinedStream: LateStream {
         _ parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)], _ whole: BlobInfo?, _ opening: BlobOpening,
         onClose: @escaping () -> Void = {}
     ) {
-        (self.parts, self.whole, self.opening, self.onClose) = (parts, whole, opening, onClose)
+        (self.parts, self.declaredInfo, self.opening, self.onClose) = (parts, whole, opening, onClose)
         self.neverBlocks = parts.allSatisfy { $0.source.traits.contains(.neverBlocks) }
     }
 
     let neverBlocks: Bool
     var info: BlobInfo? { nil }
-    var readiness: BlobWakerSlot? { self.asked?.readiness }
+    var readiness: BlobWakerSlot? { self.infoReader?.readiness }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
 
@@ -38,7 +38,7 @@ final class JoinedStream: LateStream {
             self.knownCount += 1
         }
         let infos = self.parts.map { $0.info ?? BlobInfo() }
-        let info = self.whole ?? .joined(infos)
+        let info = self.declaredInfo ?? .joined(infos)
         try info.check(byteOffset: self.opening.byteOffset, matching: self.opening.validator)
         var rest = self.parts.indices.map { index in
             PartsStream.Part(source: self.parts[index].source, info: infos[index], opened: self.opened[index])
@@ -58,7 +58,7 @@ final class JoinedStream: LateStream {
     }
 
     func close() {
-        self.asked?.close()
+        self.infoReader?.close()
         for reader in self.opened.values { reader.close() }
         self.onClose()
     }
@@ -67,10 +67,10 @@ final class JoinedStream: LateStream {
     private func info(ofPart index: Int) throws -> BlobInfo? {
         let source = self.parts[index].source
         guard self.neverBlocks else { return try source.info(self.opening.context) }
-        let reader = try self.asked ?? source.open(context: self.opening.context)
-        self.asked = reader
+        let reader = try self.infoReader ?? source.open(context: self.opening.context)
+        self.infoReader = reader
         guard let info = try reader.knownInfo() else { return nil }
-        self.asked = nil
+        self.infoReader = nil
         if source.traits.contains(.repeatable) { reader.close() } else { self.opened[index] = reader }
         return info
     }
@@ -112,8 +112,8 @@ private final class PartsStream: StreamOverReader {
         return .end
     }
 
-    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
-        try self.current?.take(atMost: byteCount)
+    func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        try self.current?.readBytes(atMost: byteCount)
     }
 
     func close() {
@@ -130,7 +130,7 @@ private final class PartsStream: StreamOverReader {
             try part.opened
             ?? part.source.open(at: self.offset, matching: part.info.validator, context: self.context)
         if part.opened != nil { reader.skip(self.offset) }
-        reader.absorb(into: self.context)
+        reader.deferChecks(to: self.context)
         (self.current, self.offset) = (reader, 0)
     }
 }

@@ -83,7 +83,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
         return .bytes
     }
 
-    package func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+    package func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
         if self.current == nil { self.current = try self.nextWindow() }
         let first = self.current?.removeFirst(atMost: byteCount)
         if self.current?.isEmpty == true { self.current = nil }
@@ -173,7 +173,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
                 let window = Window(self.state.withLock { $0.windowByteCount })
                 let result = try window.fill { try reader.read(into: &$0) }
                 window.trim()
-                try self.noteInfo(of: reader)
+                try self.publishInfo(of: reader)
                 switch result {
                 case .end: return self.end(.success(()))
                 case .bytes:
@@ -201,7 +201,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     }
 
     /// Publishes the facts, which may become known late.
-    private func noteInfo(of reader: BlobReader) throws {
+    private func publishInfo(of reader: BlobReader) throws {
         guard self.state.withLock({ $0.info == nil }), let info = try reader.knownInfo() else { return }
         _ = self.publish { state in
             state.info = info

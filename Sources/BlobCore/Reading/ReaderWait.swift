@@ -5,8 +5,8 @@ struct ReaderWait {
     var isLimited = true
     private var limit: BlobContext.StepLimit?  // The limit of the current wait.
     private var slot: BlobWakerSlot?
-    private var cancelling: BlobRegistration?
-    private var timer: (wait: TimerWait, end: Moment)?
+    private var cancellationRegistration: BlobRegistration?
+    private var timer: (wait: TimerWait, end: CompactInstant)?
     private var blocked: (signal: WaitSignal, waker: BlobWaker)?
     /// True if the consumer's waker was stored in the slot; it may have been called since.
     private(set) var hasWaker = false
@@ -20,7 +20,7 @@ struct ReaderWait {
         let limit = self.limit ?? context.stepLimit()
         self.limit = limit
         guard let end = limit.end else { return }
-        guard Moment.now < end else { throw limit.error(idleLimit: context.idleLimit) }
+        guard CompactInstant.now < end else { throw limit.error(idleLimit: context.idleLimit) }
         // A pending timer that is earlier fires early, and the next wait sets another timer.
         if let timer, timer.end <= end, !timer.wait.isOver { return }
         self.timer = (TimerWait(end.remaining, context, firing: slot), end)
@@ -63,7 +63,7 @@ struct ReaderWait {
             slot.store(waker)
         }
         (self.slot, self.timer) = (slot, nil)
-        self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
+        self.cancellationRegistration = context.cancellation.onCancel { [weak slot] in slot?.fire() }
     }
 
     /// True from an unsuccessful read until the next bytes arrive.
@@ -78,12 +78,12 @@ struct ReaderWait {
         return blocked.waker
     }
 
-    func block() { BlockingPool.leave { _ = self.blocked?.signal.wait(for: nil) } }
+    func block() { BlockingPool.runOutside { _ = self.blocked?.signal.wait(for: nil) } }
 
     /// Drops the consumer's waker, and ends the registrations.
     mutating func close() {
         self.takeWaker()
-        (self.slot, self.cancelling, self.timer) = (nil, nil, nil)
+        (self.slot, self.cancellationRegistration, self.timer) = (nil, nil, nil)
     }
 }
 
@@ -105,7 +105,7 @@ extension BlobReader {
     ///
     /// - Throws: The errors of ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for
     ///   descriptors and timers, because waiting there would stop all other waits.
-    public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    public func readBlocking(into output: inout OutputRawSpan) throws -> BlobReadResult {
         while true {
             let result = try self.read(into: &output)
             guard result == .notYet else { return result }
@@ -114,7 +114,7 @@ extension BlobReader {
     }
 
     /// Peeks as ``peek(_:)`` does, waiting until the bytes are available.
-    package func peekWaiting(_ byteCount: Int) throws -> BlobBytes {
+    package func peekBlocking(_ byteCount: Int) throws -> BlobBytes {
         while true {
             if let bytes = try self.peek(byteCount) { return bytes }
             try self.block()
@@ -133,9 +133,9 @@ extension BlobReader {
     ///
     /// - Parameter buffer: The memory, filled from the front; if it is empty, nothing is read.
     /// - Returns: The number of bytes read; 0 means the end if the buffer has room.
-    public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    public func readBlocking(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-        _ = try self.readWaiting(into: &output)
+        _ = try self.readBlocking(into: &output)
         return output.finalize(for: buffer)
     }
 
@@ -150,7 +150,7 @@ extension BlobReader {
     ) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 4096)
         defer { buffer.deallocate() }
-        while case let count = try self.readWaiting(into: buffer), count > 0 {
+        while case let count = try self.readBlocking(into: buffer), count > 0 {
             try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }

@@ -11,19 +11,19 @@ final class TransformedStream: StreamOverReader {
     private var knownInfo: BlobInfo?
     private var input = Input()
     /// Bytes that were produced while the output had little room.
-    private var made: BlobBytes?
+    private var bufferedOutput: BlobBytes?
     private var isLast = false
     /// True if the transform may produce more bytes without more input.
     private var isFull = false
     private var isOver = false
     private var failure: BlobError?
     private let startOffset: Int64
-    private var madeByteCount: Int64 = 0
+    private var producedByteCount: Int64 = 0
 
     init(_ base: BlobReader, _ transform: any BlobTransform, _ context: BlobContext) {
         (self.base, self.transform, self.context) = (base, transform, context)
         self.startOffset = base.byteOffset
-        base.absorb(into: context)
+        base.deferChecks(to: context)
     }
 
     var info: BlobInfo? {
@@ -40,9 +40,9 @@ final class TransformedStream: StreamOverReader {
     var readiness: BlobWakerSlot? { self.base.readiness }
 
     func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if var made = self.made.take() {
+        if var made = self.bufferedOutput.take() {
             made.move(to: &output)
-            self.made = made.isEmpty ? nil : made
+            self.bufferedOutput = made.isEmpty ? nil : made
             return .bytes
         }
         if let failure { throw failure }
@@ -51,7 +51,7 @@ final class TransformedStream: StreamOverReader {
         let window = Window(Self.inputByteCount)
         let result = try window.fill { try self.make(into: &$0) }
         guard result == .bytes else { return result }
-        self.made = BlobBytes(window.bytes, ownedBy: window)
+        self.bufferedOutput = BlobBytes(window.bytes, ownedBy: window)
         return try self.read(at: byteOffset, into: &output)
     }
 
@@ -59,10 +59,10 @@ final class TransformedStream: StreamOverReader {
 
     private func make(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
-        defer { self.madeByteCount += Int64(output.byteCount - start) }
+        defer { self.producedByteCount += Int64(output.byteCount - start) }
         do {
             let consumed = self.base.byteOffset - self.startOffset - Int64(self.input.count)
-            try self.context.checkRatio(ofDecoded: self.madeByteCount, to: consumed)
+            try self.context.checkRatio(ofDecoded: self.producedByteCount, to: consumed)
             return try self.step(into: &output, from: start)
         } catch {
             let failure = BlobError(wrapping: error)
@@ -86,17 +86,19 @@ final class TransformedStream: StreamOverReader {
             self.isFull = step == .full
             switch step {
             case .end:
-                guard self.isLast, self.input.isEmpty else { throw self.misbehaving("ended before its base") }
+                guard self.isLast, self.input.isEmpty else { throw self.misbehaviourError("ended before its base") }
                 self.isOver = true
             case .full: break
             case .needsInput where output.byteCount > start: break
             case .needsInput:
-                guard !self.isLast else { throw self.misbehaving("requested more input after the end of its base") }
+                guard !self.isLast else {
+                    throw self.misbehaviourError("requested more input after the end of its base")
+                }
                 if try !self.input.isEmpty && self.fill() == .notYet { return .notYet }
                 continue
             }
             if output.byteCount > start { return .bytes }
-            guard self.isOver else { throw self.misbehaving("reported a full output but appended no bytes") }
+            guard self.isOver else { throw self.misbehaviourError("reported a full output but appended no bytes") }
         }
         return .end
     }
@@ -104,7 +106,7 @@ final class TransformedStream: StreamOverReader {
     /// Appends bytes of the base to the remaining ones.
     private func fill() throws -> BlobReadResult {
         guard self.input.count < Self.inputByteCount else {
-            throw self.misbehaving("consumed no bytes of a full input")
+            throw self.misbehaviourError("consumed no bytes of a full input")
         }
         let result = try self.input.fill(upTo: Self.inputByteCount, from: self.base)
         if result == .end { self.isLast = true }
@@ -118,7 +120,7 @@ final class TransformedStream: StreamOverReader {
         return error
     }
 
-    private func misbehaving(_ fact: String) -> BlobError {
+    private func misbehaviourError(_ fact: String) -> BlobError {
         BlobError(.misbehavingPlugin, "The transform \(fact).")
     }
 
@@ -155,7 +157,7 @@ final class TransformedStream: StreamOverReader {
         }
 
         mutating func fill(upTo byteCount: Int, from base: BlobReader) throws -> BlobReadResult {
-            if self.isEmpty, let bytes = try base.take(atMost: byteCount) {
+            if self.isEmpty, let bytes = try base.readBytes(atMost: byteCount) {
                 self.bytes = bytes
                 return .bytes
             }

@@ -53,7 +53,7 @@ extension BlobContainer {
             }
         }
         guard let found else { throw BlobError(notFound: selector) }
-        guard count <= 1 else { throw BlobError.ambiguous(found.name, count: count, first: found.index) }
+        guard count <= 1 else { throw BlobError.ambiguousMemberError(found.name, count: count, first: found.index) }
         return found
     }
 }
@@ -67,7 +67,7 @@ extension BlobError {
         }
     }
 
-    package static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
+    package static func ambiguousMemberError(_ name: [UInt8], count: Int, first: Int) -> BlobError {
         BlobError(
             .ambiguousMember,
             "\(count) members are named '\(BlobMember.printable(name))'; select one by its index, as in '@\(first)'."

@@ -56,7 +56,7 @@ extension BlobRegistry {
         guard let plus = text.firstIndex(of: "+") else { return nil }
         let name = text[..<plus].lowercased()
         let base = String(text[text.index(after: plus)...])
-        if name == Self.bySignature { return (name, base) }
+        if name == Self.signatureWrapper { return (name, base) }
         switch self.provider(for: name)?.kind {
         case .filter, .container: return (name, base)
         case .origin, nil: return nil

@@ -29,7 +29,7 @@ extension BlobRegistry {
             let provider =
                 try peeked.info.mediaType.flatMap(self.provider(forMediaType:))
                 ?? peeked.info.name.flatMap(self.provider(forFileName:))
-                ?? (peeked.info.isRandomAccess ? self.providerByLookingInto(source, context) : nil)
+                ?? (peeked.info.isRandomAccess ? self.providerByProbing(source, context) : nil)
             return (provider, peeked.source)
         }
     }
@@ -48,7 +48,7 @@ extension BlobRegistry {
         return self.providers.first { $0.recognizes?(bytes) ?? false }
     }
 
-    private func providerByLookingInto(
+    private func providerByProbing(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> BlobProvider? {
         guard source.traits.contains(.repeatable) else { return nil }
@@ -93,7 +93,7 @@ extension BlobRegistry {
         let info = reader.info
         var damage: BlobError?
         do {
-            _ = try reader.peekWaiting(byteCount)
+            _ = try reader.peekBlocking(byteCount)
         } catch let error as BlobError where Self.damageCodes.contains(error.code) {
             damage = error
         }
@@ -103,7 +103,7 @@ extension BlobRegistry {
             return (beginning, info, source, damage)
         }
         // The source can be read only once: this reader delivers the bytes again.
-        let rest = HandedOver(reader)  // Handed over to the single opening that takes it.
+        let rest = UnsafeTransfer(reader)  // Handed over to the single opening that takes it.
         let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
             let cancelling = later.cancellation.onCancel { context.cancellation.cancel() }
             return .inspected(rest.value, UnchangedBytes(keeping: cancelling), startingAt: 0)

@@ -14,7 +14,7 @@ public struct BlobRegistry: Sendable {
     private static let maximumWrapperCount = 2 * BlobLocator.maximumDepth
 
     /// The wrapper for containers that are found by signature, together with the filters around them.
-    static let bySignature = "archive"
+    static let signatureWrapper = "archive"
 
     /// The providers, in the order of their registration.
     public private(set) var providers: [BlobProvider] = []
@@ -31,7 +31,7 @@ public struct BlobRegistry: Sendable {
     ///   valid.
     public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {
         for scheme in provider.schemes {
-            guard (try? BlobLocator("\(scheme):"))?.scheme == scheme, scheme != Self.bySignature else {
+            guard (try? BlobLocator("\(scheme):"))?.scheme == scheme, scheme != Self.signatureWrapper else {
                 throw BlobError(.invalidArgument, "'\(scheme)' cannot be registered as a scheme.", operation: "resolve")
             }
             guard isReplacing || self.provider(for: scheme) == nil else {
@@ -189,7 +189,7 @@ public struct BlobRegistry: Sendable {
                     .limitExceeded, "The scheme has more wrappers than the limit of \(Self.maximumWrapperCount).")
             }
             let provider = self.provider(for: name)
-            guard name == Self.bySignature || provider != nil else { throw self.notRegistered(name) }
+            guard name == Self.signatureWrapper || provider != nil else { throw self.notRegisteredError(name) }
             if isLast {
                 throw BlobError(
                     .invalidLocator, "'\(name)' needs another source to decode, as in \(name)+file:///path.")
@@ -226,7 +226,7 @@ public struct BlobRegistry: Sendable {
             .limitExceeded, "The data has more nested filters than the limit of \(BlobLocator.maximumDepth).")
     }
 
-    private func notRegistered(_ scheme: String) -> BlobError {
+    private func notRegisteredError(_ scheme: String) -> BlobError {
         return BlobError(
             .notRegistered,
             "No provider is registered for the scheme '\(scheme)'. Registered: \(self.schemeList { _ in true })."

@@ -91,7 +91,7 @@ package final class PipeBuffer: Sendable {
     private struct State {
         var ring = Ring()
         /// The number of bytes that were taken but not delivered yet.
-        var takenByteCount = 0
+        var lentByteCount = 0
         /// The handlers of the producers that wait for room.
         var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var onRoom: (@Sendable () -> Void)?
@@ -114,7 +114,7 @@ package final class PipeBuffer: Sendable {
 
     /// The size of the memory that exists now, in bytes.
     var heldByteCount: Int {
-        self.state.withLock { $0.ring.isEmpty && $0.takenByteCount > 0 ? self.capacity : $0.ring.heldByteCount }
+        self.state.withLock { $0.ring.isEmpty && $0.lentByteCount > 0 ? self.capacity : $0.ring.heldByteCount }
     }
     private let capacity: Int
     private let state = Locked(State())
@@ -135,7 +135,7 @@ package final class PipeBuffer: Sendable {
     package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
         let count = try self.state.withLock { state throws(BlobError) -> Int in
             if let refusal = state.refusal { throw refusal }
-            let room = self.capacity - state.ring.count - state.takenByteCount
+            let room = self.capacity - state.ring.count - state.lentByteCount
             return state.ring.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)), capacity: self.capacity)
         }
         if count > 0 { self.readiness.fire() }
@@ -242,31 +242,31 @@ package final class PipeBuffer: Sendable {
 
     /// Takes the contiguous bytes at the front, whose room becomes free once they are delivered; nil if the pipe is
     /// empty.
-    func take(atMost byteCount: Int) -> BlobBytes? {
+    func readBytes(atMost byteCount: Int) -> BlobBytes? {
         self.state.withLock { state in
-            let taken = state.ring.take(atMost: byteCount) { [weak self] in self?.delivered($0) }
-            state.takenByteCount += taken?.count ?? 0
+            let taken = state.ring.readBytes(atMost: byteCount) { [weak self] in self?.didDeliver($0) }
+            state.lentByteCount += taken?.count ?? 0
             return taken
         }
     }
 
-    private func delivered(_ byteCount: Int) {
+    private func didDeliver(_ byteCount: Int) {
         let handlers = self.state.withLock { state in
             let wasFull = self.isFull(state)
-            state.takenByteCount = max(state.takenByteCount - byteCount, 0)
+            state.lentByteCount = max(state.lentByteCount - byteCount, 0)
             return wasFull && byteCount > 0 ? state.takeHandlers() : []
         }
         for handler in handlers { handler() }
     }
 
-    private func isFull(_ state: State) -> Bool { state.ring.count + state.takenByteCount >= self.capacity }
+    private func isFull(_ state: State) -> Bool { state.ring.count + state.lentByteCount >= self.capacity }
 
     /// Drops the bytes in the pipe; the producer's next write throws ``BlobError/Code/closed``.
     package func closeReader() {
         let handlers = self.state.withLock { state in
             state.isReaderGone = true
             state.ring.removeAll()
-            state.takenByteCount = 0
+            state.lentByteCount = 0
             return state.takeHandlers()
         }
         for handler in handlers { handler() }
@@ -307,8 +307,8 @@ package final class PipeStream: BlobByteStream {
         try self.buffer.read(into: &output)
     }
 
-    package func take(at byteOffset: Int64, atMost byteCount: Int) -> BlobBytes? {
-        self.buffer.take(atMost: byteCount)
+    package func readBytes(at byteOffset: Int64, atMost byteCount: Int) -> BlobBytes? {
+        self.buffer.readBytes(atMost: byteCount)
     }
 
     package func close() {
@@ -389,7 +389,7 @@ private struct Ring {
     }
 
     /// Removes the contiguous bytes at the front, without a copy; nil if the ring is empty.
-    mutating func take(atMost byteCount: Int, onDelivery: @escaping @Sendable (Int) -> Void) -> BlobBytes? {
+    mutating func readBytes(atMost byteCount: Int, onDelivery: @escaping @Sendable (Int) -> Void) -> BlobBytes? {
         guard let memory, self.count > 0 else { return nil }
         let end = min(memory.bytes.count, self.start + min(byteCount, self.count))
         let bytes = UnsafeRawBufferPointer(rebasing: memory.bytes[self.start..<end])

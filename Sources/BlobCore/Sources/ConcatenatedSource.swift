@@ -29,8 +29,8 @@ private struct Parts: NamedLayer {
         let parts = self.parts.map { ($0, BlobInfo?.none) }
         guard !self.traits.contains(.repeatable) else { return .joined(parts) }
         // Refused now, not when a part that can be read only once is reached.
-        return try self.opening.take("A part of this source can be read only once, and has already been opened.") {
-            let stream = JoinedStream(parts, nil, opening, onClose: self.opening.giveBack)
+        return try self.opening.perform("A part of this source can be read only once, and has already been opened.") {
+            let stream = JoinedStream(parts, nil, opening, onClose: self.opening.reset)
             return .stream(stream, startingAt: opening.byteOffset)
         }
     }

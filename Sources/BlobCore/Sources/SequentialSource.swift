@@ -40,7 +40,7 @@ public final class SequentialSource: NamedLayer {
     public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         if self.traits.contains(.repeatable) { return try self.open(opening.context) }
-        return try self.opening.take("This source can be read only once, and has already been opened.") {
+        return try self.opening.perform("This source can be read only once, and has already been opened.") {
             try self.open(opening.context)
         }
     }
@@ -48,23 +48,23 @@ public final class SequentialSource: NamedLayer {
 
 /// The opening of a source that can be read only once.
 package struct SingleOpening: Sendable {
-    private let isTaken = Locked(false)
+    private let isUsed = Locked(false)
 
     package init() {}
 
     /// Calls `open`, unless the opening is already taken. A failed call does not take it, because nothing was read.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` with `refusal`, and the errors of `open`.
-    package func take<Body>(_ refusal: @autoclosure () -> String, _ open: () throws -> Body) throws -> Body {
-        guard !self.isTaken.exchange(true) else { throw BlobError(.unsupported, refusal()) }
+    package func perform<Body>(_ refusal: @autoclosure () -> String, _ open: () throws -> Body) throws -> Body {
+        guard !self.isUsed.exchange(true) else { throw BlobError(.unsupported, refusal()) }
         do {
             return try open()
         } catch {
-            self.giveBack()
+            self.reset()
             throw error
         }
     }
 
     /// Allows another opening.
-    func giveBack() { _ = self.isTaken.exchange(false) }
+    func reset() { _ = self.isUsed.exchange(false) }
 }

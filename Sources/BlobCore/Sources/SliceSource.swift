@@ -70,7 +70,7 @@ private struct Slice: BlobInspector {
 
     func info(of base: BlobInfo) -> BlobInfo { self.info }
 
-    func room() -> BlobRoom {
+    func readLimit() -> BlobReadLimit {
         guard let end else { return .bytes(.max) }
         return self.byteOffset < end ? .bytes(end - self.byteOffset) : .end
     }
@@ -142,7 +142,7 @@ private struct Lines: BlobInspector {
 
     func info(of base: BlobInfo) throws -> BlobInfo { try self.source.info(over: base) }
 
-    func room() -> BlobRoom {
+    func readLimit() -> BlobReadLimit {
         switch self.phase {
         case .ended: return .end
         case .inLines: return .bytes(.max)

@@ -20,8 +20,8 @@ package final class BlockingPool: Sendable {
     /// The default lifetime of an idle thread: long enough for a stream's next read, short enough to end soon after it.
     package static let defaultIdleLifetime = Duration.seconds(2)
 
-    /// The default patience: far longer than opening a file takes, and short compared with a wait for the network.
-    package static let defaultPatience = Duration.milliseconds(10)
+    /// The default stall time: far longer than opening a file takes, and short compared with a wait for the network.
+    package static let defaultStallTime = Duration.milliseconds(10)
 
     /// The number of threads that a pool starts at once, without waiting for busy ones.
     package static let promptThreadCount = max(2, ProcessInfo.processInfo.activeProcessorCount)
@@ -38,7 +38,7 @@ package final class BlockingPool: Sendable {
     package typealias Job = @Sendable () -> Void
 
     private struct State {
-        var jobs = Fifo<(job: Job, start: Moment)>()
+        var jobs = Fifo<(job: Job, start: CompactInstant)>()
         var threadCount = 0
         /// The threads that have begun and have not left to wait.
         var threads: Set<ThreadIdentifier> = []
@@ -46,49 +46,51 @@ package final class BlockingPool: Sendable {
         var busyCount = 0
         var idle: [WaitSignal] = []
         /// True if a check is pending; and true if a job was taken since the check was scheduled.
-        var isWatched = false
+        var isGrowthCheckScheduled = false
         var hasMoved = false
         /// The time at which a thread was last added although all processors were in use.
         var lastBusyGrowth: ContinuousClock.Instant?
 
-        mutating func mustWatch(_ maximumThreadCount: Int) -> Bool {
-            guard !self.isWatched, !self.jobs.isEmpty, self.threadCount < maximumThreadCount else { return false }
-            (self.isWatched, self.hasMoved) = (true, false)
+        mutating func needsGrowthCheck(_ maximumThreadCount: Int) -> Bool {
+            guard !self.isGrowthCheckScheduled, !self.jobs.isEmpty, self.threadCount < maximumThreadCount else {
+                return false
+            }
+            (self.isGrowthCheckScheduled, self.hasMoved) = (true, false)
             return true
         }
 
         /// Returns the number of threads to add.
         ///
         /// A quarter of the current number if no job was started and processors are free; otherwise one, if the first
-        /// job has waited for many times `patience`. While more threads run than there are processors, another one
+        /// job has waited for many times `stallTime`. While more threads run than there are processors, another one
         /// would only compete with them, and is added after a much longer wait.
-        mutating func growth(_ patience: Duration, runningCount: Int) -> Int {
-            self.isWatched = false
+        mutating func growth(_ stallTime: Duration, runningCount: Int) -> Int {
+            self.isGrowthCheckScheduled = false
             guard self.hasMoved || runningCount >= promptThreadCount else { return max(self.threadCount / 4, 1) }
             guard let start = self.jobs.first?.start.instant else { return 0 }
             let now = ContinuousClock.now
             guard runningCount >= maximumRunningCount else {
-                return start.duration(to: now) >= patience * maximumPatienceCount ? 1 : 0
+                return start.duration(to: now) >= stallTime * maximumStallCount ? 1 : 0
             }
-            let busyPatience = patience * busyPatienceCount
-            guard max(start, self.lastBusyGrowth ?? start).duration(to: now) >= busyPatience else { return 0 }
+            let busyStallTime = stallTime * busyStallCount
+            guard max(start, self.lastBusyGrowth ?? start).duration(to: now) >= busyStallTime else { return 0 }
             self.lastBusyGrowth = now
             return 1
         }
     }
 
-    /// The multiple of the patience that a job waits before a thread is started for it although other jobs are taken or
+    /// The multiple of the stall time that a job waits before a thread is started for it although other jobs are taken or
     /// compute: a quarter of a second by default, enough to read and hash two hundred slices of a file.
-    package static let maximumPatienceCount = 25
+    package static let maximumStallCount = 25
 
     /// The number of running threads at which a pool starts more only for jobs that have waited long: one more than it
     /// starts at once.
     private static let maximumRunningCount = promptThreadCount + 1
 
-    /// The multiple of the patience that a job waits if all processors are in use, and that then passes before another
+    /// The multiple of the stall time that a job waits if all processors are in use, and that then passes before another
     /// thread is started: two seconds by default. Long computations may occupy all threads, while the reader of another
     /// job needs only a few bytes.
-    private static let busyPatienceCount = 8 * maximumPatienceCount
+    private static let busyStallCount = 8 * maximumStallCount
 
     private static let waitingCount = Locked(0)
 
@@ -99,18 +101,18 @@ package final class BlockingPool: Sendable {
     private let timer = Locked((lastNumber: 0, registration: BlobRegistration?.none))
     private let maximumThreadCount: Int
     private let idleLifetime: Duration
-    private let patience: Duration
+    private let stallTime: Duration
 
     /// Creates a pool without threads.
     ///
-    /// - Parameter patience: The time that jobs wait for busy threads before more threads are started.
+    /// - Parameter stallTime: The time that jobs wait for busy threads before more threads are started.
     package init(
         maximumThreadCount: Int, idleLifetime: Duration = BlockingPool.defaultIdleLifetime,
-        patience: Duration = BlockingPool.defaultPatience
+        stallTime: Duration = BlockingPool.defaultStallTime
     ) {
         self.maximumThreadCount = maximumThreadCount
         self.idleLifetime = idleLifetime
-        self.patience = patience
+        self.stallTime = stallTime
     }
 
     /// The current number of threads, not counting threads that have left to wait.
@@ -122,19 +124,19 @@ package final class BlockingPool: Sendable {
     ///   end.
     @discardableResult
     package func run(_ job: @escaping Job) -> Bool {
-        let (hasRoom, idle, isNew, mustWatch) = self.state.withLock { state -> (Bool, WaitSignal?, Bool, Bool) in
+        let (hasRoom, idle, isNew, needsGrowthCheck) = self.state.withLock { state -> (Bool, WaitSignal?, Bool, Bool) in
             state.jobs.append((job, .now))
             let hasRoom = state.jobs.count + state.busyCount <= self.maximumThreadCount
             if let idle = state.idle.popLast() { return (hasRoom, idle, false, false) }
             guard state.threadCount < min(self.maximumThreadCount, Self.promptThreadCount) else {
-                return (hasRoom, nil, false, state.mustWatch(self.maximumThreadCount))
+                return (hasRoom, nil, false, state.needsGrowthCheck(self.maximumThreadCount))
             }
             state.threadCount += 1
             return (hasRoom, nil, true, false)
         }
         idle?.signal()
         if isNew { self.startThread() }
-        if mustWatch { self.watch() }
+        if needsGrowthCheck { self.scheduleGrowthCheck() }
         return hasRoom
     }
 
@@ -142,7 +144,7 @@ package final class BlockingPool: Sendable {
     static var isCurrentThread: Bool { pthread_getspecific(self.current) != nil }
 
     /// Runs `body`, which waits; meanwhile, the calling thread leaves its pool, if it belongs to one.
-    package static func leave<Result, Failure: Error>(
+    package static func runOutside<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         guard let pointer = pthread_getspecific(self.current) else { return try body() }
@@ -154,26 +156,26 @@ package final class BlockingPool: Sendable {
         guard mayLeave else { return try body() }
         let pool = Unmanaged<BlockingPool>.fromOpaque(pointer).takeUnretainedValue()
         pthread_setspecific(self.current, nil)
-        pool.leave()
+        pool.detachThread()
         defer {
             self.waitingCount.withLock { $0 -= 1 }
             // Without a place in the pool, the thread ends after its job.
-            if pool.comeBack() { pthread_setspecific(self.current, pointer) }
+            if pool.rejoin() { pthread_setspecific(self.current, pointer) }
         }
         return try body()
     }
 
-    private func leave() {
-        let mustWatch = self.state.withLock { state in
+    private func detachThread() {
+        let needsGrowthCheck = self.state.withLock { state in
             state.threadCount -= 1
             state.threads.remove(.current)
             state.busyCount -= 1
-            return state.mustWatch(self.maximumThreadCount)
+            return state.needsGrowthCheck(self.maximumThreadCount)
         }
-        if mustWatch { self.watch() }
+        if needsGrowthCheck { self.scheduleGrowthCheck() }
     }
 
-    private func comeBack() -> Bool {
+    private func rejoin() -> Bool {
         self.state.withLock { state in
             guard state.threadCount < self.maximumThreadCount else { return false }
             state.threadCount += 1
@@ -185,14 +187,15 @@ package final class BlockingPool: Sendable {
 
     // MARK: More threads
 
-    private func watch() {
+    private func scheduleGrowthCheck() {
         // If no thread for timers is available either, the next call of `run` tries again.
-        guard EventLoop.shared.isRunning else { return self.state.withLock { $0.isWatched = false } }
+        guard EventLoop.shared.isRunning else { return self.state.withLock { $0.isGrowthCheckScheduled = false } }
         let number = self.timer.withLock { timer in
             timer.lastNumber += 1
             return timer.lastNumber
         }
-        let registration = EventLoop.shared.wake(after: self.patience, BlobWaker { [weak self] in self?.look() })
+        let registration = EventLoop.shared.wake(
+            after: self.stallTime, BlobWaker { [weak self] in self?.checkGrowth() })
         // The timer may already have fired and been followed by another, which must not be cancelled.
         _ = self.timer.withLock { timer -> BlobRegistration? in
             guard number == timer.lastNumber else { return nil }
@@ -201,17 +204,17 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    private func look() {
+    private func checkGrowth() {
         let runningCount = self.runningCount
-        let (growth, mustWatch) = self.state.withLock { state in
+        let (growth, needsGrowthCheck) = self.state.withLock { state in
             let growth = min(
-                state.growth(self.patience, runningCount: runningCount), state.jobs.count,
+                state.growth(self.stallTime, runningCount: runningCount), state.jobs.count,
                 self.maximumThreadCount - state.threadCount, Self.maximumGrowth)
             state.threadCount += growth
-            return (growth, state.mustWatch(self.maximumThreadCount))
+            return (growth, state.needsGrowthCheck(self.maximumThreadCount))
         }
         for _ in 0..<growth { self.startThread() }
-        if mustWatch { self.watch() }
+        if needsGrowthCheck { self.scheduleGrowthCheck() }
     }
 
     /// The number of threads that are about to begin, run, or would run if the processors were not busy; counted only
@@ -226,11 +229,11 @@ package final class BlockingPool: Sendable {
             return
         }
         // The system cannot start a thread now; the timer tries again while jobs wait.
-        let mustWatch = self.state.withLock { state in
+        let needsGrowthCheck = self.state.withLock { state in
             state.threadCount -= 1
-            return state.mustWatch(self.maximumThreadCount)
+            return state.needsGrowthCheck(self.maximumThreadCount)
         }
-        if mustWatch { self.watch() }
+        if needsGrowthCheck { self.scheduleGrowthCheck() }
     }
 
     private func work() {

@@ -31,7 +31,7 @@ package final class EventLoop: Sendable {
     }
 
     /// The time after which the thread tries again to create a poller, whose two descriptors may be unavailable.
-    private static let patience = Duration.milliseconds(10)
+    private static let pollerRetryDelay = Duration.milliseconds(10)
     /// The longest delay: a century, longer than any machine runs and short enough for arithmetic without overflow.
     private static let longestDelay = Duration.seconds(100 * 366 * 86400)
 
@@ -117,8 +117,8 @@ package final class EventLoop: Sendable {
         }
         defer { self.state.withLock { $0.isAsleep = false } }
         if let poller { return poller.wait(timeout) }
-        let patience = min(timeout ?? Self.patience, Self.patience)
-        _ = poll(nil, 0, CInt((patience.timeInterval * 1000).rounded(.up)))
+        let pollerRetryDelay = min(timeout ?? Self.pollerRetryDelay, Self.pollerRetryDelay)
+        _ = poll(nil, 0, CInt((pollerRetryDelay.timeInterval * 1000).rounded(.up)))
         return []
     }
 
@@ -294,7 +294,7 @@ package struct TimerQueue {
 ///
 /// The compiler knows its size. The size of `ContinuousClock.Instant`, and of types that contain one, is known only at
 /// run time, and each use of a ``BlobContext`` would look it up.
-package struct Moment: Comparable, Sendable {
+package struct CompactInstant: Comparable, Sendable {
     private static let origin = ContinuousClock.now
     private let sinceOrigin: Duration
 

@@ -64,7 +64,7 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
 ///
 /// Safe only if the hand-over is ordered (by a lock, or by starting the job that takes it) and the previous owner no
 /// longer uses the value.
-package struct HandedOver<Value>: @unchecked Sendable {  // Safe: see above; each use names the order it relies on.
+package struct UnsafeTransfer<Value>: @unchecked Sendable {  // Safe: see above; each use names the order it relies on.
     package let value: Value
 
     package init(_ value: Value) { self.value = value }

@@ -10,16 +10,16 @@ struct Poller: Sendable {
     private static let eventCount = 128
 
     private let epoll: CInt
-    private let alarm: CInt
+    private let wakeDescriptor: CInt
 
     init() throws(BlobError) {
         self.epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
         guard self.epoll >= 0 else { throw BlobError(systemError: errno, doing: "Could not create an epoll instance") }
-        self.alarm = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+        self.wakeDescriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: Self.wakeTag))
-        guard self.alarm >= 0, epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.alarm, &event) == 0 else {
+        guard self.wakeDescriptor >= 0, epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.wakeDescriptor, &event) == 0 else {
             let error = BlobError(systemError: errno, doing: "Could not create an eventfd")
-            if self.alarm >= 0 { _ = close(self.alarm) }
+            if self.wakeDescriptor >= 0 { _ = close(self.wakeDescriptor) }
             _ = close(self.epoll)
             throw error
         }
@@ -53,7 +53,7 @@ struct Poller: Sendable {
             let tags = events.prefix(max(Int(count), 0)).map(\.data.u64)
             guard tags.contains(Self.wakeTag) else { return tags }
             var wakeUpCount: UInt64 = 0
-            _ = read(self.alarm, &wakeUpCount, MemoryLayout.size(ofValue: wakeUpCount))
+            _ = read(self.wakeDescriptor, &wakeUpCount, MemoryLayout.size(ofValue: wakeUpCount))
             return tags.filter { $0 != Self.wakeTag }
         }
     }
@@ -61,7 +61,7 @@ struct Poller: Sendable {
     /// Ends the current wait, or the next one.
     func wake() {
         var one: UInt64 = 1
-        _ = write(self.alarm, &one, MemoryLayout.size(ofValue: one))
+        _ = write(self.wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
     }
 }
 #endif

@@ -21,7 +21,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     case exposure(Double)
 
     /// The length of the longest edge in pixels, as in JPEG.
-    package static let edgeLimit = 65_535
+    package static let maximumEdgeLength = 65_535
     /// The largest number in a matrix.
     private static let numberLimit = 1e6
 
@@ -29,7 +29,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     ///
     /// - Throws: ``BlobError/Code/invalidArgument``.
     package func check() throws(BlobError) {
-        let edges = 1...Self.edgeLimit
+        let edges = 1...Self.maximumEdgeLength
         let isValid =
             switch self {
             case .orientation(let number): (1...8).contains(number)
@@ -38,7 +38,7 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
                 matrix.numbers.allSatisfy { abs($0) <= Self.numberLimit } && abs(matrix.determinant) > 1e-6
                     && edges.contains(width) && edges.contains(height)
             case .crop(let rectangle):
-                rectangle.isWithin(PictureSize(width: Self.edgeLimit, height: Self.edgeLimit))
+                rectangle.isWithin(PictureSize(width: Self.maximumEdgeLength, height: Self.maximumEdgeLength))
             case .exposure(let value): (-10...10).contains(value)
             }
         guard isValid else {

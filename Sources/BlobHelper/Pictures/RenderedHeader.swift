@@ -21,7 +21,8 @@ package struct RenderedHeader {
     /// True once the header has passed.
     package var isComplete: Bool { self.rest == nil }
 
-    package static let isInvalid = BlobError(.corrupted, "The renderer returned a JPEG whose header is invalid.")
+    package static let invalidHeaderError = BlobError(
+        .corrupted, "The renderer returned a JPEG whose header is invalid.")
 
     /// Returns the bytes to deliver for the next bytes of the picture.
     ///
@@ -37,11 +38,11 @@ package struct RenderedHeader {
         }
         var (result, place) = ([UInt8](), 0)
         if !self.hasStart, rest.count >= 4 {
-            guard rest.starts(with: [0xFF, 0xD8]) else { throw Self.isInvalid }
+            guard rest.starts(with: [0xFF, 0xD8]) else { throw Self.invalidHeaderError }
             (result, place, self.hasStart) = ([0xFF, 0xD8], 2, true)
         }
         while self.hasStart, place + 4 <= rest.count {
-            guard rest[place] == 0xFF else { throw Self.isInvalid }
+            guard rest[place] == 0xFF else { throw Self.invalidHeaderError }
             // A fill byte.
             guard rest[place + 1] != 0xFF else {
                 place += 1

@@ -12,7 +12,7 @@ package struct TIFFDirectory {
     }
 
     /// The maximum number of fields that are read; a directory may claim 65,535, and cameras write some dozens.
-    private static let fieldLimit = 1024
+    private static let maximumFieldCount = 1024
     private static let textByteLimit = 256
 
     private let bytes: HeaderBytes
@@ -59,7 +59,7 @@ package struct TIFFDirectory {
         self.end = offset + 2 + 12 * count
         // A truncated directory yields the fields that it still contains.
         let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
-        let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
+        let fieldCount = min(Int64(clamping: count), Int64(Self.maximumFieldCount), room / 12)
         guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return }
         var cursor = ByteCursor(table)
         for index in 0..<Int(fieldCount) {

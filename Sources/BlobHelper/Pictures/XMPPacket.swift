@@ -94,7 +94,7 @@ package struct XMPPacket {
 
     // MARK: Rendered pictures
 
-    private static let stale = [
+    private static let staleNames = [
         MarkupElement.Name(namespace: "http://ns.adobe.com/tiff/1.0/", local: "Orientation"),
         MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelXDimension"),
         MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelYDimension"),
@@ -109,7 +109,7 @@ package struct XMPPacket {
 
     /// True for a property that does not apply to a rendered picture.
     private static func isStale(_ name: MarkupElement.Name) -> Bool {
-        self.stale.contains(name) || self.namespaces.values.contains { name.namespace.hasPrefix($0) }
+        self.staleNames.contains(name) || self.namespaces.values.contains { name.namespace.hasPrefix($0) }
             || self.trailers.contains(name.namespace)
             || name.namespace == self.camera && (name.local.hasPrefix("Motion") || name.local.hasPrefix("MicroVideo"))
     }

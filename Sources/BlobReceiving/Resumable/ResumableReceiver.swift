@@ -46,7 +46,7 @@ final class ResumableReceiver: BodyReceiver {
 
     deinit { self.abandon() }
 
-    func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         do throws(BlobError) {
             try self.upload.append(bytes, self.permit)
             self.check.update(bytes)

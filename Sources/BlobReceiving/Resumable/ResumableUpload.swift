@@ -226,7 +226,8 @@ final class ResumableUpload: Sendable {
                 try state.record.store(at: self.recordPath)
             }
             var part = state.record.part
-            part.file = try PartFile.linkFile(file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
+            part.file = try ReceivedFile.linkFile(
+                file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
             try FileSystem(of: self.folder).synchronizeFolder()
             file.hide()
             return [part]

@@ -64,7 +64,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.inputStream = self
     }
 
-    deinit { self.engine.close(evenUnopened: true) }
+    deinit { self.engine.close(includingUnopened: true) }
 
     /// The state of the stream, which can be read and observed on any thread. Never waits.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
@@ -326,7 +326,7 @@ public struct BlobStreamState: Equatable, Sendable {
     public var byteCount: Int64?
 
     /// The number of times that the source recovered after its content was unreachable for a while.
-    public var recoveries = 0
+    public var recoveryCount = 0
 
     /// The stage of an interruption; nil without an interruption, and once the stream has moved, failed, ended or
     /// closed.

@@ -161,8 +161,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         self.update { machine, state in ((), machine.cancel(&state)) }
     }
 
-    func close(evenUnopened: Bool = false) {
-        self.update { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
+    func close(includingUnopened: Bool = false) {
+        self.update { machine, state in ((), machine.close(includingUnopened: includingUnopened, &state)) }
     }
 
     // MARK: Reading
@@ -188,7 +188,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
                 let total = count + self.read(use, into: buffer, from: count)
                 if total > 0 { return total }
             case .wait:
-                if let waiter { BlockingPool.leave { _ = waiter.wait(for: nil) } } else { waiter = WaitSignal() }
+                if let waiter { BlockingPool.runOutside { _ = waiter.wait(for: nil) } } else { waiter = WaitSignal() }
             }
         }
     }
@@ -241,7 +241,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
             }
         }
         if case .success(.notYet) = outcome.result {
-            reader.whenReadable(BlobWaker { [weak self, id = use.sessionID] in self?.woken(id) })
+            reader.whenReadable(BlobWaker { [weak self, id = use.sessionID] in self?.readerDidWake(id) })
         }
         outcome.isLimited = reader.isLimited
         self.finish(use, outcome)
@@ -270,7 +270,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         outcome.appended = output.finalize(for: buffer)
     }
 
-    private func woken(_ id: Int) { self.update(delivers: false) { machine, _ in ((), machine.woken(id)) } }
+    private func readerDidWake(_ id: Int) {
+        self.update(delivers: false) { machine, _ in ((), machine.readerDidWake(id)) }
+    }
 
     /// Checks whether bytes are available, for delegates that wait for events and for observers of the state.
     private func checkForBytes() {
@@ -279,7 +281,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
     }
 
     /// Checks for bytes with limits, which apply from now on.
-    func wasScheduled() { self.checkForBytes() }
+    func didSchedule() { self.checkForBytes() }
 
     /// Lends the bytes in memory until the next call; nil if no bytes are in memory.
     func lendWindow() -> UnsafeRawBufferPointer? {
@@ -316,7 +318,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
             case .wait:
                 // A cancellation ends the stream, which wakes all waiters.
                 let limit = self.context.stepLimit().remaining
-                guard BlockingPool.leave({ waiter.wait(for: limit) }) else { return false }
+                guard BlockingPool.runOutside({ waiter.wait(for: limit) }) else { return false }
             }
         }
     }

@@ -29,7 +29,7 @@ public struct InputStreamSource: ForwardingSource {
         ) { context in
             let stream = ReadAheadStream(context) { context in
                 let blocking = SequentialSource(info: info) { _ in
-                    .stream(try BytesOfInputStream(makeStream(), info: info), startingAt: 0)
+                    .stream(try InputStreamBytes(makeStream(), info: info), startingAt: 0)
                 }
                 return try blocking.open(context: context)
             }
@@ -38,7 +38,7 @@ public struct InputStreamSource: ForwardingSource {
     }
 }
 
-private final class BytesOfInputStream: BlobByteStream {
+private final class InputStreamBytes: BlobByteStream {
     let info: BlobInfo?
     private let stream: InputStream
 

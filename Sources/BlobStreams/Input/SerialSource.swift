@@ -22,7 +22,7 @@ private final class SerialStream: StreamOverReader {
 
     init(_ base: BlobReader, _ lock: ReaderLock, _ context: BlobContext) {
         (self.base, self.lock, self.context) = (base, lock, context)
-        base.absorb(into: context)
+        base.deferChecks(to: context)
     }
 
     var info: BlobInfo? { get throws { try self.lock.withLock(self.context) { try self.base.knownInfo() } } }
@@ -35,8 +35,8 @@ private final class SerialStream: StreamOverReader {
         try self.lock.withLock(self.context) { try self.base.read(into: &output) }
     }
 
-    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
-        try self.lock.withLock(self.context) { try self.base.take(atMost: byteCount) }
+    func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        try self.lock.withLock(self.context) { try self.base.readBytes(atMost: byteCount) }
     }
 
     func close() { try? self.lock.withLock(BlobContext()) { self.base.close() } }
@@ -58,7 +58,7 @@ private final class ReaderLock: Sendable {
     func withLock<Result>(_ context: BlobContext, _ body: () throws -> Result) throws -> Result {
         if !self.acquire(nil) {
             let signal = WaitSignal()
-            try BlockingPool.leave { () throws(BlobError) in
+            try BlockingPool.runOutside { () throws(BlobError) in
                 try context.wait(on: signal) { self.acquire(signal) ? () : nil }
             }
         }

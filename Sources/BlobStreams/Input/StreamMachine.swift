@@ -228,7 +228,7 @@ struct StreamMachine<Reader: AnyObject> {
         switch event.kind {
         case .invalidated: state.interruption = .invalidated
         case .recovering: state.interruption = .recovering
-        case .recovered: (state.interruption, state.recoveries) = (nil, state.recoveries + 1)
+        case .recovered: (state.interruption, state.recoveryCount) = (nil, state.recoveryCount + 1)
         default: return false
         }
         return true
@@ -387,7 +387,7 @@ struct StreamMachine<Reader: AnyObject> {
     }
 
     /// Handles a call of the reader's waker.
-    mutating func woken(_ id: Int) -> [Action] {
+    mutating func readerDidWake(_ id: Int) -> [Action] {
         guard self.session?.id == id else { return [] }
         guard self.session?.isInUse == false else {
             self.session?.wake()
@@ -427,10 +427,10 @@ struct StreamMachine<Reader: AnyObject> {
         return self.endSession(&state) + self.post(.endEncountered)
     }
 
-    /// Closes the stream permanently. Before opening, does nothing unless `evenUnopened`.
-    mutating func close(evenUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
+    /// Closes the stream permanently. Before opening, does nothing unless `includingUnopened`.
+    mutating func close(includingUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
         (self.refusal, self.lent) = (nil, nil)
-        guard state.phase != .notOpen || evenUnopened else { return [] }
+        guard state.phase != .notOpen || includingUnopened else { return [] }
         (state.phase, self.cancellationRegistration) = (.closed, nil)
         state.hasBytesAvailable = false
         return [.ended] + self.endSession(&state) + [.invalidate(self.events.close())]

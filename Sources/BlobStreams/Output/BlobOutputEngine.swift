@@ -71,7 +71,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
         }
     }
 
-    func wasScheduled() {}
+    func didSchedule() {}
 
     // MARK: Facts
 
@@ -127,8 +127,8 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: the 
         return (try? result.get()) ?? -1
     }
 
-    func finish(_ error: BlobError?, evenUnopened: Bool) {
-        self.update { machine, state in machine.finish(error, evenUnopened: evenUnopened, &state) }
+    func finish(_ error: BlobError?, includingUnopened: Bool) {
+        self.update { machine, state in machine.finish(error, includingUnopened: includingUnopened, &state) }
     }
 
     private func updateRoom() {
@@ -216,13 +216,13 @@ struct OutputMachine {
         }
     }
 
-    /// Ends the bytes and closes the stream permanently; before opening, only if `evenUnopened`. Only the first ending,
-    /// with or without an error, reaches the reader.
+    /// Ends the bytes and closes the stream permanently; before opening, only if `includingUnopened`. Only the first
+    /// ending, with or without an error, reaches the reader.
     mutating func finish(
-        _ error: BlobError?, evenUnopened: Bool, _ state: inout BlobOutputStreamState
+        _ error: BlobError?, includingUnopened: Bool, _ state: inout BlobOutputStreamState
     ) -> [Action] {
         self.refusal = nil
-        guard state.phase != .notOpen || evenUnopened else { return [] }
+        guard state.phase != .notOpen || includingUnopened else { return [] }
         (state.phase, state.hasSpaceAvailable) = (.closed, false)
         return self.end(error) + [.invalidate(self.events.close())]
     }

@@ -22,7 +22,7 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
 
     deinit {
         let error = BlobError(.truncated, "The output stream was released before it was closed.", operation: "write")
-        self.engine.finish(error, evenUnopened: true)
+        self.engine.finish(error, includingUnopened: true)
     }
 
     /// Ends the bytes with an error and closes the stream, in any phase, even before opening.
@@ -30,7 +30,7 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
     /// - Parameter error: The error that the reader receives after the bytes written so far. Ignored after the stream
     ///   was closed or failed.
     package func finish(throwing error: any Error) {
-        self.engine.finish(BlobError(wrapping: error), evenUnopened: true)
+        self.engine.finish(BlobError(wrapping: error), includingUnopened: true)
     }
 
     /// The state of the stream, which can be read and observed on any thread.
@@ -48,7 +48,7 @@ package final class BlobOutputStream: OutputStream, StreamDelegate {
 
     package override func open() { self.engine.open() }
 
-    package override func close() { self.engine.finish(nil, evenUnopened: false) }
+    package override func close() { self.engine.finish(nil, includingUnopened: false) }
 
     package override var streamStatus: Stream.Status { self.engine.status }
 

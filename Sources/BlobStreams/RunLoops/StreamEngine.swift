@@ -9,7 +9,7 @@ protocol StreamEngine: AnyObject, Sendable {
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result
 
     /// Called after the stream is scheduled; from now on, events are awaited.
-    func wasScheduled()
+    func didSchedule()
 }
 
 extension StreamEngine {
@@ -27,7 +27,7 @@ extension StreamEngine {
         guard isNew else { return }
         source.attach()
         if hasEvents { source.signal() }
-        self.wasScheduled()
+        self.didSchedule()
     }
 
     /// Stops delivering events on `runLoop` in `mode`.

@@ -14,7 +14,7 @@ final class CurlHandle {
     /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing or memory is exhausted.
     init() throws(BlobError) {
         try CurlLibrary.load()
-        guard let easy = blob_curl_easy_init() else { throw CurlLibrary.couldNotStart }
+        guard let easy = blob_curl_easy_init() else { throw CurlLibrary.startError }
         self.easy = easy
         self.errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         self.errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -31,17 +31,21 @@ final class CurlHandle {
 
     // MARK: Setting up
 
-    func set(_ option: CURLoption, _ value: Int) { self.note(blob_curl_set_long(self.easy, option, value)) }
+    func set(_ option: CURLoption, _ value: Int) {
+        self.recordSetupResult(blob_curl_set_long(self.easy, option, value))
+    }
 
-    func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
+    func set(_ option: CURLoption, bytes: Int64) {
+        self.recordSetupResult(blob_curl_set_offset(self.easy, option, bytes))
+    }
 
     func set(_ option: CURLoption, _ text: String) {
         // Explicit, because an implicit conversion would copy the text.
-        self.note(text.withCString { blob_curl_set_text(self.easy, option, $0) })
+        self.recordSetupResult(text.withCString { blob_curl_set_text(self.easy, option, $0) })
     }
 
     func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer) {
-        self.note(blob_curl_set_pointer(self.easy, option, pointer))
+        self.recordSetupResult(blob_curl_set_pointer(self.easy, option, pointer))
     }
 
     /// Sets a body to send together with the head, using POST unless another method is set.
@@ -50,37 +54,37 @@ final class CurlHandle {
     func setBody(_ body: UnsafeRawBufferPointer) {
         self.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(body.count))
         let pointer = UnsafeMutableRawPointer(mutating: body.baseAddress)
-        self.note(blob_curl_set_pointer(self.easy, CURLOPT_POSTFIELDS, pointer))
+        self.recordSetupResult(blob_curl_set_pointer(self.easy, CURLOPT_POSTFIELDS, pointer))
     }
 
     func setReader(_ reader: @escaping curl_read_callback) {
-        self.note(blob_curl_set_reader(self.easy, reader))
+        self.recordSetupResult(blob_curl_set_reader(self.easy, reader))
     }
 
     func setSeeker(_ seeker: @escaping curl_seek_callback) {
-        self.note(blob_curl_set_seeker(self.easy, seeker))
+        self.recordSetupResult(blob_curl_set_seeker(self.easy, seeker))
     }
 
     private func setWriter(_ option: CURLoption, _ writer: @escaping curl_write_callback) {
-        self.note(blob_curl_set_writer(self.easy, option, writer))
+        self.recordSetupResult(blob_curl_set_writer(self.easy, option, writer))
     }
 
     func setProgress(_ progress: @escaping curl_xferinfo_callback) {
-        self.note(blob_curl_set_progress(self.easy, progress))
+        self.recordSetupResult(blob_curl_set_progress(self.easy, progress))
     }
 
     func setCloser(_ closer: @escaping curl_closesocket_callback) {
-        self.note(blob_curl_set_closer(self.easy, closer))
+        self.recordSetupResult(blob_curl_set_closer(self.easy, closer))
     }
 
     /// - Parameter observer: Called with each socket before it is connected.
     func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
-        self.note(blob_curl_set_socket_observer(self.easy, observer))
+        self.recordSetupResult(blob_curl_set_socket_observer(self.easy, observer))
     }
 
     /// - Parameter prerequisite: Called once a connection exists, before the request is sent.
     func setPrerequisite(_ prerequisite: @escaping curl_prereq_callback) {
-        self.note(blob_curl_set_prerequisite(self.easy, prerequisite))
+        self.recordSetupResult(blob_curl_set_prerequisite(self.easy, prerequisite))
     }
 
     /// Sets the options common to all requests, and the settings of their connection.
@@ -138,11 +142,11 @@ final class CurlHandle {
     func setHeaders(_ lines: [String]) {
         for line in lines {
             guard let longer = line.withCString({ blob_curl_list_append(self.headers, $0) }) else {
-                return self.note(CURLE_OUT_OF_MEMORY)
+                return self.recordSetupResult(CURLE_OUT_OF_MEMORY)
             }
             self.headers = longer
         }
-        self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
+        self.recordSetupResult(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
     }
 
     /// Passes the response to a transfer on the loop's thread, and retains the transfer until the request is freed.
@@ -154,10 +158,10 @@ final class CurlHandle {
         // With CURLOPT_HEADERDATA alone, libcurl would pass the lines of the head to the write function.
         self.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
             let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
-            return CurlHandle.owner(data)?.takeLine(line) == true ? line.count : 0
+            return CurlHandle.owner(data)?.receiveLine(line) == true ? line.count : 0
         }
         self.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
-            CurlHandle.owner(data)?.takeBody(UnsafeRawBufferPointer(start: buffer, count: size * count)) ?? 0
+            CurlHandle.owner(data)?.receiveBody(UnsafeRawBufferPointer(start: buffer, count: size * count)) ?? 0
         }
     }
 
@@ -165,7 +169,7 @@ final class CurlHandle {
         handle.flatMap { Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue().owner }
     }
 
-    private func note(_ code: CURLcode) {
+    private func recordSetupResult(_ code: CURLcode) {
         // An option unknown to an older library is an optional refinement; all other options are required.
         if self.setupCode == CURLE_OK, code != CURLE_UNKNOWN_OPTION { self.setupCode = code }
     }
@@ -175,8 +179,8 @@ final class CurlHandle {
     /// - Throws: ``BlobError/Code/invalidArgument`` if libcurl refused an option; ``BlobError/Code/unavailable`` if it
     ///   ran out of memory.
     func finishSetup() throws(BlobError) {
-        self.note(blob_curl_set_http_only(self.easy))
-        guard self.setupCode != CURLE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
+        self.recordSetupResult(blob_curl_set_http_only(self.easy))
+        guard self.setupCode != CURLE_OUT_OF_MEMORY else { throw CurlLibrary.startError }
         guard self.setupCode == CURLE_OK else {
             throw BlobError(.invalidArgument, "libcurl refused the request: \(Self.text(of: self.setupCode)).")
         }

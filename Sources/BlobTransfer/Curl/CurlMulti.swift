@@ -9,18 +9,18 @@ final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders 
     private static let wakingAttemptCount = 3
 
     private let multi: UnsafeMutableRawPointer
-    private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
+    private let wakeable: Locked<UnsafeTransfer<UnsafeMutableRawPointer>?>
 
     /// - Throws: ``BlobError/Code/unavailable`` if libcurl is missing or memory is exhausted.
     init() throws(BlobError) {
         try CurlLibrary.load()
-        guard let multi = blob_curl_multi_init() else { throw CurlLibrary.couldNotStart }
+        guard let multi = blob_curl_multi_init() else { throw CurlLibrary.startError }
         // Without its pair of sockets, libcurl still starts, but would sleep through new requests.
         guard Self.wake(multi) else {
             blob_curl_multi_cleanup(multi)
-            throw CurlLibrary.couldNotStart
+            throw CurlLibrary.startError
         }
-        (self.multi, self.wakeable) = (multi, Locked(HandedOver(multi)))
+        (self.multi, self.wakeable) = (multi, Locked(UnsafeTransfer(multi)))
     }
 
     deinit { self.close() }
@@ -90,7 +90,7 @@ package enum CurlLibrary {
     /// Version 7.80 (2021), the first with `CURLOPT_PREREQFUNCTION`.
     private static let oldestVersion: UInt32 = 0x07_5000
 
-    private static let loading: Result<Void, BlobError> = {
+    private static let loadResult: Result<Void, BlobError> = {
         if let reason = blob_curl_load() {
             return .failure(
                 BlobError(
@@ -110,7 +110,7 @@ package enum CurlLibrary {
     /// Loads the library on the first call.
     ///
     /// - Throws: ``BlobError/Code/unavailable``.
-    package static func load() throws(BlobError) { try Self.loading.get() }
+    package static func load() throws(BlobError) { try Self.loadResult.get() }
 
     /// Loads the library on another thread without blocking the caller.
     ///
@@ -118,5 +118,5 @@ package enum CurlLibrary {
     /// starting.
     package static func preload() { BlockingPool.openings.run { try? CurlLibrary.load() } }
 
-    static var couldNotStart: BlobError { BlobError(.unavailable, "libcurl could not start.") }
+    static var startError: BlobError { BlobError(.unavailable, "libcurl could not start.") }
 }

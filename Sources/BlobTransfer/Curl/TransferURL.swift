@@ -41,7 +41,7 @@ package struct TransferURL: Sendable, Equatable {
 
     private init(_ text: String, relativeTo base: String?) throws(BlobError) {
         try CurlLibrary.load()
-        guard let url = blob_curl_url_init() else { throw CurlLibrary.couldNotStart }
+        guard let url = blob_curl_url_init() else { throw CurlLibrary.startError }
         defer { blob_curl_url_cleanup(url) }
         if let base { _ = blob_curl_url_set(url, CURLUPART_URL, base, CUnsignedInt(CURLU_PATH_AS_IS)) }
         // In `Location`, servers send spaces, and relative paths that libcurl has to make absolute.
@@ -49,13 +49,13 @@ package struct TransferURL: Sendable, Equatable {
         // libcurl also accepts a third slash, and treats the beginning of the path as the host.
         let isPlausible = !text.utf8.drop { !":/?#".utf8.contains($0) }.starts(with: ":///".utf8)
         let status = isPlausible ? blob_curl_url_set(url, CURLUPART_URL, text, flags) : CURLUE_MALFORMED_INPUT
-        guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
+        guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.startError }
         guard status == CURLUE_OK else { throw BlobError(.invalidLocator, "This is not a valid URL.") }
         func part(_ part: CURLUPart, _ flags: CInt = 0) throws(BlobError) -> String? {
             var text: UnsafeMutablePointer<CChar>?
             let status = blob_curl_url_get(url, part, &text, CUnsignedInt(flags))
             // If exhausted memory removed a component, the request could be sent without a password.
-            guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
+            guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.startError }
             guard status == CURLUE_OK, let text else { return nil }
             defer { blob_curl_free(text) }
             return String(cString: text)

@@ -85,7 +85,7 @@ final class DigestCoverage: Sendable {
             let range = index < self.ranges.count ? self.ranges[index] : nil
             let piece = rest.prefix(range?.end.map { Int(clamping: $0 - start) } ?? rest.count)
             let end = start + Int64(piece.count)
-            if let range, range.start == start, !checks.contains(where: { $0.isOf(range) }) {
+            if let range, range.start == start, !checks.contains(where: { $0.covers(range) }) {
                 checks += [range.makeCheck()].compactMap(\.self)
             }
             for index in checks.indices {
@@ -96,7 +96,7 @@ final class DigestCoverage: Sendable {
                 .sum
             for var check in checks where check.reached == check.end {
                 let compared = try check.finish()
-                if let range, check.isOf(range) { proof = compared }
+                if let range, check.covers(range) { proof = compared }
                 if check.start <= proven.end { proven = (max(proven.end, end), compared) }
             }
             checks.removeAll { $0.reached == $0.end }

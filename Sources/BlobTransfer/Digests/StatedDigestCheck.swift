@@ -34,7 +34,7 @@ package struct StatedDigestCheck {
     var sum: CyclicSum? { self.hasher as? CyclicSum }
 
     /// True if the digests cover a stated range.
-    func isOf(_ range: StatedRange) -> Bool {
+    func covers(_ range: StatedRange) -> Bool {
         self.start == range.start && self.end == range.end && range.digests.contains(self.stated[0])
     }
 

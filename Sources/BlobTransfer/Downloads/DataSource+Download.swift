@@ -59,7 +59,7 @@ extension BlobInputStreamDataSource {
             let context = context.blocking
             let info = try self.info(context)
             for digests in [options.digests, info.digests]
-            where PartialFile.isThere(url.path, info, digests, context) {
+            where PartialFile.isAlreadyComplete(url.path, info, digests, context) {
                 return FileStatus(at: url.path)?.byteCount ?? 0
             }
             let file = try PartialFile(
@@ -82,7 +82,7 @@ extension BlobInputStreamDataSource {
         var known = file.knownByteCount
         let isResumed = known > 0
         options.onProgress?(known, info.byteCount)
-        var parts = MissingParts(of: file, self, info, connectionCount: options.connectionCount, context) {
+        var parts = MissingRangeReader(of: file, self, info, connectionCount: options.connectionCount, context) {
             count, total in
             known += count
             options.onProgress?(known, total)

@@ -49,7 +49,7 @@ final class PartialFile {
 
     private let path: String
     private let byteCount: Int64?
-    private let part: Descriptor
+    private let contentFile: Descriptor
     private let record: Descriptor
     private var partPath: String { Self.partPath(self.path) }
     private var recordPath: String { Self.recordPath(self.path) }
@@ -79,7 +79,7 @@ final class PartialFile {
         guard FileStatus(at: path)?.isRegular ?? true else {
             throw BlobError(.invalidArgument, "Cannot download to \(path), which is not a regular file.")
         }
-        self.part = try Self.openLocked(Self.partPath(path))
+        self.contentFile = try Self.openLocked(Self.partPath(path))
         self.record = try Descriptor(
             Self.recordPath(path), O_RDWR | O_CREAT | O_APPEND, permissions: 0o666,
             doing: "Could not open the record of \(path)", operation: "write")
@@ -97,10 +97,10 @@ final class PartialFile {
             throw BlobError(
                 .changed, "The content has changed since \(self.partPath) was downloaded.", operation: "read")
         }
-        guard ftruncate(self.part.number, 0) == 0, ftruncate(self.record.number, 0) == 0 else {
+        guard ftruncate(self.contentFile.number, 0) == 0, ftruncate(self.record.number, 0) == 0 else {
             throw writeFailure("Could not truncate \(self.partPath)")
         }
-        try self.note(Array(JSONEncoder().encode(content)))
+        try self.appendToRecord(Array(JSONEncoder().encode(content)))
     }
 
     /// Opens and locks the file, and verifies that it still has its name.
@@ -132,7 +132,7 @@ final class PartialFile {
             guard !overflows, length > 0 else { continue }
             // If the length is unknown, a block is usable only if no gap precedes it.
             guard self.byteCount != nil || number == self.blocks.count else { break }
-            let bytes = try self.part.bytes(at: start, count: Int(length), named: self.partPath)
+            let bytes = try self.contentFile.bytes(at: start, count: Int(length), named: self.partPath)
             var sum = CyclicSum(.crc64NVME)
             bytes.withUnsafeBytes { sum.update($0) }
             if bytes.count == length, sum.value == sums[number] { self.blocks.insert(number) }
@@ -167,44 +167,44 @@ final class PartialFile {
     /// Returns at most `count` bytes before an offset.
     func bytes(before byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         let count = min(Int64(count), byteOffset)
-        return try self.part.bytes(at: byteOffset - count, count: Int(count), named: self.partPath)
+        return try self.contentFile.bytes(at: byteOffset - count, count: Int(count), named: self.partPath)
     }
 
     /// Writes the next bytes at a place.
     func append(_ bytes: UnsafeRawBufferPointer, at place: inout Place) throws(BlobError) {
-        guard lseek(self.part.number, off_t(place.byteOffset), SEEK_SET) == place.byteOffset else {
+        guard lseek(self.contentFile.number, off_t(place.byteOffset), SEEK_SET) == place.byteOffset else {
             throw writeFailure("Could not seek in \(self.partPath)")
         }
         var rest = bytes
         while !rest.isEmpty {
             let room = Int(Self.blockByteCount - place.byteOffset % Self.blockByteCount)
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room))
-            try writeAll(piece, to: self.part.number, named: self.partPath)
+            try writeAll(piece, to: self.contentFile.number, named: self.partPath)
             place.sum.update(piece)
             place.byteOffset += Int64(piece.count)
-            if piece.count == room { try self.noteBlock(at: &place) }
+            if piece.count == room { try self.recordBlock(at: &place) }
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(room))
         }
     }
 
     /// Ends the last block of the content, which may be shorter. Has no effect after a full block.
     func endBlock(at place: inout Place) throws(BlobError) {
-        if place.byteOffset % Self.blockByteCount != 0 { try self.noteBlock(at: &place) }
+        if place.byteOffset % Self.blockByteCount != 0 { try self.recordBlock(at: &place) }
     }
 
-    private func noteBlock(at place: inout Place) throws(BlobError) {
+    private func recordBlock(at place: inout Place) throws(BlobError) {
         let number = (place.byteOffset - 1) / Self.blockByteCount
-        try self.note(Array("\(number) \(String(place.sum.value, radix: 16))".utf8))
+        try self.appendToRecord(Array("\(number) \(String(place.sum.value, radix: 16))".utf8))
         self.blocks.insert(number)
         place.sum = CyclicSum(.crc64NVME)
         self.unsynchronisedByteCount += Self.blockByteCount
         guard self.unsynchronisedByteCount >= Self.synchronisedByteCount else { return }
-        try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
+        try self.contentFile.synchronise(doing: "Could not synchronise \(self.partPath)")
         try self.record.synchronise(doing: "Could not synchronise the record of \(self.path)")
         self.unsynchronisedByteCount = 0
     }
 
-    private func note(_ line: [UInt8]) throws(BlobError) {
+    private func appendToRecord(_ line: [UInt8]) throws(BlobError) {
         try writeAll(line + [UInt8(ascii: "\n")], to: self.record.number, named: self.recordPath)
     }
 
@@ -214,12 +214,13 @@ final class PartialFile {
     /// - Throws: ``BlobError/Code/checksumMismatch``.
     @discardableResult
     func check(_ digests: [BlobStatedDigest], _ context: BlobContext) throws -> String? {
-        try Self.check(digests, of: self.part, self.partPath, context)
+        try Self.check(digests, of: self.contentFile, self.partPath, context)
     }
 
     /// Returns true if the file exists, has the same length as the content, and matches the digests.
-    static func isThere(_ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], _ context: BlobContext) -> Bool
-    {
+    static func isAlreadyComplete(
+        _ path: String, _ info: BlobInfo, _ digests: [BlobStatedDigest], _ context: BlobContext
+    ) -> Bool {
         guard !digests.isEmpty, let status = FileStatus(at: path), status.isRegular,
             info.byteCount ?? status.byteCount == status.byteCount,
             let file = try? Descriptor(path, O_RDONLY, doing: "")
@@ -247,7 +248,7 @@ final class PartialFile {
 
     /// Gives the file its final name once all bytes are on the disk.
     func commit() throws(BlobError) {
-        try self.part.synchronise(doing: "Could not synchronise \(self.partPath)")
+        try self.contentFile.synchronise(doing: "Could not synchronise \(self.partPath)")
         guard rename(self.partPath, self.path) == 0 else {
             throw writeFailure("Could not rename the temporary file to \(self.path)")
         }

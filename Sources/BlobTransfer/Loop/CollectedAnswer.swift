@@ -80,7 +80,7 @@ private final class AnswerSink: TransferSink {
         return .deliver
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         self.answer.withLock { $0.body += bytes.prefix(self.maximumByteCount + 1 - $0.body.count) }
         return true
     }

@@ -2,7 +2,7 @@ import BlobPlatform
 
 extension PeerSocket {
     /// True if the system reports whether the peer had already closed a connection when it was reset.
-    static let tellsResets: Bool = {
+    static let reportsResets: Bool = {
         #if os(Linux)
         true
         #else

@@ -149,7 +149,7 @@ private func port(
 struct ClosingSockets {
     private struct Closing {
         let socket: PeerSocket
-        let end: Moment
+        let end: CompactInstant
         let done: (_ isReset: Bool) -> Void
     }
 
@@ -158,7 +158,7 @@ struct ClosingSockets {
     var isEmpty: Bool { self.closings.isEmpty }
 
     /// The earliest end of a wait; nil if there are no sockets.
-    var end: Moment? { self.closings.map(\.end).min() }
+    var end: CompactInstant? { self.closings.map(\.end).min() }
 
     /// The sockets with the events to wait for, in libcurl's format.
     var waits: [curl_waitfd] {
@@ -169,7 +169,7 @@ struct ClosingSockets {
     ///
     /// - Parameter done: Called once, after the socket is closed.
     mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
-        let closing = Closing(socket: socket, end: Moment(.now + limit), done: done)
+        let closing = Closing(socket: socket, end: CompactInstant(.now + limit), done: done)
         // A reset before the shutdown cannot be a reaction to it.
         if let isReset = socket.takeReset() { return Self.end(closing, isReset: isReset) }
         guard socket.shutDown() else { return Self.end(closing, isReset: socket.takeReset() ?? false) }
@@ -179,7 +179,7 @@ struct ClosingSockets {
     /// Ends the waits that are complete.
     mutating func check() {
         guard !self.closings.isEmpty else { return }
-        let now = Moment.now
+        let now = CompactInstant.now
         self.closings.removeAll { closing in
             let isReset = closing.socket.takeReset() ?? (now >= closing.end ? false : nil)
             if let isReset { Self.end(closing, isReset: isReset) }

@@ -26,7 +26,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     /// The error for which a callback ended the request, because libcurl reports only that a callback ended it.
     private var failure: BlobError?
     private var isPaused = false
-    private var lastActivity = Moment.now
+    private var lastActivity = CompactInstant.now
     private var loop: TransferLoop?
     private let assignedLoop: Result<TransferLoop, BlobError>
 
@@ -108,18 +108,18 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         handle.setHeaders(fields.map(\.line))
     }
 
-    private var time: Moment { self.loop?.time ?? .now }
+    private var time: CompactInstant { self.loop?.time ?? .now }
 
     /// Processes a line of a head; returns false to end the request.
-    func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+    func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = self.time
         do throws(BlobError) {
-            try self.head.take(line)
+            try self.head.parse(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
             self.disposition =
                 try self.route.followsRedirection(self.head) ? .drop : try self.sink?.begin(self.head) ?? .drop
             if self.disposition != .deliver { self.loop?.check(within: Self.explanationTimeout) }
-            if let sink { self.loop?.noteNews(sink) }
+            if let sink { self.loop?.scheduleFlush(sink) }
             return true
         } catch {
             self.failure = error
@@ -128,15 +128,15 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     /// Processes bytes of the body; returns their number, or a different number to pause or end the request.
-    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = self.time
         switch self.disposition {
         case .deliver:
-            guard let sink = self.sink, sink.take(bytes) else {
+            guard let sink = self.sink, sink.receive(bytes) else {
                 self.isPaused = true
                 return Int(CURL_WRITEFUNC_PAUSE)
             }
-            self.loop?.noteNews(sink)
+            self.loop?.scheduleFlush(sink)
             return bytes.count
         case .explain:
             self.explanation += bytes.prefix(Self.maximumExplanationByteCount - self.explanation.count)

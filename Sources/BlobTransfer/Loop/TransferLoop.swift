@@ -35,11 +35,11 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
     private let jobSignal = WaitSignal()
     private var transfers: [UnsafeMutableRawPointer: any LoopTransfer] = [:]
     private var lookups = LookupLimiter()
-    private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
-    private var nextCheck = Moment.now
+    private var sinksToFlush: [ObjectIdentifier: any TransferSink] = [:]
+    private var nextCheck = CompactInstant.now
     /// The time at which this turn began, so that events need no system call. It is at most one turn old. Used only on
     /// the thread of the loop.
-    private(set) var time = Moment.now
+    private(set) var time = CompactInstant.now
 
     init(
         wait: @escaping Wait = { (multi, time, others) throws(BlobError) in
@@ -71,7 +71,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
         pthread_sigmask(SIG_BLOCK, &set, nil)
         while true {
             do throws(BlobError) {
-                try self.turn()
+                try self.runOnce()
             } catch {
                 self.fail(error)
             }
@@ -79,7 +79,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
     }
 
     /// Performs all work that is possible, then waits for more.
-    private func turn() throws(BlobError) {
+    private func runOnce() throws(BlobError) {
         self.time = .now
         for job in self.takeJobs() { job(self) }
         while let transfer = self.lookups.next() { transfer.connect(self) }
@@ -139,13 +139,13 @@ final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock; on
 
     /// Wakes the readers of the sinks that have changed since the last call.
     private func flush() {
-        guard !self.newsSinks.isEmpty else { return }
-        let sinks = self.newsSinks.values
-        self.newsSinks = [:]
+        guard !self.sinksToFlush.isEmpty else { return }
+        let sinks = self.sinksToFlush.values
+        self.sinksToFlush = [:]
         for sink in sinks { sink.flush() }
     }
 
-    func noteNews(_ sink: any TransferSink) { self.newsSinks[ObjectIdentifier(sink)] = sink }
+    func scheduleFlush(_ sink: any TransferSink) { self.sinksToFlush[ObjectIdentifier(sink)] = sink }
 
     /// Checks the limits of all transfers within `delay`.
     func check(within delay: Duration) {
@@ -187,10 +187,10 @@ protocol LoopTransfer: AnyObject {
     func connect(_ loop: TransferLoop)
 
     /// Processes a line of the response head; returns false to end the request.
-    func takeLine(_ line: UnsafeRawBufferPointer) -> Bool
+    func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool
 
     /// Processes bytes of the response body; returns their number, or a different number to pause or end the request.
-    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int
 
     /// Ends the request with libcurl's result.
     func finish(_ code: CURLcode, _ loop: TransferLoop)

@@ -50,9 +50,9 @@ protocol TransferSink: AnyObject, Sendable {
     func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition
 
     /// Consumes bytes of the body. Returns false to consume none and pause until ``Transfer/resume()``.
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// Called after one or more calls to ``begin(_:)`` and ``take(_:)``, to wake readers.
+    /// Called after one or more calls to ``begin(_:)`` and ``receive(_:)``, to wake readers.
     func flush()
 
     /// Returns the error for a response with the disposition ``TransferDisposition/explain``.

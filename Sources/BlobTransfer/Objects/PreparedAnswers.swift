@@ -45,7 +45,7 @@ struct PreparedAnswers {
     private struct Prepared {
         let body: RemoteBody
         var plan: Plan
-        let since: Moment
+        let since: CompactInstant
 
         /// The bytes that the response contains or will contain.
         var range: Range<Int64> {
@@ -68,9 +68,9 @@ struct PreparedAnswers {
     /// The maximum distance, in reading order, of ranges that share a request; their bytes are kept until all are read.
     private static let maximumDistance = 16
     /// The age at which a response without readers is removed to make room for others.
-    private static let patience = Duration.seconds(30)
+    private static let maximumIdleTime = Duration.seconds(30)
     /// The age at which a response that waits for room is requested again, because its server may have timed out.
-    private static let serverPatience = Duration.seconds(5)
+    private static let maximumPauseTime = Duration.seconds(5)
 
     private var plans = Fifo<Plan>()
     private var prepared: [Prepared] = []
@@ -140,20 +140,20 @@ struct PreparedAnswers {
     }
 
     /// Removes and returns the responses to cancel because they have waited too long for room.
-    mutating func removeStale(at now: Moment = .now) -> [RemoteBody] {
+    mutating func removeStale(at now: CompactInstant = .now) -> [RemoteBody] {
         let stale = self.prepared.filter { prepared in
-            prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.serverPatience < now
+            prepared.body.isPaused && !prepared.body.hasReaders && prepared.since + Self.maximumPauseTime < now
         }.map(\.body)
         for body in stale { self.remove(body) }
         return stale
     }
 
     /// Removes and returns the next plan whose request may start now; nil if none may start.
-    mutating func next(at now: Moment = .now) -> Plan? {
+    mutating func next(at now: CompactInstant = .now) -> Plan? {
         guard let next = self.plans.first else { return nil }
         if let room = self.room, next.byteCount > room {
             // Old responses without readers.
-            self.prepared.removeAll { $0.since + Self.patience < now && !$0.body.hasReaders }
+            self.prepared.removeAll { $0.since + Self.maximumIdleTime < now && !$0.body.hasReaders }
             if let room = self.room, next.byteCount > room { return nil }
         }
         return self.plans.popFirst()
@@ -166,14 +166,14 @@ struct PreparedAnswers {
         return Self.maximumByteCount - self.prepared.reduce(0) { $0 + $1.byteCount }
     }
 
-    mutating func add(_ body: RemoteBody, for plan: Plan, at now: Moment = .now) {
+    mutating func add(_ body: RemoteBody, for plan: Plan, at now: CompactInstant = .now) {
         self.prepared.append(Prepared(body: body, plan: plan, since: now))
     }
 
     /// Drops a response after a reader has read its bytes from an offset, unless more reads are expected.
     ///
     /// - Returns: True if the response was dropped.
-    mutating func wasRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {
+    mutating func didRead(_ body: RemoteBody, from byteOffset: Int64) -> Bool {
         guard let index = self.prepared.firstIndex(where: { $0.body === body }),
             self.prepared[index].plan.finishRead(at: byteOffset)
         else { return false }

@@ -12,7 +12,7 @@ final class RemoteBody: TransferSink {
         /// All bytes of the response have been read, up to this offset, and the response was the whole object.
         case endOfObject(Int64)
         /// Another response contains the bytes at the offset.
-        case elsewhere
+        case outOfRange
     }
 
     /// The requested range, without an end if it extends to the end of the object.
@@ -22,12 +22,12 @@ final class RemoteBody: TransferSink {
     private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
     private let relocation: Relocation
-    /// Judges the head, and returns the range of the bytes that follow.
-    private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
+    /// Classifies a response by its head.
+    private let classify: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> AnswerKind
     private let onEnd: @Sendable (RemoteBody, BlobError?) -> Void
 
     /// The meaning of a response head.
-    enum Judgement {
+    enum AnswerKind {
         /// A range that contains the first wanted byte.
         case range(Range<Int64>)
         case object(byteCount: Int64?)
@@ -39,11 +39,11 @@ final class RemoteBody: TransferSink {
     init(
         _ wanted: (start: Int64, end: Int64?), isStream: Bool, spares: [Window] = [],
         _ requests: any RemoteRequests, _ relocation: Relocation,
-        judge: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement,
+        classify: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> AnswerKind,
         onEnd: @escaping @Sendable (RemoteBody, BlobError?) -> Void
     ) {
         (self.wanted, self.requests, self.relocation) = (wanted, requests, relocation)
-        (self.judge, self.onEnd) = (judge, onEnd)
+        (self.classify, self.onEnd) = (classify, onEnd)
         self.state = Locked(
             RemoteBodyState(
                 blocks: ByteBlocks(at: wanted.start, spares: spares), limit: wanted.end, isStream: isStream))
@@ -145,30 +145,32 @@ final class RemoteBody: TransferSink {
         let start = output.byteCount
         while output.freeCapacity > 0 {
             let byteOffset = byteOffset + Int64(output.byteCount - start)
-            let look: (step: Step, bytes: BlobBytes?)
+            let next: (step: Step, bytes: BlobBytes?)
             do throws(BlobError) {
-                look = try self.look(at: byteOffset, isOwner)
+                next = try self.nextBytes(at: byteOffset, isOwner)
             } catch {
                 if output.byteCount > start { return .bytes }
                 throw error
             }
-            guard let bytes = look.bytes else { return output.byteCount > start ? .bytes : look.step }
+            guard let bytes = next.bytes else { return output.byteCount > start ? .bytes : next.step }
             bytes.withUnsafeBytes { _ = output.append(contentsOf: $0) }
         }
         return .bytes
     }
 
     /// Returns bytes from an offset without copying them; nil if no bytes are available.
-    func take(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? { try? self.look(at: byteOffset, isOwner).bytes }
+    func readBytes(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? {
+        try? self.nextBytes(at: byteOffset, isOwner).bytes
+    }
 
-    private func look(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> (step: Step, bytes: BlobBytes?) {
+    private func nextBytes(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> (step: Step, bytes: BlobBytes?) {
         var resumed: Transfer?
         defer { resumed?.resume() }
         return try self.state.withLock { state throws(BlobError) in
-            guard !state.isStream || isOwner else { return (.elsewhere, nil) }
+            guard !state.isStream || isOwner else { return (.outOfRange, nil) }
             if state.isStream { state.blocks.drop(before: byteOffset) }
             resumed = state.takeResumption()
-            if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.isUnproven {
+            if byteOffset >= state.blocks.start, byteOffset < state.blocks.end, !state.hasPendingDigestCheck {
                 // While a body is kept, it remains available to any reader.
                 let isExclusive = isOwner && byteOffset >= state.ownedStart
                 return (.bytes, state.blocks.bytes(at: byteOffset, isExclusive: isExclusive))
@@ -177,7 +179,7 @@ final class RemoteBody: TransferSink {
             if state.isOver, byteOffset >= state.blocks.end {
                 return (state.isObject ? .endOfObject(state.blocks.end) : .end, nil)
             }
-            return (state.hasHead && !state.covers(byteOffset) ? .elsewhere : .notYet, nil)
+            return (state.hasHead && !state.covers(byteOffset) ? .outOfRange : .notYet, nil)
         }
     }
 
@@ -220,9 +222,9 @@ final class RemoteBody: TransferSink {
     }
 
     func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition {
-        let judgement = try self.judge(self, head)
+        let kind = try self.classify(self, head)
         return try self.state.withLock { state throws(BlobError) in
-            switch judgement {
+            switch kind {
             case .explanation: return .explain
             case .nothing: state.limit = state.blocks.start
             case .range(let range):
@@ -236,12 +238,12 @@ final class RemoteBody: TransferSink {
                 (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
             }
             state.hasHead = true
-            if case .nothing = judgement { return .drop }
+            if case .nothing = kind { return .drop }
             return .deliver
         }
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, isTooLong, isWrong) = self.state.withLock { state in
             let room = state.limit.map { Int(clamping: $0 - state.blocks.end) } ?? .max
             let isTooLong = bytes.count > room
@@ -268,7 +270,7 @@ final class RemoteBody: TransferSink {
 
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
         let mayRepeat = self.state.withLock { $0.repetition != nil }
-        if mayRepeat, self.requests.corrects(head, explanation) { self.state.withLock { $0.isCorrected = true } }
+        if mayRepeat, self.requests.correctsRequest(head, explanation) { self.state.withLock { $0.isCorrected = true } }
         return self.requests.refusal(head, explanation)
     }
 
@@ -283,11 +285,11 @@ final class RemoteBody: TransferSink {
         if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
-            let isUnproven = state.isUnproven
+            let hasPendingDigestCheck = state.hasPendingDigestCheck
             state.isOver = true
             state.failure = error ?? state.shortage ?? state.mismatch()
             // These bytes have not been delivered and can be requested again.
-            if isUnproven, state.failure != nil { state.blocks.removeAll() }
+            if hasPendingDigestCheck, state.failure != nil { state.blocks.removeAll() }
             if state.failure == nil { state.limit = state.blocks.end }
             let transfer = state.transfer.take()
             return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
@@ -335,7 +337,7 @@ struct RemoteBodyState {
     var proof: String?
 
     /// True while the bytes are withheld until their digest is compared. A stream compares its digest at its end.
-    var isUnproven: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
+    var hasPendingDigestCheck: Bool { self.digestCheck != nil && !self.isOver && !self.isStream && !self.isLong }
 
     /// True if the response is longer than the capacity.
     var isLong: Bool { (self.limit ?? .max) - self.blocks.start > Int64(Self.capacity) }

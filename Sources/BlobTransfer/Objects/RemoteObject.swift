@@ -7,7 +7,7 @@ package final class RemoteObject: Sendable {
     private struct State {
         var version: RemoteVersion?
         var readerCount = 0
-        var lastUse = Moment.now
+        var lastUse = CompactInstant.now
     }
 
     /// The default number of bytes to keep for the readers of one object.
@@ -124,7 +124,7 @@ package protocol RemoteRequests: Sendable {
     /// Uses a response that refuses the object to correct later requests; returns true if a new request may succeed.
     ///
     /// Called once for each part of an object.
-    func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
+    func correctsRequest(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
 
     /// Returns the error for a response that refuses the object.
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError
@@ -143,7 +143,7 @@ extension RemoteRequests {
     ) { completion([]) }
 
     /// Returns false, because a response corrects nothing.
-    package func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }
+    package func correctsRequest(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }
 
     /// The error of ``BlobError/init(refusing:_:)``.
     package func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {

@@ -77,9 +77,9 @@ final class RemoteStream: BlobByteStream {
         try self.advance(&output)
     }
 
-    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+    func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
         guard self.isChecked, let body else { return nil }
-        var bytes = body.take(at: self.byteOffset, isOwner: self.isOwner)
+        var bytes = body.readBytes(at: self.byteOffset, isOwner: self.isOwner)
         let first = bytes?.removeFirst(atMost: byteCount)
         try first?.withUnsafeBytes { try self.pass($0) }
         return first
@@ -142,7 +142,7 @@ final class RemoteStream: BlobByteStream {
             let start = output.byteCount
             // Without facts, the range was refused, and the next response will state them.
             switch self.isChecked
-                ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .elsewhere
+                ? try body.read(at: self.byteOffset, isOwner: self.isOwner, into: &output) : .outOfRange
             {
             case .bytes:
                 try output.bytes.withUnsafeBytes { bytes throws(BlobError) in
@@ -152,7 +152,7 @@ final class RemoteStream: BlobByteStream {
             case .notYet: return .notYet
             case .endOfObject(let end) where self.version.info?.byteCount == nil:
                 try self.finish(at: end)
-            case .end, .endOfObject, .elsewhere:
+            case .end, .endOfObject, .outOfRange:
                 try self.leaveFruitless()
             }
         }
@@ -202,7 +202,7 @@ final class RemoteStream: BlobByteStream {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .continued : .reading
         }
         body.leave(self.slot, isOwner: self.isOwner)
-        if self.byteOffset > self.bodyOffset { self.version.wasRead(body, from: self.bodyOffset) }
+        if self.byteOffset > self.bodyOffset { self.version.didRead(body, from: self.bodyOffset) }
         self.isOwner = false
     }
 }

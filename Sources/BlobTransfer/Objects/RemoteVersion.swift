@@ -165,9 +165,9 @@ final class RemoteVersion: Sendable {
     }
 
     /// Called after a reader has read bytes of a response from an offset, when it leaves the response.
-    func wasRead(_ body: RemoteBody, from byteOffset: Int64) {
+    func didRead(_ body: RemoteBody, from byteOffset: Int64) {
         self.state.withLock { state in
-            guard state.prepared.wasRead(body, from: byteOffset) else { return }
+            guard state.prepared.didRead(body, from: byteOffset) else { return }
             // A short response may be read again.
             if body.plannedByteCount <= Self.tailByteCount {
                 self.keep(body, &state)
@@ -193,9 +193,9 @@ final class RemoteVersion: Sendable {
             [weak self] body, head throws(BlobError) in
             guard let self else { throw BlobError(.cancelled, "The object is no longer being read.") }
             defer { self.startPrepared() }
-            return try self.judge(body, head)
+            return try self.classify(body, head)
         } onEnd: { [weak self] body, error in
-            if let error { self?.note(error, of: body) }
+            if let error { self?.recordFailure(error, of: body) }
             self?.startPrepared()
         }
     }
@@ -245,11 +245,11 @@ final class RemoteVersion: Sendable {
         }
     }
 
-    /// Judges the head of a response.
+    /// Classifies a response by its head.
     ///
     /// If a response cannot be used as a range, the object is requested once more without a range, because this type,
     /// rather than its user, chose the range.
-    private func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
+    private func classify(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.AnswerKind {
         defer { self.forgetFirst(body) }
         let isKnown = self.info != nil
         let (range, hasField) = try Self.range(head)
@@ -264,7 +264,7 @@ final class RemoteVersion: Sendable {
                 throw BlobError(.corrupted, "The server answered \(head.status) with only a part of the object.")
             }
             let byteCount = announced ?? range?.byteCount
-            try self.learn(head, byteCount: byteCount, reach: 0, hasRanges: false, from: body)
+            try self.updateFacts(head, byteCount: byteCount, reach: 0, hasRanges: false, from: body)
             return .object(byteCount: byteCount)
         case 206:
             let (bytes, byteCount): (Range<Int64>, Int64?)
@@ -279,14 +279,15 @@ final class RemoteVersion: Sendable {
             {
                 return .nothing
             }
-            try self.learn(head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: body.isRange, from: body)
+            try self.updateFacts(
+                head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: body.isRange, from: body)
             let isShort = bytes.upperBound < min(body.wanted.end ?? .max, byteCount ?? .max)
             if isShort { self.state.withLock { $0.hasShortAnswers = true } }
             return .range(bytes)
-        case 416 where try self.takesAsEnd(head, range?.byteCount, at: body.wanted.start): return .nothing
+        case 416 where try self.treatsAsEnd(head, range?.byteCount, at: body.wanted.start): return .nothing
         case 412 where isKnown: throw Self.changed
         case 416 where !isKnown && range?.byteCount == 0:
-            try self.learn(head, byteCount: 0, reach: 0, hasRanges: true, from: body)
+            try self.updateFacts(head, byteCount: 0, reach: 0, hasRanges: true, from: body)
             return .nothing
         case 416 where !isKnown && body.wanted.start > 0:
             self.state.withLock { $0.mustAskForStart = true }
@@ -330,7 +331,7 @@ final class RemoteVersion: Sendable {
     ///   received byte means the end of the object. Without a length, a refusal farther on means that the object must
     ///   be read to its end.
     /// - Returns: False if the first response stated the length or was not a range.
-    private func takesAsEnd(
+    private func treatsAsEnd(
         _ head: ResponseHead, _ byteCount: Int64?, at start: Int64
     ) throws(BlobError) -> Bool {
         let isSame = self.state.withLock { state -> Bool? in
@@ -375,7 +376,7 @@ final class RemoteVersion: Sendable {
     /// Stores the facts from the first response, and compares those of later responses with them.
     ///
     /// - Parameter reach: The end of the range in the response.
-    private func learn(
+    private func updateFacts(
         _ head: ResponseHead, byteCount: Int64?, reach: Int64, hasRanges: Bool, from body: RemoteBody
     ) throws(BlobError) {
         let facts = RemoteFacts(
@@ -424,7 +425,7 @@ final class RemoteVersion: Sendable {
         self.state.withLock { state in if state.first === body, state.incompleteFacts == nil { state.first = nil } }
     }
 
-    private func note(_ error: BlobError, of body: RemoteBody) {
+    private func recordFailure(_ error: BlobError, of body: RemoteBody) {
         let isUnknown = self.state.withLock { state in
             // Bytes that are read again after a failure, for comparison, must come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false

@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 
 /// A protocol for resumable uploads.
-public enum ResumableProtocol: String, Codable, Sendable {
+public enum ResumableUploadProtocol: String, Codable, Sendable {
     /// The tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload).
     case tus
     /// The draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload), interop version 8 or 6.
@@ -38,7 +38,7 @@ struct ResumableRequests: Sendable {
     /// The characters of a file name that do not need encoding (RFC 8187, section 3.2.1).
     private static let attributeCharacters = PercentEncoding.pathCharacters.subtracting("'()*,;=:@/".utf8)
 
-    private let wire: ResumableProtocol
+    private let wireProtocol: ResumableUploadProtocol
     private let uploader: BlobUploader
     /// The request that creates the upload, with its URL, its limits, and the fields common to all requests.
     private var base: BlobUploadRequest
@@ -48,9 +48,9 @@ struct ResumableRequests: Sendable {
 
     /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/invalidLocator`` for an invalid request;
     ///   ``BlobError/Code/unavailable`` if libcurl is missing.
-    init(_ wire: ResumableProtocol, _ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
+    init(_ wireProtocol: ResumableUploadProtocol, _ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
         try base.validate()
-        (self.wire, self.uploader, self.base, self.context) = (wire, try BlobUploader(), base, context)
+        (self.wireProtocol, self.uploader, self.base, self.context) = (wireProtocol, try BlobUploader(), base, context)
         let url = try TransferURL(base.url)
         // URLs from the server do not contain credentials.
         self.base.settings.credentials = base.settings.credentials ?? url.credentials
@@ -58,7 +58,7 @@ struct ResumableRequests: Sendable {
     }
 
     /// Returns true if the URL has the upload's origin.
-    func isOwn(_ url: String) -> Bool { (try? TransferURL(url))?.origin == self.origin }
+    func hasSameOrigin(_ url: String) -> Bool { (try? TransferURL(url))?.origin == self.origin }
 
     // MARK: Requests
 
@@ -69,7 +69,7 @@ struct ResumableRequests: Sendable {
         _ byteCount: Int64, _ metadata: ResumableMetadata
     ) async throws(BlobError) -> (location: String, version: String?) {
         let length = ("Upload-Length", String(byteCount))
-        guard self.wire == .draft else { return (try await self.create([length, Self.field(metadata)]), nil) }
+        guard self.wireProtocol == .draft else { return (try await self.create([length, Self.field(metadata)]), nil) }
         let name = PercentEncoding.encode(metadata.name.utf8, leaving: Self.attributeCharacters)
         let fields = [
             Self.isLast(false), length, ("Content-Type", metadata.mediaType),
@@ -112,7 +112,7 @@ struct ResumableRequests: Sendable {
     ///
     /// - Returns: The preferred algorithm; nil if the server supports none.
     func checksumAlgorithm() async throws(BlobError) -> StatedAlgorithm? {
-        guard self.wire == .tus else { return nil }
+        guard self.wireProtocol == .tus else { return nil }
         do throws(BlobError) {
             let response = try await self.send(.head, self.base.url, otherMethod: "OPTIONS")
             func words(_ name: String) -> Set<String> {
@@ -144,7 +144,7 @@ struct ResumableRequests: Sendable {
             throw self.failure(
                 "The length of the upload on the server differs from the \(byteCount) bytes of the source.")
         }
-        guard self.wire == .draft else { return Self.state(offset, offset == byteCount, response) }
+        guard self.wireProtocol == .draft else { return Self.state(offset, offset == byteCount, response) }
         let isComplete = response.value(of: "upload-complete") == "?1"
         guard !isComplete || offset == byteCount else {
             throw self.failure("The server completed the upload after \(offset) of \(byteCount) bytes.")
@@ -165,7 +165,7 @@ struct ResumableRequests: Sendable {
         matching validator: BlobValidator, _ checksum: BlobStatedDigest?, to location: String, _ version: String?,
         onProgress: @escaping @Sendable (Int64) -> Void
     ) async throws(BlobError) -> ResumableOffset {
-        let isDraft = self.wire == .draft
+        let isDraft = self.wireProtocol == .draft
         // With tus, an upload of zero bytes is complete once it has been created.
         guard byteCount > 0 || isDraft else { return ResumableOffset(offset: 0, isComplete: true) }
         let type = isDraft ? "application/partial-upload" : "application/offset+octet-stream"
@@ -214,7 +214,7 @@ struct ResumableRequests: Sendable {
         var request = self.base
         (request.method, request.url, request.otherMethod) = (method, url, otherMethod)
         request.fields.removeAll { $0.name.lowercased() == "content-type" }
-        if self.wire == .tus { request.fields.append(BlobHTTPField("Tus-Resumable", "1.0.0")) }
+        if self.wireProtocol == .tus { request.fields.append(BlobHTTPField("Tus-Resumable", "1.0.0")) }
         if let version { request.fields.append(BlobHTTPField(Self.versionName, version)) }
         request.fields += fields.map { BlobHTTPField($0, $1) }
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }

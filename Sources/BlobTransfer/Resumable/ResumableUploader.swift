@@ -26,8 +26,8 @@ public struct ResumableUploader: Sendable {
     /// then requested again.
     private static let mismatchStatuses: Set = [409, 423, 460, 500]
 
-    /// The default of ``patience``.
-    private static let defaultPatience = 8
+    /// The default of ``maximumFailureCount``.
+    private static let defaultMaximumFailureCount = 8
 
     /// The `POST` request that creates the upload.
     ///
@@ -36,7 +36,7 @@ public struct ResumableUploader: Sendable {
     public var request: BlobUploadRequest
 
     /// The protocol of the server. The default is tus.
-    public var wireProtocol = ResumableProtocol.tus
+    public var wireProtocol = ResumableUploadProtocol.tus
 
     /// The number of parts to upload concurrently, from 1. The default is 1.
     ///
@@ -53,16 +53,16 @@ public struct ResumableUploader: Sendable {
     /// The number of consecutive failures without progress before the upload fails.
     ///
     /// If the value is nil, 8 failures are allowed, but none before a connection has been made.
-    public var patience: Int?
+    public var maximumFailureCount: Int?
 
     /// Called on any thread with each error after which the upload continues.
-    public var onRecovery: (@Sendable (BlobError) -> Void)?
+    public var onRetry: (@Sendable (BlobError) -> Void)?
 
     /// Called at the end with the digest that was compared, such as `SHA-256`; nil if the server neither compared nor
     /// stated one.
     package var onCheck: (@Sendable (String?) -> Void)?
 
-    /// Called at the same times as ``onRecovery``.
+    /// Called at the same times as ``onRetry``.
     package var onAttempt: (@Sendable (RetryFailures.Attempt) -> Void)?
 
     /// Creates an uploader that keeps no state.
@@ -132,13 +132,13 @@ public struct ResumableUploader: Sendable {
     }
 
     private func report(_ attempt: RetryFailures.Attempt) {
-        self.onRecovery?(attempt.error)
+        self.onRetry?(attempt.error)
         self.onAttempt?(attempt)
     }
 
     private var rules: BlobRetry {
         var rules = self.request.retry
-        rules.maximumRetryCount = self.patience ?? Self.defaultPatience
+        rules.maximumRetryCount = self.maximumFailureCount ?? Self.defaultMaximumFailureCount
         return rules
     }
 
@@ -156,8 +156,8 @@ public struct ResumableUploader: Sendable {
             do throws(BlobError) {
                 return try await body(&failures)
             } catch {
-                guard error.operation == "write", Self.mayPass(error),
-                    self.patience != nil || !isUnknown || error.code != .unavailable
+                guard error.operation == "write", Self.isRetryable(error),
+                    self.maximumFailureCount != nil || !isUnknown || error.code != .unavailable
                 else { throw error }
                 var failure = error
                 failure.isTransient = true
@@ -168,7 +168,7 @@ public struct ResumableUploader: Sendable {
         }
     }
 
-    private static func mayPass(_ error: BlobError) -> Bool {
+    private static func isRetryable(_ error: BlobError) -> Bool {
         guard let response = (error.cause as? BlobUploadRefusal)?.response else { return error.isTransient }
         // A response with this field is about the whole body, which the server has received.
         guard response.value(of: "upload-complete") != "?1" else { return false }
@@ -204,7 +204,7 @@ struct ResumableUpload: Sendable {
         self.progress = Locked(Array(repeating: 0, count: self.ranges.count))
         var request = uploader.request
         request.allowance = request.ownAllowance
-        (request.onAnswer, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
+        (request.onResponseBody, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
         // After an error, the state is requested from the server.
         request.isRepeatable = true
         self.requests = try ResumableRequests(uploader.wireProtocol, request, self.context)
@@ -215,7 +215,7 @@ struct ResumableUpload: Sendable {
         state.url == self.uploader.request.url && state.byteCount == self.content.byteCount
             && state.validator == self.content.validator.text && state.wire ?? .tus == self.uploader.wireProtocol
             && state.parts?.count ?? 1 == self.ranges.count
-            && (state.parts ?? [state.location]).allSatisfy(self.requests.isOwn)
+            && (state.parts ?? [state.location]).allSatisfy(self.requests.hasSameOrigin)
     }
 
     // MARK: Creation
@@ -404,7 +404,7 @@ private struct PieceLength {
     private(set) var byteCount: Int64 = 256 << 10
     /// The offset at which the last piece of the upload ends.
     private(set) var end: Int64 = 0
-    private var (wanted, start) = (Int64(0), Moment.now)
+    private var (wanted, start) = (Int64(0), CompactInstant.now)
 
     /// Begins a piece. The next piece is shorter unless this one succeeds.
     mutating func begin(_ range: Range<Int64>) {
@@ -413,7 +413,7 @@ private struct PieceLength {
     }
 
     mutating func succeed() {
-        let isFast = Moment.now - self.start < Self.duration
+        let isFast = CompactInstant.now - self.start < Self.duration
         self.byteCount = isFast ? min(2 * self.wanted, Self.maximumByteCount) : self.wanted
     }
 }

@@ -14,7 +14,7 @@ package struct UploadState: Codable, Equatable, Sendable {
     /// The boundary of a form, which reproduces the form byte for byte.
     package var boundary: String?
     /// The protocol; nil for tus.
-    var wire: ResumableProtocol?
+    var wire: ResumableUploadProtocol?
     /// The protocol version, if the protocol has several.
     var version: String?
     /// The URLs of the parts in order; nil for an upload without parts. The parts have nearly the same length.

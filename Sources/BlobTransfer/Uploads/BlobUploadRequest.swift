@@ -78,7 +78,7 @@ public struct BlobUploadRequest: Sendable {
 
     /// Called on the upload's task or thread with each piece of the body of a successful response; if nil, the response
     /// keeps the beginning of the body.
-    public var onAnswer: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
+    public var onResponseBody: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
 
     /// Creates a request.
     ///

@@ -14,7 +14,7 @@ extension BlobUploadResponse {
     /// In a response with content, the digest fields apply to that content (RFC 9530, appendix B.7). The lines that
     /// `blob receive` sends as content apply to the stored body.
     ///
-    /// - Parameter body: The content of the response, if ``BlobUploadRequest/onAnswer`` received it.
+    /// - Parameter body: The content of the response, if ``BlobUploadRequest/onResponseBody`` received it.
     package func storedDigests(in body: Data? = nil) -> [BlobStatedDigest] {
         let body = body ?? self.body
         guard !body.isEmpty else {
@@ -66,7 +66,7 @@ extension BlobInputStreamDataSource {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
         defer { buffer.deallocate() }
         try BlobError.wrapping {
-            while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            while case let count = try reader.readBlocking(into: buffer), count > 0 {
                 take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
         }

@@ -10,7 +10,7 @@ public struct BlobUploadResponse: Sendable {
     public let url: String
     package let head: ResponseHead
 
-    /// The beginning of the body, up to ``maximumBodyByteCount`` bytes; empty if ``BlobUploadRequest/onAnswer``
+    /// The beginning of the body, up to ``maximumBodyByteCount`` bytes; empty if ``BlobUploadRequest/onResponseBody``
     /// received the body.
     public let body: Data
 

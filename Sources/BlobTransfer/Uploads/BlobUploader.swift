@@ -67,23 +67,23 @@ public struct BlobUploader: Sendable {
         _ context: BlobContext
     ) async throws(BlobError) -> BlobUploadResponse {
         try request.validate()
-        var repetition = UploadRepetition(request, source, matching: validator)
+        var retryState = UploadRetryState(request, source, matching: validator)
         while true {
             do throws(BlobError) {
-                let ending = try await self.attempt(source, &repetition, context)
-                if let response = try repetition.response(ending) { return response }
+                let ending = try await self.attempt(source, &retryState, context)
+                if let response = try retryState.response(ending) { return response }
             } catch {
-                try await context.sleep(for: try repetition.delay(after: error, context))
+                try await context.sleep(for: try retryState.delay(after: error, context))
             }
         }
     }
 
     private nonisolated(nonsending) func attempt(
-        _ source: any BlobInputStreamDataSource, _ repetition: inout UploadRepetition, _ context: BlobContext
+        _ source: any BlobInputStreamDataSource, _ retryState: inout UploadRetryState, _ context: BlobContext
     ) async throws(BlobError) -> UploadExchange.Ending {
         let signal = TaskSignal()
-        let (request, validator) = (repetition.request, repetition.validator)
-        let isRepetition = repetition.needsNewConnection
+        let (request, validator) = (retryState.request, retryState.validator)
+        let isRepetition = retryState.needsNewConnection
         let attempt = try await BlockingPool.openings.value { () throws(BlobError) in
             try UploadAttempt(source, matching: validator, as: request, context, isRepetition: isRepetition) {
                 signal.signal()
@@ -91,7 +91,7 @@ public struct BlobUploader: Sendable {
         }
         let result: Result<UploadExchange.Ending, BlobError>
         do throws(BlobError) {
-            repetition.note(try await context.forBeginning.wait(on: signal, until: attempt.begin))
+            retryState.recordInfo(try await context.forBeginning.wait(on: signal, until: attempt.begin))
             result = .success(try await context.forTransfer.wait(on: signal, until: attempt.take))
         } catch {
             result = .failure(error)
@@ -121,7 +121,7 @@ extension BlobContext {
 }
 
 /// The sequence of one upload's requests, and the decision whether another request follows.
-struct UploadRepetition {
+struct UploadRetryState {
     /// The next request. After a redirection, this is the request for the new URL.
     private(set) var request: BlobUploadRequest
 
@@ -140,7 +140,7 @@ struct UploadRepetition {
         self.isRepeatable = source.traits.contains(.repeatable)
     }
 
-    mutating func note(_ info: BlobInfo) { self.validator = self.validator ?? info.validator }
+    mutating func recordInfo(_ info: BlobInfo) { self.validator = self.validator ?? info.validator }
 
     /// Returns the response; nil if another request must be made immediately.
     ///

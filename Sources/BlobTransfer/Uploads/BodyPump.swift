@@ -25,11 +25,11 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var isClosed = false
         var failure: BlobError?
         var isConsumerWaiting = false
-        /// The number of available bytes that count as news. The end and an error always count as news.
-        var newsByteCount = 1
+        /// The number of available bytes from which the pump is ready. It is always ready after the end or an error.
+        var readyByteCount = 1
 
         var available: Int { self.count - self.held }
-        var hasNews: Bool { self.available >= self.newsByteCount || self.isEnded || self.failure != nil }
+        var isReady: Bool { self.available >= self.readyByteCount || self.isEnded || self.failure != nil }
     }
 
     private static let maximumCapacity = 512 * 1024
@@ -107,15 +107,15 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
 
     /// Returns true if `byteCount` bytes, from 1 to 2 KiB, the end, or an error is available; otherwise, `wake` is
     /// called later.
-    func hasNews(_ byteCount: Int = 1) -> Bool {
+    func isReady(_ byteCount: Int = 1) -> Bool {
         self.state.withLock { state in
-            state.newsByteCount = byteCount
-            state.isConsumerWaiting = !state.hasNews
-            return state.hasNews
+            state.readyByteCount = byteCount
+            state.isConsumerWaiting = !state.isReady
+            return state.isReady
         }
     }
 
-    /// The info of the source, valid once ``hasNews()`` has returned true.
+    /// The info of the source, valid once ``isReady()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
     /// Calls `body` with all available first bytes. Call this method before the first call to ``take(into:)``.
@@ -139,8 +139,8 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     func take(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
         let (start, count, answer) = self.state.withLock { state -> (Int, Int, Supply?) in
             if let failure = state.failure { return (0, 0, .failed(failure)) }
-            state.newsByteCount = 1
-            state.isConsumerWaiting = !state.hasNews
+            state.readyByteCount = 1
+            state.isConsumerWaiting = !state.isReady
             if state.available > 0 { return (state.start, min(state.available, buffer.count), nil) }
             return (0, 0, state.isEnded ? .end : .pending)
         }
@@ -220,38 +220,38 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         return count > 0 ? UnsafeMutableRawBufferPointer(rebasing: self.memory[start..<(start + count)]) : nil
     }
 
-    private func publish(_ news: Supply) {
+    private func publish(_ supply: Supply) {
         let info = self.info
         let byteCount = self.isChunked ? nil : info.byteCount
-        let failure = self.failure(in: news, byteCount)
+        let failure = self.failure(in: supply, byteCount)
         let mustWake = self.state.withLock { state in
             state.info = info
             // The media type does not need to be detected.
-            if info.mediaType != nil { state.newsByteCount = 1 }
+            if info.mediaType != nil { state.readyByteCount = 1 }
             if let failure {
                 state.failure = failure
-            } else if case .bytes(let count) = news {
+            } else if case .bytes(let count) = supply {
                 state.count += count
                 state.held = self.total == byteCount ? count : 0
             } else {
                 state.isEnded = true
                 state.held = 0
             }
-            defer { if state.hasNews { state.isConsumerWaiting = false } }
-            return state.isConsumerWaiting && state.hasNews
+            defer { if state.isReady { state.isConsumerWaiting = false } }
+            return state.isConsumerWaiting && state.isReady
         }
         if mustWake { self.wake() }
     }
 
     /// Checks the length again, as the guard does, because the length of a body must never differ from its header.
-    private func failure(in news: Supply, _ byteCount: Int64?) -> BlobError? {
-        switch news {
+    private func failure(in supply: Supply, _ byteCount: Int64?) -> BlobError? {
+        switch supply {
         case .failed(let error): return error
         case .bytes(let count): self.total += Int64(count)
         case .end, .pending: break
         }
         guard let byteCount else { return nil }
-        let isEnd = if case .end = news { true } else { false }
+        let isEnd = if case .end = supply { true } else { false }
         guard isEnd ? self.total != byteCount : self.total > byteCount else { return nil }
         return BlobError(
             .sizeMismatch, "The source has \(isEnd ? "only" : "at least") \(self.total) bytes, not \(byteCount).",

@@ -19,7 +19,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let detection: BlobUploadRequest.MediaTypeDetection?
     private let notify: @Sendable () -> Void
     /// The end of the wait for these bytes, once the first byte has arrived.
-    private var detectionEnd: Moment?
+    private var detectionEnd: CompactInstant?
     private var timer: BlobRegistration?
     // A child context with its own cancellation, because the end of an upload stops its reader but not the job.
     private let context: BlobContext
@@ -74,14 +74,14 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// Returns true if enough bytes to detect the media type are available, or if the wait for them has ended.
     private func hasBeginning() -> Bool {
         let byteCount = self.detection?.byteCount ?? 1
-        if self.pump.hasNews(byteCount) { return true }
-        guard byteCount > 1, self.pump.hasNews() else { return false }
+        if self.pump.isReady(byteCount) { return true }
+        guard byteCount > 1, self.pump.isReady() else { return false }
         if let detectionEnd, detectionEnd <= .now { return true }
         if self.detectionEnd == nil {
             self.detectionEnd = .now + Self.detectionTimeout
             self.timer = self.context.wake(after: Self.detectionTimeout, BlobWaker(self.notify))
         }
-        return self.pump.hasNews(byteCount)
+        return self.pump.isReady(byteCount)
     }
 
     /// Passes events to the handlers of the request.
@@ -94,7 +94,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         if events.ending != nil { _ = self.begun.take() }
         if let sent = events.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
         if !events.answer.isEmpty {
-            try BlobError.wrapping { try events.answer.withUnsafeBytes { try self.request.onAnswer?($0) } }
+            try BlobError.wrapping { try events.answer.withUnsafeBytes { try self.request.onResponseBody?($0) } }
             self.transfer?.continueAnswer()
         }
         return events.ending
@@ -137,7 +137,7 @@ final class UploadExchange: Sendable {
     /// - Parameter notify: Called on the loop's thread at the first event since the owner last took events.
     init(notify: @escaping @Sendable () -> Void) { self.notify = notify }
 
-    func note(sent: Int64) { self.update { $0.sent = sent } }
+    func report(sent: Int64) { self.update { $0.sent = sent } }
 
     /// Accepts bytes of the response; returns false without accepting any while too many are buffered.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {

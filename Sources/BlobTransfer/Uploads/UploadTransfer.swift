@@ -18,7 +18,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// The minimum interval between progress reports, and before the first report, because each wakes the owner's
     /// thread or task.
-    private static let noteInterval = Duration.milliseconds(20)
+    private static let progressInterval = Duration.milliseconds(20)
 
     /// The maximum number of bytes in a TLS record (RFC 8446, section 5.1).
     private static let recordByteCount = 16 * 1024
@@ -57,7 +57,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var hasPausedForInput = false
     private var isAnswerPaused = false
     private var isOver = false
-    private var lastActivity = Moment.now
+    private var lastActivity = CompactInstant.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
     /// The error for which a callback ended the request, because libcurl reports only that a callback ended it.
@@ -67,7 +67,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The number of body bytes handed to libcurl, whose own count includes framing.
     private var sent: Int64 = 0
     /// The number of bytes last reported to the owner, and the time of that report or, initially, of the first bytes.
-    private var (notedCount, noteTime) = (Int64(0), Moment.now)
+    private var (reportedCount, reportTime) = (Int64(0), CompactInstant.now)
     private var isBodySent = false
     /// True if libcurl received the whole body at the beginning and does not request it.
     private var hasWholeBody = false
@@ -165,7 +165,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             closing?.close()
             return exchange.end(UploadExchange.Ending(result: result, isStale: isStale), sent: sent)
         }
-        if let sent { exchange.note(sent: sent) }
+        if let sent { exchange.report(sent: sent) }
         loop.closingSockets.close(closing, within: Self.closeTimeout) { isReset in
             let result = isReset ? .failure(resetError) : Result<_, BlobError>.success(response)
             exchange.end(UploadExchange.Ending(result: result, isStale: false))
@@ -183,7 +183,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     private var idleLimit: Duration? { self.upload.idleLimit ?? self.sourceLimit }
     private var idleTime: Duration { self.time - self.lastActivity }
-    private var time: Moment { self.loop?.time ?? .now }
+    private var time: CompactInstant { self.loop?.time ?? .now }
 
     /// Returns the delay until the rate limit allows bytes; nil if it allows bytes now.
     private func delayOfRate() -> Duration? {
@@ -194,7 +194,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private func resumeBody(_ loop: TransferLoop) {
         guard self.isPaused, !self.isRefused, let handle else { return }
         if let delay = self.delayOfRate() { return loop.check(within: delay) }
-        guard self.pump.hasNews() else { return }
+        guard self.pump.isReady() else { return }
         // Until now, the connection was idle because of the source.
         (self.isPaused, self.lastActivity) = (false, loop.time)
         handle.resume()
@@ -202,7 +202,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     func checkLimits(_ loop: TransferLoop) {
         guard !self.isOver else { return }
-        self.noteProgress()
+        self.reportProgress()
         if self.isRefused {
             // While paused, libcurl would not end before the source ends, which is never if the server stalls.
             let rest = self.remainingRefusalTime
@@ -211,7 +211,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.resumeBody(loop)
         guard !self.isAnswerPaused else { return }
         // The source checks this limit itself and reports a more precise error.
-        let isSourceSlow = self.isPaused && self.delayOfRate() == nil && !self.pump.hasNews()
+        let isSourceSlow = self.isPaused && self.delayOfRate() == nil && !self.pump.isReady()
         guard let limit = isSourceSlow ? self.sourceLimit : self.idleLimit else { return }
         let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - self.idleTime
         guard rest <= .zero else { return loop.check(within: rest) }
@@ -305,7 +305,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         // A rewind would send the body again, possibly to a server that has already accepted it.
         handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
         handle.setProgress { data, _, down, _, up in
-            transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
+            transfer(data)?.updateByteCounts(up: Int64(up), down: Int64(down))
             return 0
         }
         handle.setPrerequisite { data, _, _, remotePort, localPort in
@@ -334,7 +334,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         switch self.pump.take(into: room ?? buffer) {
         case .bytes(let count):
             self.rate?.use(count)
-            self.noteHandover(of: Int64(count))
+            self.recordSuppliedBytes(of: Int64(count))
             return count
         case .end:
             self.isBodySent = true
@@ -353,13 +353,13 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     }
 
     /// Processes a line of a response head; returns false to end the request.
-    func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+    func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = self.time
         do {
-            try self.head.take(line)
+            try self.head.parse(line)
             try self.checkBeginningOfAnswer()
             if self.isRefused { self.loop?.check(within: .zero) }
-            self.noteAnswer(0)
+            self.recordAnswerBytes(0)
             return true
         } catch {
             self.failure = error
@@ -368,14 +368,14 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     }
 
     /// Processes bytes of the response body; returns their number, or a different number to pause or end the request.
-    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = self.time
-        if self.head.isSuccess, self.upload.onAnswer != nil {
+        if self.head.isSuccess, self.upload.onResponseBody != nil {
             self.isAnswerPaused = !self.exchange.append(bytes)
-            if !self.isAnswerPaused { self.noteAnswer(bytes.count) }
+            if !self.isAnswerPaused { self.recordAnswerBytes(bytes.count) }
             return self.isAnswerPaused ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         }
-        self.noteAnswer(bytes.count)
+        self.recordAnswerBytes(bytes.count)
         let room = BlobUploadResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
         if self.isRefused { self.loop?.check(within: .zero) }
@@ -383,13 +383,13 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return bytes.count <= room || self.head.isSuccess ? bytes.count : 0
     }
 
-    private func noteAnswer(_ byteCount: Int) {
+    private func recordAnswerBytes(_ byteCount: Int) {
         self.answeredByteCount += Int64(byteCount)
         let byteCount = self.head.status == 204 ? 0 : self.head.contentLength
         if self.answeredByteCount == byteCount { self.endSending() }
     }
 
-    private func noteCounts(up: Int64, down: Int64) {
+    private func updateByteCounts(up: Int64, down: Int64) {
         guard self.lastCounts != (up, down) else { return }
         self.lastCounts = (up, down)
         self.lastActivity = self.time
@@ -398,27 +398,27 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     // MARK: Progress
 
     /// Records that the next body bytes were handed to libcurl.
-    private func noteHandover(of count: Int64) {
+    private func recordSuppliedBytes(of count: Int64) {
         self.lastActivity = self.time
-        if self.sent == 0 { self.noteTime = self.time }
+        if self.sent == 0 { self.reportTime = self.time }
         self.sent += count
         self.isBodySent = self.sent == self.byteCount
-        self.noteProgress()
+        self.reportProgress()
     }
 
     /// True if the owner has a progress handler and the number of bytes sent differs from the last report.
-    private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
+    private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.reportedCount }
 
     /// Reports the number of bytes sent if it has changed, at most every 20 ms.
-    private func noteProgress() {
+    private func reportProgress() {
         guard self.hasProgress else { return }
-        let rest = Self.noteInterval - (self.time - self.noteTime)
+        let rest = Self.progressInterval - (self.time - self.reportTime)
         guard rest <= .zero else {
             self.loop?.check(within: rest)
             return
         }
-        (self.notedCount, self.noteTime) = (self.sent, self.time)
-        self.exchange.note(sent: self.sent)
+        (self.reportedCount, self.reportTime) = (self.sent, self.time)
+        self.exchange.report(sent: self.sent)
     }
 
     // MARK: The peer
@@ -439,14 +439,14 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.socket = self.loop?.sockets.claim(localPort: localPort, remotePort: remotePort, for: self)
             .map(PeerSocket.init)
         guard self.socket != nil else { return false }
-        if self.hasWholeBody, let byteCount { self.noteHandover(of: byteCount) }
+        if self.hasWholeBody, let byteCount { self.recordSuppliedBytes(of: byteCount) }
         return true
     }
 
     /// Shuts down sending after a complete success over TLS, so that the closing message is not sent. Servers that do
     /// not read this message would answer it with a reset, as they would an unread body.
     private func endSending() {
-        guard self.isEncrypted, PeerSocket.tellsResets, self.connection == .own, self.isBodySent, self.sent > 0,
+        guard self.isEncrypted, PeerSocket.reportsResets, self.connection == .own, self.isBodySent, self.sent > 0,
             self.head.isSuccess
         else { return }
         _ = self.socket?.shutDown()
@@ -454,11 +454,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     func willClose(_ descriptor: CInt) -> Bool {
         let socket = PeerSocket(descriptor)
-        self.salvage(from: socket)
+        self.parseUnreadAnswer(from: socket)
         self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
         // Over TLS, the closing message has now been sent, and a server that has already closed responds with a reset.
-        guard isSuccess, PeerSocket.tellsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
+        guard isSuccess, PeerSocket.reportsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
         self.closing = socket
         return false
     }
@@ -475,7 +475,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         let unsent = max(0, (self.byteCount ?? self.sent) - uploaded)
         let unacknowledged = Int64(self.socket?.unacknowledgedByteCount ?? 0)
         guard self.isBodySent, unsent + unacknowledged == 0 else {
-            throw self.early("\(unsent + unacknowledged) bytes were unsent or unacknowledged")
+            throw self.earlyAnswerError("\(unsent + unacknowledged) bytes were unsent or unacknowledged")
         }
     }
 
@@ -484,7 +484,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// - Throws: ``BlobError/Code/io`` otherwise.
     private func checkEndOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
-            throw self.early("bytes were sent after the response had begun")
+            throw self.earlyAnswerError("bytes were sent after the response had begun")
         }
         // The connection remains open.
         if let socket, socket.hasFailed, let resetError { throw resetError }
@@ -499,23 +499,23 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
                 + "\(self.stage).")
     }
 
-    private func early(_ reason: String) -> BlobError {
+    private func earlyAnswerError(_ reason: String) -> BlobError {
         self.error(.io, "The server answered \(self.head.status) before it had received the body: \(reason).")
     }
 
     /// Parses a response that arrived before a reset, because libcurl does not read it if sending fails first.
-    private func salvage(from socket: PeerSocket) {
+    private func parseUnreadAnswer(from socket: PeerSocket) {
         guard self.head.status < 200, !self.isEncrypted else { return }
         withUnsafeTemporaryAllocation(byteCount: BlobUploadResponse.maximumBodyByteCount, alignment: 16) { buffer in
             let count = socket.receive(into: buffer)
             guard count > 0 else { return }
             var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             while !self.head.isFinal, let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                guard self.takeLine(UnsafeRawBufferPointer(rebasing: rest[...end])) else { return }
+                guard self.receiveLine(UnsafeRawBufferPointer(rebasing: rest[...end])) else { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
             }
             // The bytes of a chunked body would include the framing.
-            if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
+            if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.receiveBody(rest) }
         }
     }
 
@@ -558,7 +558,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
         try self.checkEndOfAnswer()
         // The source has verified its own digests at its end.
-        if self.upload.onAnswer == nil { try response.compare(self.info.digests) }
+        if self.upload.onResponseBody == nil { try response.compare(self.info.digests) }
         return response
     }
 

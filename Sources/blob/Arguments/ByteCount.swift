@@ -80,7 +80,7 @@ enum Seconds {
         valueName: "seconds")
 
     /// Returns the text about a wait of at least a second, for a notice; an empty string for a shorter wait.
-    static func note(of delay: Duration?) -> String {
+    static func delayText(of delay: Duration?) -> String {
         guard let delay, delay >= .seconds(1) else { return "" }
         return ", waiting \(Int(delay.timeInterval.rounded())) s"
     }

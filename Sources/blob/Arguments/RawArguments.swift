@@ -79,7 +79,7 @@ enum RawArguments {
         enum Kind { case name, part, other }
         var (joined, last, rest) = ([String](), Kind.other, arguments)
         var (isBehindTerminator, mayBeValue) = (false, false)
-        func append(_ value: String, _ kind: Kind, behind option: [String] = []) {
+        func append(_ value: String, _ kind: Kind, after option: [String] = []) {
             if last == kind {
                 joined[joined.count - 1] += "\(self.separator)\(value)"
             } else {
@@ -91,7 +91,7 @@ enum RawArguments {
             let isOption = argument.hasPrefix("-") && !isBehindTerminator
             // The argument after an option may be its value. The first joined name cannot begin with a hyphen.
             if isOption, self.partOptions.contains(argument), let part = rest.popFirst() {
-                append(part, .part, behind: [argument])
+                append(part, .part, after: [argument])
             } else if joinsNames, !mayBeValue, !isOption || argument == "-" && last == .name {
                 append(argument, .name)
             } else {
@@ -114,18 +114,20 @@ enum RawArguments {
     }
 
     /// The arguments that are not UTF-8, keyed by the locators that replace them.
-    private static let undecodable = Locked<[String: [UInt8]]>([:])
+    private static let undecodableArguments = Locked<[String: [UInt8]]>([:])
 
     /// Returns an argument as text; an argument that is not UTF-8, which a `String` would damage, becomes the locator
     /// of a file.
     static func decoded(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         let text = BlobLocator(filePath: bytes).text
-        self.undecodable.withLock { $0[text] = bytes }
+        self.undecodableArguments.withLock { $0[text] = bytes }
         return text
     }
 
     /// Returns the original bytes of an argument that ``decoded(_:)`` converted to text.
-    static func bytes(of text: String) -> [UInt8] { self.undecodable.withLock { $0[text] } ?? Array(text.utf8) }
+    static func bytes(of text: String) -> [UInt8] {
+        self.undecodableArguments.withLock { $0[text] } ?? Array(text.utf8)
+    }
 }
 #endif

@@ -67,7 +67,7 @@ struct LibraryOptions: ParsableArguments {
     func makeContext(_ confinement: ConfinementOptions? = nil) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext()
-        context.eventSink = Verbosity.note
+        context.eventSink = Verbosity.report
         context.allowsUnconfinedMedia = confinement?.allowFormat.contains(.media) == true
         context.mayBlock = true  // Commands may block the threads on which they read.
         return context

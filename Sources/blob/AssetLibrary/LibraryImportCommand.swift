@@ -81,7 +81,7 @@ struct LibraryImportCommand: ParsableCommand {
                 do throws(BlobError) {
                     // Continues with the other files unless the job is cancelled, the disk is full, or the output is
                     // closed.
-                    try failures.note(error, mayContinueAtLimit: true)
+                    try failures.record(error, mayContinueAtLimit: true)
                 } catch {
                     try? assets.finish()
                     throw error

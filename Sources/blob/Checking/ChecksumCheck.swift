@@ -28,13 +28,13 @@ struct ChecksumCheck {
             self.lists.append(list)
             for fault in list.faults {
                 if self.options.strict {
-                    try self.failures.note(fault)
+                    try self.failures.record(fault)
                 } else if !self.options.status {
                     ProgressLine.printNotice("blob: warning: \(fault.message)\n")
                 }
             }
         } catch {
-            try self.failures.note(error)
+            try self.failures.record(error)
         }
     }
 
@@ -71,7 +71,7 @@ struct ChecksumCheck {
                 }
             }
             guard missingCount == list.entries.count else { continue }
-            try self.failures.note(
+            try self.failures.record(
                 BlobError(.notFound, "\(list.title) contains only missing files: nothing was verified."))
         }
         if !self.options.status { self.printSummary() }
@@ -90,7 +90,7 @@ struct ChecksumCheck {
             }
             self.mismatchCount += 1
             try self.printResult(entry, "FAILED")
-            try self.failures.note(
+            try self.failures.record(
                 BlobError(
                     .checksumMismatch,
                     "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), but the list says "
@@ -100,7 +100,7 @@ struct ChecksumCheck {
             guard error.code != .cancelled else { throw error }
             self.unreadableCount += 1
             try self.printResult(entry, "FAILED open or read")
-            try self.failures.note(error)
+            try self.failures.record(error)
         }
     }
 

@@ -44,7 +44,7 @@ struct SharedMembers {
     init(_ arguments: [String], _ sources: ArgumentSources, _ hashing: Hashing) {
         (self.arguments, self.sources, self.hashing) = (arguments, sources, hashing)
         self.groups = ArchiveGroups(arguments, sources.registry)
-        self.sources.ahead = SourcesAhead(arguments, sources.registry)
+        self.sources.prefetched = PrefetchedSources(arguments, sources.registry)
     }
 
     /// Returns the digests of an argument, after reading every member of its archive that an argument names.

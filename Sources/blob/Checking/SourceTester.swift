@@ -23,7 +23,7 @@ final class SourceTester {
         (self.sources, self.output, self.limit) = (sources, output, limit)
         (self.context, self.unrecorded) = (self.layers.context(context), context)
         self.copier = Copier(
-            DroppedBytes(), limit: limit, progress: progress, itemCount: nil, self.members.context(context))
+            DiscardingOutput(), limit: limit, progress: progress, itemCount: nil, self.members.context(context))
         self.failures = SourceFailures(isFailFast: isFailFast)
     }
 
@@ -32,7 +32,7 @@ final class SourceTester {
     /// - Throws: The exit status of the first reported error, or an error that ends the command.
     func test(_ list: ArgumentList) throws {
         defer { self.copier.finish() }
-        self.sources.ahead = SourcesAhead(list.texts, self.sources.registry)
+        self.sources.prefetched = PrefetchedSources(list.texts, self.sources.registry)
         var groups = ArchiveGroups(list.texts.map { self.isPattern($0) ? "" : $0 }, self.sources.registry)
         var tested: Set<Int> = []
         do {
@@ -47,7 +47,7 @@ final class SourceTester {
                 } catch {
                     // A source that cannot be opened has no outcome of its own.
                     let error = list.naming(error, position)
-                    try self.note(error)
+                    try self.record(error)
                     try self.output.print(TestOutcome(name: printableArgument(argument), error: error))
                 }
             }
@@ -61,10 +61,10 @@ final class SourceTester {
     private func isPattern(_ argument: String) -> Bool { self.sources.registry.memberSelection(argument) != nil }
 
     /// Reports an error; throws it if the remaining sources cannot or should not be tested.
-    private func note(_ error: BlobError) throws(BlobError) {
+    private func record(_ error: BlobError) throws(BlobError) {
         self.copier.finish()
         let isLimitOfAll = self.limit.map { self.copier.written >= $0 } ?? false
-        try self.failures.note(error, mayContinueAtLimit: !isLimitOfAll)
+        try self.failures.record(error, mayContinueAtLimit: !isLimitOfAll)
     }
 
     // MARK: One argument
@@ -78,7 +78,7 @@ final class SourceTester {
                 selection.contains($0) || $0.name == selection.name
             }
             guard outcome.memberCount > 0 || outcome.error != nil else {
-                throw BlobRegistry.MemberSelection.noMatch(argument)
+                throw BlobRegistry.MemberSelection.noMatchError(argument)
             }
             return try self.output.print(outcome)
         }
@@ -93,7 +93,7 @@ final class SourceTester {
         _ argument: String, _ locator: BlobLocator
     ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
         do throws(BlobError) {
-            return try ArgumentSources(registry: self.sources.registry, ahead: self.sources.ahead)
+            return try ArgumentSources(registry: self.sources.registry, prefetched: self.sources.prefetched)
                 .source(argument, self.context)
         } catch {
             guard error.code == .invalidLocator, locator.scheme.contains("+") else { throw error }
@@ -140,7 +140,7 @@ final class SourceTester {
             try finish(&outcome)
         } catch {
             let error = BlobError(wrapping: error)
-            try self.note(error)
+            try self.record(error)
             outcome.error = error
         }
         try self.output.print(outcome)
@@ -173,7 +173,7 @@ final class SourceTester {
         } catch {
             let error = BlobError(wrapping: error)
             // After a member fails, an archive that is read in one pass fails with the same error.
-            if error.message != lastMessage || error.code == .cancelled { try self.note(error) }
+            if error.message != lastMessage || error.code == .cancelled { try self.record(error) }
             outcome.error = error
         }
         outcome.layerChecks.add(self.layers.take())
@@ -195,7 +195,7 @@ final class SourceTester {
         } catch {
             var error = BlobError(wrapping: error)
             error.locator = archive.selecting(.name(member.name)).description
-            try self.note(error)
+            try self.record(error)
             return TestOutcome(name: name, index: member.index, error: error)
         }
     }
@@ -223,7 +223,7 @@ final class SourceTester {
                 let name = printableArgument(list.texts[position])
                 do {
                     let member = try makeSource()
-                    let content = try self.content(of: OnceSource(underlying: member))
+                    let content = try self.content(of: SingleUseSource(underlying: member))
                     if let container = content.container?.members {
                         outcomes[position] = .some(nil)
                         let locator = try self.sources.registry.locator(for: list.texts[position])
@@ -233,14 +233,14 @@ final class SourceTester {
                     }
                 } catch {
                     let error = list.naming(error, position)
-                    try self.note(error)
+                    try self.record(error)
                     outcomes[position] = TestOutcome(name: name, error: error)
                 }
             }
         } catch {
             failure = BlobError(wrapping: error)
             if let failure, !outcomes.values.contains(where: { $0?.error?.message == failure.message }) {
-                try self.note(failure)
+                try self.record(failure)
             }
         }
         let checks = self.layers.take()
@@ -256,7 +256,7 @@ final class SourceTester {
 }
 
 /// A source that can be opened only once, so that detecting its format does not open it a second time.
-private struct OnceSource: BlobLayer {
+private struct SingleUseSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
 
     var traits: BlobTraits { self.underlying.traits.subtracting([.repeatable, .concurrentReaders]) }

@@ -103,7 +103,7 @@ struct SumCommand: NameListCommand {
                     try printLine(text, isZero: self.zero)
                 }
             } catch {
-                try failures.note(arguments.naming(error, position))
+                try failures.record(arguments.naming(error, position))
             }
         }
         try failures.end()

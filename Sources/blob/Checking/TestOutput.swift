@@ -20,7 +20,7 @@ struct TestOutcome {
     }
 
     /// True if bytes were read that none of this member's checksums cover.
-    var isBare: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
+    var lacksChecksum: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
 
     fileprivate var fields: JSONObject {
         [
@@ -40,7 +40,7 @@ struct ArchiveOutcome {
     /// The number of members that could not be read, such as encrypted ones.
     private(set) var untestedCount = 0
     /// The number of members whose bytes are not covered by a checksum of their own.
-    private(set) var bareCount = 0
+    private(set) var lackingChecksumCount = 0
     /// The checks of the layers around the members.
     var layerChecks = PassedChecks()
     /// The checks of all members together.
@@ -54,7 +54,7 @@ struct ArchiveOutcome {
         self.memberCount += 1
         self.byteCount += member.byteCount ?? 0
         self.memberChecks.add(member.checks)
-        if member.isBare { self.bareCount += 1 }
+        if member.lacksChecksum { self.lackingChecksumCount += 1 }
         if member.isUntested { self.untestedCount += 1 } else if member.error != nil { self.failedCount += 1 }
     }
 
@@ -71,7 +71,9 @@ struct ArchiveOutcome {
     private var checkText: String {
         var names = self.allChecks.all.compactMap(\.text)
         guard !names.isEmpty else { return "no checksum" }
-        if self.bareCount > 0, !self.layerChecks.coverBytes { names.append("\(self.bareCount) without a checksum") }
+        if self.lackingChecksumCount > 0, !self.layerChecks.coverBytes {
+            names.append("\(self.lackingChecksumCount) without a checksum")
+        }
         return names.joined(separator: ", ")
     }
 
@@ -79,7 +81,7 @@ struct ArchiveOutcome {
         let members = "\(self.memberCount) member\(self.memberCount == 1 ? "" : "s")"
         guard !self.isOK else { return "OK, \(members), \(self.checkText)" }
         var parts: [String] = []
-        if let error { parts.append(error.testText) }
+        if let error { parts.append(error.codeAndOffset) }
         if self.failedCount > 0 { parts.append("\(self.failedCount) of \(members)") }
         if self.untestedCount > 0 { parts.append("\(self.untestedCount) of \(members) not tested") }
         if self.failedCount + self.untestedCount == 0 { parts.append("after \(members)") }
@@ -92,7 +94,7 @@ struct ArchiveOutcome {
             "error": self.error.map { ErrorText($0).fields }, "failed_count": self.failedCount, "locator": self.name,
             "member_count": self.memberCount, "not_tested_count": self.untestedCount,
             "status": self.isOK ? "ok" : "failed",
-            "without_checksum_count": self.layerChecks.coverBytes ? 0 : self.bareCount,
+            "without_checksum_count": self.layerChecks.coverBytes ? 0 : self.lackingChecksumCount,
         ]
     }
 }
@@ -114,7 +116,7 @@ struct TestOutput {
         guard outcome.error != nil || !Verbosity.isQuiet else { return }
         let text: String
         if let error = outcome.error {
-            text = "\(outcome.isUntested ? "not tested" : "FAILED"), \(error.testText)"
+            text = "\(outcome.isUntested ? "not tested" : "FAILED"), \(error.codeAndOffset)"
         } else if let byteCount = outcome.byteCount {
             let checks = outcome.checks.all.contains { $0.check != nil } ? outcome.checks.text : missing
             text = "OK, \(byteCount) byte\(byteCount == 1 ? "" : "s"), \(checks)"
@@ -133,7 +135,7 @@ struct TestOutput {
 
 extension BlobError {
     /// The error code, and the byte offset if it is known.
-    fileprivate var testText: String {
+    fileprivate var codeAndOffset: String {
         self.byteOffset.map { $0 > 0 ? "\(self.code) at byte \($0)" : "\(self.code)" } ?? "\(self.code)"
     }
 }

@@ -17,10 +17,10 @@ struct CompleteCommand: ParsableCommand {
     func printCandidates(_ dump: String) throws {
         let words = self.words.first == "--" ? Array(self.words.dropFirst()) : self.words
         guard let last = words.last, let tree = CommandTree(dump: dump) else { return }
-        for candidate in Self.candidates(for: last, behind: Array(words.dropLast()), tree) { try printLine(candidate) }
+        for candidate in Self.candidates(for: last, after: Array(words.dropLast()), tree) { try printLine(candidate) }
     }
 
-    private static func candidates(for word: String, behind words: [String], _ tree: CommandTree) -> [String] {
+    private static func candidates(for word: String, after words: [String], _ tree: CommandTree) -> [String] {
         let (command, rest) = tree.command(in: words)
         let isBehindTerminator = rest.contains("--")
         if !isBehindTerminator {

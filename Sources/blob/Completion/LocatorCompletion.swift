@@ -6,7 +6,7 @@ import BlobStreamsStandard
 enum LocatorCompletion {
     /// The time limit for listing an archive and the maximum number of names to print, kept low because the user is
     /// waiting.
-    private static let patience = Duration.seconds(1)
+    private static let timeLimit = Duration.seconds(1)
     private static let maximumCount = 1000
 
     static func candidates(for word: String) -> [String] {
@@ -54,7 +54,7 @@ enum LocatorCompletion {
         guard let locator = try? registry.locator(for: archive), locator.origin.text.hasPrefix("file:") else {
             return []
         }
-        let context = BlobContext(deadline: .now + self.patience, index: .automatic)
+        let context = BlobContext(deadline: .now + self.timeLimit, index: .automatic)
         guard let container = try? registry.openContainer(for: locator, context) else { return [] }
         var (found, seen): ([String], Set<String>) = ([], [])
         // The names before an error are still valid candidates.

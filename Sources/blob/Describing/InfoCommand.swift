@@ -30,7 +30,7 @@ struct InfoCommand: ParsableCommand {
         let context = try self.source.makeContext()
         var sources = self.source.makeSources()
         let arguments = try sources.registry.expanding(self.locators, context)
-        sources.ahead = SourcesAhead(arguments, sources.registry)
+        sources.prefetched = PrefetchedSources(arguments, sources.registry)
         let containers = SharedContainers(sources, isOnePass: false, context)
         let failures = SourceFailures(isFailFast: self.locators.count == 1)
         var groups = ArchiveGroups(arguments, sources.registry)
@@ -45,7 +45,7 @@ struct InfoCommand: ParsableCommand {
                 }
                 try printLine(jsonLine(report.fields))
             } catch {
-                try failures.note(error)
+                try failures.record(error)
             }
         }
         try failures.end()
@@ -76,8 +76,8 @@ private struct Report {
         let locator = source.locator ?? parsed
         let chain = locator.scheme.split(separator: "+").map(String.init)
         // The confinement of the helper process that reads one of the archives; nil if no helper is needed.
-        let isForeign = (chain + formats).contains { ArchiveFormat(rawValue: $0)?.isForeign ?? false }
-        let helper = isForeign ? try? ArchiveFormat.helperConfinement(context) : nil
+        let needsHelper = (chain + formats).contains { ArchiveFormat(rawValue: $0)?.needsHelper ?? false }
+        let helper = needsHelper ? try? ArchiveFormat.helperConfinement(context) : nil
         let facts = try LayerFacts.all(of: source, context)
         let abilities = [
             (info.isRandomAccess, "random access"), (traits.contains(.concurrentReaders), "concurrent readers"),

@@ -75,7 +75,7 @@ struct ListCommand: ParsableCommand {
             } catch {
                 // The members found before the error are still valid.
                 try output.flush()
-                try failures.note(error)
+                try failures.record(error)
             }
         }
         try output.flush()
@@ -95,7 +95,7 @@ struct ListCommand: ParsableCommand {
         do {
             let selection = registry.memberSelection(argument)
             let archive = selection?.container ?? locator
-            let container = try registry.explainingWhatIsNoArchive(archive, context) { () throws(BlobError) in
+            let container = try registry.describingNonArchive(archive, context) { () throws(BlobError) in
                 try registry.openContainer(for: archive, context)
             }
             var isFound = selection == nil

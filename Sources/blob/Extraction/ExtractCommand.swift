@@ -150,7 +150,7 @@ struct ExtractCommand: ParsableCommand {
     ) throws(BlobError) -> (BlobArchive, BlobLocator, [String]) {
         let (locator, globs) = try self.selection(registry)
         do throws(BlobError) {
-            let archive = try registry.explainingWhatIsNoArchive(locator, context) { () throws(BlobError) in
+            let archive = try registry.describingNonArchive(locator, context) { () throws(BlobError) in
                 try registry.openArchive(at: locator, context)
             }
             return (archive, locator, globs)

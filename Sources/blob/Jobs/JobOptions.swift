@@ -58,7 +58,7 @@ struct JobOptions: ParsableArguments {
     @OptionGroup var source: SourceOptions
 
     /// The exit status if some sources were not stored.
-    private static let someFailed = ExitCode(1)
+    private static let partialFailure = ExitCode(1)
     private static let defaultIdleTimeout: Double = 60
 
     func validate() throws {
@@ -120,7 +120,7 @@ struct JobOptions: ParsableArguments {
                 if !line.isEmpty { try put(RawArguments.decoded(line), line: lines.number) }
             }
         }
-        if failed { throw Self.someFailed }
+        if failed { throw Self.partialFailure }
     }
 
     private func check(_ locator: String, line number: Int?, _ sources: ArgumentSources) throws(BlobError) {

@@ -5,7 +5,7 @@ import BlobPlatform
 import BlobStreamsStandard
 
 /// The kinds of records at whose boundaries bytes can be split.
-enum Records: String, ExpressibleByArgument, CaseIterable {
+enum RecordKind: String, ExpressibleByArgument, CaseIterable {
     case lines
 }
 
@@ -49,7 +49,7 @@ struct JobSplitsCommand: ParsableCommand {
     var bytes: ByteCount?
 
     @Option(help: ArgumentHelp("Split at records, for 'blob cat --records'.", valueName: "lines"))
-    var records: Records?
+    var records: RecordKind?
 
     func validate() throws {
         guard self.count == nil || self.bytes == nil else {

@@ -78,7 +78,7 @@ struct WebJobTarget: JobTarget {
     private func existing(
         _ source: any BlobInputStreamDataSource, _ info: BlobInfo, _ request: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> JobObject? {
-        guard case .same(let sha256) = try ExistingCheck.digest.look(for: source, at: request, context) else {
+        guard case .same(let sha256) = try ExistingCheck.digest.compare(for: source, at: request, context) else {
             return nil
         }
         return JobObject(isNew: false, byteCount: info.byteCount, sha256: sha256)
@@ -118,7 +118,7 @@ struct S3JobTarget: JobTarget {
     ) throws {
         self.url = url
         let request = try BlobUploadRequest(.put, url, options, context)
-        self.options = options.store.options(request.settings)
+        self.options = options.s3.options(request.settings)
         var uploader = try S3Uploader(self.options)
         (uploader.retry, uploader.allowance) = (retry, rate)
         if let partByteCount { uploader.partByteCount = partByteCount }

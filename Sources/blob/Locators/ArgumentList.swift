@@ -106,7 +106,7 @@ final class LineReader {
             }
             if self.rest.startIndex > 0 { self.rest = Array(self.rest)[...] }
             searched = self.rest.endIndex
-            let count = try BlobError.wrapping { try self.reader.readWaiting(into: self.buffer) }
+            let count = try BlobError.wrapping { try self.reader.readBlocking(into: self.buffer) }
             guard count > 0 else { break }
             self.rest += self.buffer[..<count]
         }

@@ -100,13 +100,13 @@ struct PassOptions: ParsableArguments {
                     attempts = attempts % max(count, 1) + 1
                     return attempts
                 }
-                let wait = Seconds.note(of: event.delay)
+                let wait = Seconds.delayText(of: event.delay)
                 ProgressLine.printNotice(
                     "blob: trying again, \(attempt) of \(count), from byte \(event.value)\(wait)\n")
             case .recovered:
                 attempts.withLock { $0 = 0 }
                 ProgressLine.printNotice("blob: recovered: continuing at byte \(event.value) of the source.\n")
-            default: Verbosity.note(event)
+            default: Verbosity.report(event)
             }
         }
         return context

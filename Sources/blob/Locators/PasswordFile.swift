@@ -19,17 +19,17 @@ struct PasswordFile {
     func password(_ context: BlobContext) throws(BlobError) -> String {
         var line = try LineReader(self.argument, self.registry, context).next() ?? []
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        guard !line.isEmpty else { throw self.isWrong("is empty") }
+        guard !line.isEmpty else { throw self.passwordFileError("is empty") }
         guard line.count <= Self.maximumByteCount else {
-            throw self.isWrong("is longer than \(Self.maximumByteCount) bytes")
+            throw self.passwordFileError("is longer than \(Self.maximumByteCount) bytes")
         }
         guard !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
-            throw self.isWrong("is not UTF-8 text")
+            throw self.passwordFileError("is not UTF-8 text")
         }
         return password
     }
 
-    private func isWrong(_ what: String) -> BlobError {
+    private func passwordFileError(_ what: String) -> BlobError {
         BlobError(
             .invalidArgument, "The first line of the password file '\(printableArgument(self.argument))' \(what).",
             operation: "read")

@@ -107,7 +107,7 @@ struct SourceOptions: ParsableArguments {
     @OptionGroup(title: "Library", visibility: .hidden) var rendering: RenderingOptions
     @OptionGroup(title: "Web servers") var web: WebOptions
     @OptionGroup(title: "Web servers", visibility: .hidden) var connection: ConnectionOptions
-    @OptionGroup(title: "S3", visibility: .hidden) var store: S3Options
+    @OptionGroup(title: "S3", visibility: .hidden) var s3: S3Options
     @OptionGroup var verbosity: VerbosityOptions
 
     /// Returns the registry with all providers that locators can use.
@@ -126,7 +126,7 @@ struct SourceOptions: ParsableArguments {
         let registry = BlobRegistry.forCommand(
             library: self.place.library, unrenderable: self.rendering.unrenderable,
             allowing: Set(self.confinement.allowFormat.compactMap(\.archive)))
-        return web.applied(to: registry, self.connection, self.store)
+        return web.applied(to: registry, self.connection, self.s3)
     }
 
     var idleLimit: Duration? { self.reading.idleTimeout.map { .seconds($0) } }
@@ -137,7 +137,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() throws(BlobError) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
-        context.eventSink = Verbosity.note
+        context.eventSink = Verbosity.report
         context.ratioLimit = self.archives.maxRatio
         context.index = self.archives.index
         if let spoolLimit = self.archives.spoolLimit { context.spoolLimit = spoolLimit.value }

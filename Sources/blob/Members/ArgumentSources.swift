@@ -7,11 +7,11 @@ struct ArgumentSources: Sendable {
     /// True to decode all filters that are detected by signature.
     var decodes = false
     /// The prefetched sources of a list; nil if the arguments are not a list.
-    var ahead: SourcesAhead?
+    var prefetched: PrefetchedSources?
 
     /// Returns the source of an argument.
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
-        if let source = self.ahead?.take(argument, context) { return try self.decoded(source, context) }
+        if let source = self.prefetched?.take(argument, context) { return try self.decoded(source, context) }
         let locator = try self.registry.locator(for: argument)
         guard let (container, selector) = self.registry.member(at: locator) else {
             return try self.decoded(self.registry.source(for: locator, context: context), context)

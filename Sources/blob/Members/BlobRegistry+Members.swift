@@ -19,7 +19,7 @@ extension BlobRegistry {
     }
 
     /// Calls `open`; if the source is not an archive, the error states the source's format.
-    func explainingWhatIsNoArchive<Found>(
+    func describingNonArchive<Found>(
         _ locator: BlobLocator, _ context: BlobContext, _ open: () throws(BlobError) -> Found
     ) throws(BlobError) -> Found {
         do {
@@ -90,7 +90,7 @@ extension BlobRegistry {
             (member.kind == .file || member.kind == .hardLink) && self.pattern.matches(member.name)
         }
 
-        static func noMatch(_ argument: String) -> BlobError {
+        static func noMatchError(_ argument: String) -> BlobError {
             BlobError(.notFound, "No member matches the pattern.", operation: "resolve", locator: argument)
         }
     }
@@ -124,7 +124,7 @@ extension BlobRegistry {
             isFound = true
             try body("\(selection.prefix)\(member.printableName)", source)
         }
-        guard isFound else { throw MemberSelection.noMatch("\(selection.prefix)\(selection.pattern.text)") }
+        guard isFound else { throw MemberSelection.noMatchError("\(selection.prefix)\(selection.pattern.text)") }
     }
 
     /// Returns the pattern for members at the end of an argument; nil for any other argument.
@@ -174,7 +174,7 @@ extension BlobRegistry {
             return true
         }
         guard !isName else { return [argument] }
-        guard !members.isEmpty else { throw MemberSelection.noMatch(argument) }
+        guard !members.isEmpty else { throw MemberSelection.noMatchError(argument) }
         return members.map { member in
             guard counts[member.name] == 1 else { return "\(selection.prefix)@\(member.index)" }
             let text = "\(selection.prefix)\(member.printableName)"

@@ -74,7 +74,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
             try context.check()
         }
         guard !MemberPattern(String(decoding: self.name, as: UTF8.self)[...]).hasWildcard else {
-            throw try self.noMatch(in: container, error, context)
+            throw try self.noMatchError(in: container, error, context)
         }
         guard let name = try self.suggestion(in: container, context) else { throw error }
         throw error.adding("Did you mean '\(name)'?")
@@ -98,7 +98,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
     }
 
     /// Returns the error for a pattern that matches no member.
-    private func noMatch(
+    private func noMatchError(
         in container: any BlobContainer, _ error: BlobError, _ context: BlobContext
     ) throws -> BlobError {
         var isEmpty = true

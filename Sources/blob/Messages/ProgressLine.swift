@@ -43,7 +43,7 @@ struct ProgressLine: Sendable {
             guard !screen.hasThread else { return }
             screen.hasThread = true
             // Without the thread, a stall would not be visible.
-            _ = startThread(named: "progress", Self.drawForEver)
+            _ = startThread(named: "progress", Self.runDrawLoop)
         }
     }
 
@@ -64,7 +64,7 @@ struct ProgressLine: Sendable {
 
     /// Returns the beginning of a line about many sources; an empty string for one source or an unknown number of
     /// sources.
-    static func note(_ finishedCount: Int, of count: Int?) -> String {
+    static func countText(_ finishedCount: Int, of count: Int?) -> String {
         count.map { $0 == 1 ? "" : "\(finishedCount) of \($0), " } ?? ""
     }
 
@@ -103,7 +103,7 @@ struct ProgressLine: Sendable {
         }
     }()
 
-    private static func drawForEver() {
+    private static func runDrawLoop() {
         while true {
             usleep(self.idleMicroseconds)
             self.screen.withLock { screen in

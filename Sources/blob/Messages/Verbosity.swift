@@ -53,7 +53,7 @@ enum Verbosity {
     }
 
     /// Prints an event if `-v` is set: the system's confinement of a helper, or the verification of a server's bytes.
-    static func note(_ event: BlobEvent) {
+    static func report(_ event: BlobEvent) {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
             if event.check != nil { _ = self.hasProof.exchange(true) }
@@ -70,7 +70,7 @@ enum Verbosity {
     /// If `-v` is set, prints that the bytes of a part were not compared with the digest of the whole.
     ///
     /// Prints nothing if the parts read since the last call make up the whole.
-    static func notePart(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+    static func reportPartialRead(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         guard self.isVerbose, !self.hasProof.exchange(false),
             let digest = try source.info(context).digests.first
         else { return }

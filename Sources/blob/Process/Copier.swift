@@ -52,7 +52,7 @@ final class Copier {
         let total = self.itemCount == 1 ? reader.info.byteCount.map { min($0 - byteOffset, rest) } : nil
         while rest > 0 {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
-            let count = try reader.readWaiting(into: room)
+            let count = try reader.readBlocking(into: room)
             guard count > 0 else {
                 guard isWhole, let length else { return reader.info }
                 throw BlobError(
@@ -70,10 +70,10 @@ final class Copier {
                     locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
             }
             self.progress.show(
-                self.written, of: total, note: ProgressLine.note(self.finishedCount, of: self.itemCount))
+                self.written, of: total, note: ProgressLine.countText(self.finishedCount, of: self.itemCount))
         }
         // All bytes up to the end were requested, so the checks at the end must also pass.
-        if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
+        if reader.byteOffset == reader.info.byteCount { _ = try reader.readBlocking(into: self.buffer) }
         return reader.info
     }
 
@@ -81,7 +81,7 @@ final class Copier {
 }
 
 /// An output that discards all bytes.
-struct DroppedBytes: ByteOutput {
+struct DiscardingOutput: ByteOutput {
     func write(_ bytes: UnsafeRawBufferPointer) {}
 }
 #endif

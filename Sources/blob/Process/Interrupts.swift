@@ -6,10 +6,10 @@ import BlobStreamsStandard
 /// Handles interrupts by cancelling the job, which cleans up before the process ends.
 enum Interrupts {
     /// The time in seconds that the job has to clean up, the second of C12. Only a write to a full pipe takes longer.
-    private static let patience: UInt32 = 1
+    private static let cleanupTime: UInt32 = 1
 
-    private static let cleanupLimit = Locked(patience)
-    private static let received = Locked<Int32?>(nil)
+    private static let cleanupLimit = Locked(cleanupTime)
+    private static let receivedSignal = Locked<Int32?>(nil)
     private static let temporaryPath = Locked<String?>(nil)
 
     private static let isReported = Locked(false)
@@ -18,7 +18,7 @@ enum Interrupts {
     static func claimReport() -> Bool { !self.isReported.exchange(true) }
 
     /// The exit status after an interrupt, as a shell reports it; nil if there was no interrupt.
-    static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
+    static var exitStatus: Int32? { self.receivedSignal.withLock { $0.map { 128 + $0 } } }
 
     /// Sets a file to remove if the job cannot remove it; nil for no file.
     static func setTemporaryPath(_ path: String?) { self.temporaryPath.withLock { $0 = path } }
@@ -46,18 +46,18 @@ enum Interrupts {
         // Blocked before the process starts other threads, so that only the thread started here receives the signals.
         self.signals.block()
         self.signals.handleFirst { number in
-            self.received.withLock { $0 = number }
+            self.receivedSignal.withLock { $0 = number }
             context.cancellation.cancel()
             var seconds: UInt32 = 0
             repeat {
-                sleep(self.patience)
-                seconds += self.patience
+                sleep(self.cleanupTime)
+                seconds += self.cleanupTime
             } while seconds < self.cleanupLimit.withLock { $0 } && !self.signals.isPending
             self.temporaryPath.withLock { $0.map { _ = unlink($0) } }
             if self.claimReport() {
                 report(BlobError(.cancelled, "The job was cancelled."))
             } else {
-                sleep(self.patience)  // The job has just ended on its own.
+                sleep(self.cleanupTime)  // The job has just ended on its own.
             }
             _exit(128 + number)
         }

@@ -37,7 +37,7 @@ struct CatCommand: NameListCommand {
         help: .advanced(
             "Print complete records that begin in the range of --offset and --length; see 'blob job splits'.",
             valueName: "lines"))
-    var records: Records?
+    var records: RecordKind?
 
     @Option(
         help: .advanced(
@@ -175,7 +175,7 @@ private struct Cat {
         for (source, validator) in zip(sources, validators) {
             let start = try ByteOffset.start(self.offset, in: source, self.context)
             try self.copier.copy(source, at: start, upTo: self.length, matching: validator)
-            if isPart { try Verbosity.notePart(of: source, self.context) }
+            if isPart { try Verbosity.reportPartialRead(of: source, self.context) }
         }
     }
 
@@ -205,7 +205,7 @@ private struct Cat {
             } catch {
                 let error = BlobError(wrapping: error).inLine(lines.number, of: list)
                 guard self.copier.written == byteCount else { throw error }
-                try self.failures.note(error)
+                try self.failures.record(error)
             }
         }
     }
@@ -256,7 +256,7 @@ private struct Cat {
                 source, at: range.lowerBound, upTo: Int64(range.count), isWhole: true, matching: validator)
         }
         if let failure { throw failure }
-        try Verbosity.notePart(of: source, self.context)
+        try Verbosity.reportPartialRead(of: source, self.context)
     }
 
     /// Returns true for a list that can be read at once; a list that is still being written is read as it arrives.
@@ -278,7 +278,7 @@ private struct Cat {
                 .unsupported, "The source can be read only once, so it cannot be verified first.",
                 locator: source.locator?.description)
         }
-        let info = try Copier(DroppedBytes(), limit: nil, progress: .never, self.context).copy(source)
+        let info = try Copier(DiscardingOutput(), limit: nil, progress: .never, self.context).copy(source)
         guard let validator = info.validator else {
             throw BlobError(
                 .unsupported, "The source has no validator, so a change after the verification could not be detected.",

@@ -166,7 +166,7 @@ final class Fetch: Sendable {
                     try await BlockingPool.reads.value { () throws(BlobError) in try self.fetch(number) }
                 } catch {
                     self.progress.clear()
-                    try self.failures.withLock { failures throws(BlobError) in try failures.note(error) }
+                    try self.failures.withLock { failures throws(BlobError) in try failures.record(error) }
                 }
             }
         }
@@ -237,7 +237,7 @@ final class Fetch: Sendable {
             let totals = self.items.enumerated().compactMap { state.counts[$0]?.total ?? $1.byteCount }
             return (sum, totals.count == self.items.count ? totals.reduce(0, +) : nil, state.finishedCount)
         }
-        self.progress.show(sum, of: all, note: ProgressLine.note(finishedCount, of: self.items.count))
+        self.progress.show(sum, of: all, note: ProgressLine.countText(finishedCount, of: self.items.count))
     }
 }
 #endif

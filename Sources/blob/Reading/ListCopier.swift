@@ -25,7 +25,7 @@ struct ListCopier {
         _ list: ArgumentList, _ containers: SharedContainers, _ copier: Copier, _ failures: SourceFailures,
         _ context: BlobContext
     ) {
-        containers.sources.ahead = SourcesAhead(list.texts, containers.sources.registry)
+        containers.sources.prefetched = PrefetchedSources(list.texts, containers.sources.registry)
         (self.list, self.arguments, self.sources) = (list, list.texts, containers.sources)
         (self.containers, self.copier, self.failures, self.context) = (containers, copier, failures, context)
         self.groups = ArchiveGroups(list.texts, self.sources.registry)
@@ -44,7 +44,7 @@ struct ListCopier {
             } catch {
                 // Another source must not follow a partly printed one, and no error may be reported twice.
                 guard self.copier.written == byteCount, self.next == position else { throw error }
-                try self.failures.note(self.list.naming(error, position))
+                try self.failures.record(self.list.naming(error, position))
                 self.next += 1
             }
         }
@@ -85,7 +85,7 @@ struct ListCopier {
         } catch {
             let error = self.list.naming(error, self.next)
             guard self.copier.written == byteCount else { throw error }
-            try self.failures.note(error)
+            try self.failures.record(error)
         }
         self.next += 1
         while let spool, let part = self.parts.removeValue(forKey: self.next) {

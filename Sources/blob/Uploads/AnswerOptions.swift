@@ -28,7 +28,7 @@ struct AnswerOptions: ParsableArguments {
     var progress = ProgressMode.auto
 
     /// True if responses should be stored or formatted rather than only printed.
-    var isAsked: Bool { self.output != nil || self.writeOut != nil }
+    var isRequested: Bool { self.output != nil || self.writeOut != nil }
 }
 
 /// Writes responses and results in the order in which concurrent requests end.
@@ -108,7 +108,7 @@ final class AnswerOutput: Sendable {
 
     /// Prints the error after which an upload is retried, and the number of the attempt.
     func reportAttempt(_ attempt: RetryFailures.Attempt) {
-        let wait = Seconds.note(of: attempt.delay)
+        let wait = Seconds.delayText(of: attempt.delay)
         ProgressLine.printNotice(
             "blob: trying again, \(attempt.number) of \(attempt.limit)\(wait): \(ErrorText(attempt.error).line)\n")
     }

@@ -13,7 +13,7 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
         /// The object equals the source; the SHA-256 is known if the source was read.
         case same(sha256: String?)
         /// The object, if it exists, may have the right length, but the server states no digest.
-        case untold
+        case unverifiable
         /// The object does not exist or is different.
         case other
     }
@@ -21,7 +21,7 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
     /// Compares the object at the URL of an upload with a source.
     ///
     /// - Throws: The errors of reading the source. An error of the request means that the object may not exist.
-    func look(
+    func compare(
         for source: any BlobInputStreamDataSource, at upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> Finding {
         guard source.traits.contains(.repeatable), let head = try? TransferRequest(asking: upload).head(context),
@@ -29,7 +29,7 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
         else { return .other }
         guard self == .digest else { return head.contentLength == byteCount ? .same(sha256: nil) : .other }
         guard head.contentLength == nil || head.contentLength == byteCount else { return .other }
-        guard let stored = head.digest else { return .untold }
+        guard let stored = head.digest else { return .unverifiable }
         let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, progress: .never, context)
             .digests(of: source)
         return digests[1] == stored.value ? .same(sha256: digests[0].hexadecimal) : .other

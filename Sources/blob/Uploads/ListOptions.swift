@@ -54,7 +54,7 @@ struct ListOptions: ParsableArguments {
     }
 
     /// True if results are printed as one line per file, even for a single file.
-    var isAsked: Bool {
+    var printsLinePerFile: Bool {
         self.recursive || (self.fromFile ?? self.journal) != nil || self.skipExisting != nil
     }
 }

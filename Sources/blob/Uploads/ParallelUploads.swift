@@ -8,7 +8,7 @@ final class ParallelUploads: Sendable {
     private let items: UploadItems
     private let output: AnswerOutput
     /// The error that determines the exit status: the first permanent error, or otherwise the first error.
-    private let worst = Locked<BlobError?>(nil)
+    private let worstError = Locked<BlobError?>(nil)
 
     init(_ items: UploadItems, _ output: AnswerOutput) { (self.items, self.output) = (items, output) }
 
@@ -23,7 +23,7 @@ final class ParallelUploads: Sendable {
         atOnce count: Int, _ context: BlobContext,
         _ upload: @escaping @Sendable (_ number: Int, _ item: UploadItem) async throws(BlobError) -> Void
     ) throws {
-        for error in self.items.errors { self.note(error) }
+        for error in self.items.errors { self.record(error) }
         defer { self.output.flushErrors() }
         _ = try waiting { [self] () throws(BlobError) in
             try await concurrently(self.items.items.count, atOnce: count) { (number) async throws(BlobError) in
@@ -34,18 +34,18 @@ final class ParallelUploads: Sendable {
                     // Without standard output, or after the job has ended, nothing is left to do.
                     let isOver = (try? context.check()) == nil || error.operation == "write" && error.locator == nil
                     guard !isOver else { throw error }
-                    self.note(error)
+                    self.record(error)
                 }
             }
         }
         try self.output.commit()
-        if let worst = self.worst.withLock({ $0 }) { throw ExitCode(worst.code.exitStatus) }
+        if let worstError = self.worstError.withLock({ $0 }) { throw ExitCode(worstError.code.exitStatus) }
     }
 
-    private func note(_ error: BlobError) {
+    private func record(_ error: BlobError) {
         self.output.report(error)
-        self.worst.withLock { worst in
-            if worst.map({ $0.isTransient && !error.isTransient }) ?? true { worst = error }
+        self.worstError.withLock { worstError in
+            if worstError.map({ $0.isTransient && !error.isTransient }) ?? true { worstError = error }
         }
     }
 }

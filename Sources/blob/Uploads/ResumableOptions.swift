@@ -10,7 +10,7 @@ enum Resumption: String, ExpressibleByArgument, CaseIterable {
     case s3
 
     /// The protocol of the upload engine; nil without a protocol, and for a store.
-    var wire: ResumableProtocol? { ResumableProtocol(rawValue: self.rawValue) }
+    var wireProtocol: ResumableUploadProtocol? { ResumableUploadProtocol(rawValue: self.rawValue) }
 }
 
 /// The options for resumable uploads.
@@ -84,13 +84,13 @@ struct ResumableOptions: ParsableArguments {
     /// Uploads a source and returns the URL of the upload, blocking this thread.
     func send(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?,
-        boundary: String?, patience: Int?, _ context: BlobContext,
+        boundary: String?, maximumFailureCount: Int?, _ context: BlobContext,
         onAttempt: @escaping @Sendable (RetryFailures.Attempt) -> Void, onCheck: @escaping @Sendable (String?) -> Void
     ) throws(BlobError) -> String {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
-        (uploader.patience, uploader.onAttempt, uploader.onCheck) = (patience, onAttempt, onCheck)
-        (uploader.wireProtocol, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
+        (uploader.maximumFailureCount, uploader.onAttempt, uploader.onCheck) = (maximumFailureCount, onAttempt, onCheck)
+        (uploader.wireProtocol, uploader.partCount) = (self.resumption.wireProtocol ?? .tus, self.partCount)
         return try waiting { [uploader] () throws(BlobError) in try await uploader.upload(source, context: context) }
     }
 }

@@ -62,7 +62,7 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError(
                 "The last argument must be a URL (http://, https:// or s3://), not '\(printableURL(self.url))'.")
         }
-        if self.isStore { try self.validateStore() } else { try self.validateWeb() }
+        if self.isS3Target { try self.validateS3() } else { try self.validateWeb() }
         guard self.form.parts.isEmpty else { return try self.validateForm() }
         guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
             throw ValidationError("Specify at least one source, followed by the URL.")
@@ -71,7 +71,7 @@ struct UploadCommand: ParsableCommand {
             throw ValidationError("--skip-existing cannot be used with --offset or --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
-        guard isSingle || UploadFolder(self.url) != nil || self.resumable.isOn && !self.isStore else {
+        guard isSingle || UploadFolder(self.url) != nil || self.resumable.isOn && !self.isS3Target else {
             throw ValidationError("Several sources require a URL that ends with '/'.")
         }
         guard isSingle || self.resumable.stateFile == nil else {
@@ -84,10 +84,10 @@ struct UploadCommand: ParsableCommand {
         guard self.request.contentEncoding == .identity else {
             throw ValidationError("--content-encoding cannot be used with -F.")
         }
-        guard !self.list.isAsked else {
+        guard !self.list.printsLinePerFile else {
             throw ValidationError("-F cannot be used with --recursive, --from-file, --skip-existing or --journal.")
         }
-        guard !self.isStore || !self.resumable.isOn || self.form.boundary != nil else {
+        guard !self.isS3Target || !self.resumable.isOn || self.form.boundary != nil else {
             throw ValidationError("A resumable upload of a form requires --boundary.")
         }
     }
@@ -100,32 +100,33 @@ struct UploadCommand: ParsableCommand {
         guard self.startOffset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
             throw ValidationError("--resumable cannot be used with --offset, -X or --content-encoding.")
         }
-        guard !self.list.isAsked, !self.request.followsRedirections, !self.answers.isAsked else {
+        guard !self.list.printsLinePerFile, !self.request.followsRedirections, !self.answers.isRequested else {
             throw ValidationError(
                 "--resumable cannot be used with --recursive, --from-file, --skip-existing, --journal, -L, -o or -w.")
         }
     }
 
     /// True if the URL names an object in a store, or a folder for several objects.
-    private var isStore: Bool { self.url.hasPrefix("s3://") }
+    private var isS3Target: Bool { self.url.hasPrefix("s3://") }
 
-    private func validateStore() throws {
+    private func validateS3() throws {
         guard self.request.method == nil, self.request.contentEncoding == .identity, self.startOffset == 0,
-            !self.request.followsRedirections, !self.answers.isAsked, self.source.web.user == nil
+            !self.request.followsRedirections, !self.answers.isRequested, self.source.web.user == nil
         else {
             throw ValidationError(
                 "An s3:// URL cannot be used with -X, --content-encoding, --offset, -L, -o, -w or -u.")
         }
-        guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wire == nil else {
+        guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wireProtocol == nil
+        else {
             throw ValidationError(
                 "An s3:// URL cannot be used with --skip-existing, --journal, or --resumable tus or draft.")
         }
     }
 
-    private func sendToStore(_ context: BlobContext) throws {
+    private func uploadToS3(_ context: BlobContext) throws {
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         let uploads = try S3Uploads(
-            upload, self.source.store.options(upload.settings), self.request, self.list, self.resumable)
+            upload, self.source.s3.options(upload.settings), self.request, self.list, self.resumable)
         guard self.form.parts.isEmpty else {
             let body = try self.form.makeBody(self.reading.makeSources(), context)
             return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
@@ -171,13 +172,13 @@ struct UploadCommand: ParsableCommand {
 
     func run() throws {
         let context = self.request.limited(try self.source.makeContext())
-        guard !self.isStore else { return try self.sendToStore(context) }
+        guard !self.isS3Target else { return try self.uploadToS3(context) }
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
         // Created before the first byte is sent, so that nothing is sent for an invalid request.
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
         if self.resumable.isOn { return try self.sendResumably(upload, context) }
-        guard self.arguments.count > 2 || self.list.isAsked || self.namesSeveral else {
+        guard self.arguments.count > 2 || self.list.printsLinePerFile || self.namesSeveral else {
             return try self.sendOne(upload, context)
         }
         try self.checkSeveral()
@@ -232,7 +233,7 @@ struct UploadCommand: ParsableCommand {
         upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
         let place = upload.printableURL
         let url = try self.resumable.send(
-            source, upload, state, boundary: boundary, patience: self.request.retry, context,
+            source, upload, state, boundary: boundary, maximumFailureCount: self.request.retry, context,
             onAttempt: output.reportAttempt, onCheck: { output.reportCheck($0, at: place) })
         // A URL resolved against a URL with a password also contains the password.
         try output.end(0, line: (try? TransferURL(url).text) ?? url)
@@ -266,7 +267,7 @@ struct UploadCommand: ParsableCommand {
         let output = try AnswerOutput(self.answers)
         var upload = upload
         let (digests, answer) = (Locked<[BlobStatedDigest]>([]), Locked(Data()))
-        upload.onAnswer = { bytes in
+        upload.onResponseBody = { bytes in
             answer.withLock { $0.append(contentsOf: bytes.prefix(BlobUploadResponse.maximumBodyByteCount - $0.count)) }
             try output.write(bytes)
         }

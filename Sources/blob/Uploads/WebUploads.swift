@@ -18,7 +18,7 @@ final class WebUploads: Sendable {
     private let sources: ArgumentSources
     private let journal: UploadJournal?
     private let offset: Int64
-    private let hasToldOfDigests = Locked(false)
+    private let hasWarnedAboutDigests = Locked(false)
 
     /// - Parameter upload: The request common to all uploads, with the folder's URL.
     /// - Throws: ``BlobError/Code/invalidLocator`` for an invalid URL; the errors of the journal.
@@ -158,11 +158,11 @@ final class WebUploads: Sendable {
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> String?? {
         guard let check = self.list.skipExisting else { return nil }
-        switch try check.look(for: source, at: upload, context) {
+        switch try check.compare(for: source, at: upload, context) {
         case .same(let sha256): return .some(sha256)
         case .other: return nil
-        case .untold:
-            if !self.hasToldOfDigests.exchange(true) {
+        case .unverifiable:
+            if !self.hasWarnedAboutDigests.exchange(true) {
                 ProgressLine.printNotice(
                     "blob: the server does not report digests, so everything is sent; --skip-existing=size compares sizes\n"
                 )

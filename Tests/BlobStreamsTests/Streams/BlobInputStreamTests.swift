@@ -119,7 +119,7 @@ import Testing
     @Test func theStatusIsReadingWhileAReadRuns() async throws {
         let source = StuckSource()
         try await self.withStream(source, .synchronous) { stream in
-            let shared = HandedOver(stream)  // Streams may be used on several threads.
+            let shared = UnsafeTransfer(stream)  // Streams may be used on several threads.
             stream.open()
             let done = Latch()
             Thread {
@@ -258,7 +258,7 @@ import Testing
     @Test(arguments: modes) func closingEndsAReadThatWaits(_ mode: BlobStreamMode) async throws {
         let pipe = BlobPipe()
         try await self.withStream(pipe.source, mode) { stream in
-            let shared = HandedOver(stream)  // Streams may be used on several threads.
+            let shared = UnsafeTransfer(stream)  // Streams may be used on several threads.
             stream.open()
             let result = Recorder<Int>()
             Thread { result.append(shared.value.readBytes(1).count) }.start()
@@ -272,9 +272,9 @@ import Testing
         let base: any BlobInputStreamDataSource =
             reason == "error" ? FailingSource(after: 10, BlobError(.io, "No.")) : MemorySource(count: 200_000)
         let source = CountedSource(base)
-        let kept = Locked<HandedOver<BlobInputStream>?>(nil)
+        let kept = Locked<UnsafeTransfer<BlobInputStream>?>(nil)
         try await self.withStream(source, mode) { stream in
-            kept.withLock { $0 = HandedOver(stream) }
+            kept.withLock { $0 = UnsafeTransfer(stream) }
             stream.open()
             #expect(stream.readBytes(10).count == 10)
             switch reason {
@@ -593,7 +593,7 @@ import Testing
         try await self.withStream(source, .synchronous, context) { stream in
             stream.open()
             #expect(stream.readAll()?.count == 5)
-            #expect(stream.state.value.recoveries == 5)
+            #expect(stream.state.value.recoveryCount == 5)
         }
         #expect(events.values.count == 5)
     }

@@ -246,12 +246,12 @@ import Testing
 
     @Test func aRunLoopOfAnotherThreadTakesTheStreamUp() async throws {
         let ends = Ends(opened: false)
-        let loop = Locked<HandedOver<RunLoop>?>(nil)  // Scheduling is for any thread.
+        let loop = Locked<UnsafeTransfer<RunLoop>?>(nil)  // Scheduling is for any thread.
         let isReady = Latch()
         async let events = onThread {
             let delegate = RecordingDelegate()
             ends.output.delegate = delegate
-            loop.withLock { $0 = HandedOver(RunLoop.current) }
+            loop.withLock { $0 = UnsafeTransfer(RunLoop.current) }
             let idle = BoundStreamPair().output
             idle.schedule(in: .current, forMode: .default)  // There is nothing else to run for yet.
             isReady.open()

@@ -218,7 +218,8 @@ import Testing
     @Test(arguments: Going.allCases) func aWriteThatWaitsEndsWhenTheOtherSideGoes(_ going: Going) async throws {
         let context = BlobContext()
         let ends = Locked<Ends?>(Ends(capacity: 1, context: context, opened: false))
-        let output = try #require(ends.withLock { $0 }.map { HandedOver($0.pair.writer) })  // Any thread may use it.
+        // Any thread may use it.
+        let output = try #require(ends.withLock { $0 }.map { UnsafeTransfer($0.pair.writer) })
         ends.withLock { $0 }?.output.open()
         if going != .inputIsReleasedUnopened { ends.withLock { $0 }?.input.open() }
         #expect(output.value.writeBytes([1]) == 1)

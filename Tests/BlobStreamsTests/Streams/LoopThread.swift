@@ -5,7 +5,7 @@ import Foundation
 
 /// A thread that runs its run loop in one mode, asleep while nothing happens there, until it is stopped.
 final class LoopThread: Sendable {
-    private let loop = Locked<HandedOver<RunLoop>?>(nil)
+    private let loop = Locked<UnsafeTransfer<RunLoop>?>(nil)
     private let isStopped = Locked(false)
     private let started = Latch()
     private let ended = Latch()
@@ -17,7 +17,7 @@ final class LoopThread: Sendable {
             // Keeps the run loop from ending when nothing else is scheduled.
             let idle = Timer(fire: .distantFuture, interval: 0, repeats: false) { _ in }
             RunLoop.current.add(idle, forMode: mode)
-            self.loop.withLock { $0 = HandedOver(RunLoop.current) }
+            self.loop.withLock { $0 = UnsafeTransfer(RunLoop.current) }
             self.started.open()
             while !self.isStopped.withLock({ $0 }) { _ = RunLoop.current.run(mode: mode, before: .distantFuture) }
             idle.invalidate()

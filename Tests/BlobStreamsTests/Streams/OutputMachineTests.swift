@@ -75,8 +75,8 @@ private struct OutputTimeline {
             actions = self.machine.updateRoom(self.room, Self.reason, &self.state)
         case "look": actions = self.machine.checkLimit(&self.state)
         case "cancel": actions = self.machine.fail(BlobError(.cancelled, "Stop."), &self.state)
-        case "break": actions = self.machine.finish(BlobError(.io, "No."), evenUnopened: true, &self.state)
-        case "close": actions = self.machine.finish(nil, evenUnopened: false, &self.state)
+        case "break": actions = self.machine.finish(BlobError(.io, "No."), includingUnopened: true, &self.state)
+        case "close": actions = self.machine.finish(nil, includingUnopened: false, &self.state)
         default: preconditionFailure("There is no such word: \(word)")
         }
         self.note(changesFrom: old)

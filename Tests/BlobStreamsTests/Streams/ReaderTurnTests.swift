@@ -12,7 +12,7 @@ import Testing
     func aReaderIsInOneCallAtATime(_ mode: BlobStreamMode, _ kind: SourceKind) async throws {
         for _ in 0..<50 {
             let source = WatchedSource(kind.source(200))
-            let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
+            let shared = UnsafeTransfer(BlobInputStream(source, mode: mode))  // May be used on several threads.
             try await onThreads(3) { number in
                 let stream = shared.value
                 stream.open()
@@ -31,7 +31,7 @@ import Testing
     /// Also when that happens during the call.
     @Test func aStreamIsOpenedAgainWhenAnotherThreadHasReachedItsEnd() async throws {
         for _ in 0..<300 {
-            let shared = HandedOver(BlobInputStream(MemorySource(count: 10)))  // May be used on several threads.
+            let shared = UnsafeTransfer(BlobInputStream(MemorySource(count: 10)))  // May be used on several threads.
             shared.value.open()
             try await onThreads(2) { number in
                 if number == 0 { _ = shared.value.readAll() } else { shared.value.open() }
@@ -48,7 +48,7 @@ import Testing
         for _ in 0..<50 {
             let source = WatchedSource(
                 MemorySource(count: 50_000), traits: .repeatable, watchesAll: true)
-            let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
+            let shared = UnsafeTransfer(BlobInputStream(source, mode: mode))  // May be used on several threads.
             shared.value.open()
             try await onThreads(3) { number in
                 for round in 0..<4 {
@@ -68,7 +68,7 @@ import Testing
     /// Its own call of the stream is not kept waiting for it, and that of others no longer than their job.
     @Test(.timeLimit(.minutes(5))) func aPluginMayTakeItsTimeToClose() async throws {
         let (gate, begun) = (Latch(), Latch())
-        let opener = Locked<HandedOver<BlobInputStream>?>(nil)
+        let opener = Locked<UnsafeTransfer<BlobInputStream>?>(nil)
         let source = WatchedSource(
             MemorySource(count: 10), traits: .repeatable,
             onClose: {
@@ -78,7 +78,7 @@ import Testing
                 gate.wait()
             })
         let context = BlobContext()
-        let shared = HandedOver(BlobInputStream(source, context: context))  // May be used on several threads.
+        let shared = UnsafeTransfer(BlobInputStream(source, context: context))  // May be used on several threads.
         opener.withLock { $0 = shared }
         shared.value.open()
         try await onThreads(2) { number in
@@ -133,7 +133,7 @@ import Testing
                 begun.open()
                 gate.waitOrFail()
             })
-        let shared = HandedOver(BlobInputStream(source))  // May be used on several threads.
+        let shared = UnsafeTransfer(BlobInputStream(source))  // May be used on several threads.
         shared.value.open()
         try await onThreads(2) { number in
             if number == 0 {

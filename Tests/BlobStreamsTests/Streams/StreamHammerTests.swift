@@ -16,7 +16,7 @@ import Testing
 
     /// The stream that all threads use at the moment; it may be used on several threads.
     private final class Target: Sendable {
-        let stream = Locked<HandedOver<BlobInputStream>?>(nil)
+        let stream = Locked<UnsafeTransfer<BlobInputStream>?>(nil)
         let context = Locked(BlobContext())
         private let count = Locked(0)
 
@@ -30,7 +30,7 @@ import Testing
             let stream = BlobInputStream(self.source(number), mode: mode, context: context)
             self.context.withLock { $0 = context }
             let old = self.stream.withLock { current in
-                defer { current = HandedOver(stream) }
+                defer { current = UnsafeTransfer(stream) }
                 return current
             }
             _ = old  // The last reference may be this one or that of a thread that is just reading.

@@ -9,14 +9,16 @@ import Testing
     private struct Step: Equatable, Sendable {
         let phase: BlobStreamState.Phase
         var interruption: BlobStreamState.Interruption?
-        var recoveries = 0
+        var recoveryCount = 0
 
-        init(_ phase: BlobStreamState.Phase, _ interruption: BlobStreamState.Interruption? = nil, recoveries: Int = 0) {
-            (self.phase, self.interruption, self.recoveries) = (phase, interruption, recoveries)
+        init(
+            _ phase: BlobStreamState.Phase, _ interruption: BlobStreamState.Interruption? = nil, recoveryCount: Int = 0
+        ) {
+            (self.phase, self.interruption, self.recoveryCount) = (phase, interruption, recoveryCount)
         }
 
         init(_ state: BlobStreamState) {
-            self.init(state.phase, state.interruption, recoveries: state.recoveries)
+            self.init(state.phase, state.interruption, recoveryCount: state.recoveryCount)
         }
     }
 
@@ -38,14 +40,14 @@ import Testing
         values.reduce(into: []) { distinct, value in if distinct.last != value { distinct.append(value) } }
     }
 
-    /// Expects phases and interruptions, each in their order: in an asynchronous stream, reading ahead may have begun, and
-    /// have been interrupted, before the stream says that it is open.
+    /// Expects phases and interruptions, each in their order: in an asynchronous stream, reading ahead may have begun,
+    /// and have been interrupted, before the stream says that it is open.
     private func expect(
         _ states: [BlobStreamState], phases: [BlobStreamState.Phase], interruptions: [Step],
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         #expect(self.distinct(states.map(\.phase)) == phases, sourceLocation: sourceLocation)
-        let found = states.map { Step(.open, $0.interruption, recoveries: $0.recoveries) }
+        let found = states.map { Step(.open, $0.interruption, recoveryCount: $0.recoveryCount) }
         #expect(self.distinct(found) == interruptions, sourceLocation: sourceLocation)
     }
 
@@ -66,17 +68,17 @@ import Testing
         // Another thread may be delivering.
         let last = await seen.first { $0.phase == .closed }
         token.cancel()
-        #expect(last?.recoveries == 2)
+        #expect(last?.recoveryCount == 2)
         self.expect(
             seen.values, phases: [.notOpen, .opening, .open, .atEnd, .closed],
             interruptions: [
-                Step(.open), Step(.open, .invalidated), Step(.open, .recovering), Step(.open, recoveries: 1),
-                Step(.open, .recovering, recoveries: 1), Step(.open, recoveries: 2),
+                Step(.open), Step(.open, .invalidated), Step(.open, .recovering), Step(.open, recoveryCount: 1),
+                Step(.open, .recovering, recoveryCount: 1), Step(.open, recoveryCount: 2),
             ])
     }
 
     @Test func noStageIsLostForASlowConsumer() async throws {
-        let stream = HandedOver(BlobInputStream(self.source([.invalidated, .recovering, .recovered])))
+        let stream = UnsafeTransfer(BlobInputStream(self.source([.invalidated, .recovering, .recovered])))
         var states = stream.value.state.states.makeAsyncIterator()
         try await onThread {
             stream.value.open()
@@ -88,7 +90,7 @@ import Testing
         #expect(
             self.steps(seen) == [
                 Step(.notOpen), Step(.opening), Step(.open), Step(.open, .invalidated), Step(.open, .recovering),
-                Step(.open, recoveries: 1), Step(.atEnd, recoveries: 1), Step(.closed, recoveries: 1),
+                Step(.open, recoveryCount: 1), Step(.atEnd, recoveryCount: 1), Step(.closed, recoveryCount: 1),
             ])
     }
 
@@ -122,7 +124,7 @@ import Testing
             sink.withLock { $0 = context.eventSink }
             output.append(UInt8(offset))
         }
-        let stream = HandedOver(BlobInputStream(source))
+        let stream = UnsafeTransfer(BlobInputStream(source))
         try await onThread {
             stream.value.open()
             #expect(stream.value.readBytes(1).count == 1)

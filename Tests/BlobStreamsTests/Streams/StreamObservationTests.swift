@@ -34,7 +34,7 @@ import Testing
                 isEntered.open()
                 gate.wait()
             }
-            let shared = HandedOver(stream)  // Streams may be used on several threads.
+            let shared = UnsafeTransfer(stream)  // Streams may be used on several threads.
             Thread { shared.value.open() }.start()
             isEntered.wait()
             #expect(stream.readAll() == testBytes(10))
@@ -56,7 +56,7 @@ import Testing
                 isEntered.open()
                 gate.wait()
             }
-            let (shared, isOpened) = (HandedOver(stream), Latch())  // As above.
+            let (shared, isOpened) = (UnsafeTransfer(stream), Latch())  // As above.
             Thread {
                 shared.value.open()
                 isOpened.open()
@@ -118,7 +118,7 @@ import Testing
 
     /// The consumer comes late: of the progress the last waits, of the phases all do.
     @Test func statesKeepEachPhaseForASlowConsumer() async throws {
-        let stream = HandedOver(BlobInputStream(MemorySource(count: 10_000)))  // To the thread below alone.
+        let stream = UnsafeTransfer(BlobInputStream(MemorySource(count: 10_000)))  // To the thread below alone.
         var states = stream.value.state.states.makeAsyncIterator()
         try await onThread {
             stream.value.open()
@@ -138,7 +138,7 @@ import Testing
     @Test func whatWaitsOfAnEventDrivenStreamIsBounded() async throws {
         let (pieceCount, pieceByteCount) = (3_000, 1 << 10)
         let pipe = BlobPipe(capacity: pieceByteCount)
-        let stream = HandedOver(BlobInputStream(pipe.source, mode: .asynchronous))  // To the thread below alone.
+        let stream = UnsafeTransfer(BlobInputStream(pipe.source, mode: .asynchronous))  // To the thread below alone.
         var states = stream.value.state.states.makeAsyncIterator()
         try await onThread {
             stream.value.open()
@@ -167,7 +167,7 @@ import Testing
         let results = Recorder<[UInt8]>()
         try await onThread {
             let stream = BlobInputStream(MemorySource(count: 10))
-            let shared = HandedOver(stream)  // Streams may be used on several threads, and this is one.
+            let shared = UnsafeTransfer(stream)  // Streams may be used on several threads, and this is one.
             let token = stream.state.observe(\.phase) { change in
                 if change.new == .open { results.append(shared.value.readBytes(4).bytes) }
                 if change.new == .atEnd { shared.value.close() }

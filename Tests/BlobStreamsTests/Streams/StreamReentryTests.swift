@@ -49,7 +49,7 @@ import Testing
         observing aspect: Aspect, _ call: Call
     ) {
         let stream = BlobInputStream(source, mode: mode)
-        let shared = HandedOver(stream)  // Streams may be used on several threads.
+        let shared = UnsafeTransfer(stream)  // Streams may be used on several threads.
         let callCount = Locked(0)
         let token = aspect.observe(stream) {
             // A handler that always makes another change would never be done.
@@ -86,7 +86,7 @@ import Testing
         try await onThread {
             let slice = InputStreamSource { InputStream(data: Data(testBytes(300_000))) }.slice(0..<300_000)
             let stream = BlobInputStream(kind?.source(300_000) ?? slice, mode: mode)
-            let shared = HandedOver(stream)  // As above.
+            let shared = UnsafeTransfer(stream)  // As above.
             let token = stream.state.observe(\.hasBytesAvailable) { change in
                 if change.new == true, results.values.isEmpty { results.append(shared.value.readAll(by: 1000)) }
             }
@@ -105,7 +105,7 @@ import Testing
                 let gate = Latch()
                 let pipe = BlobPipe()
                 let stream = BlobInputStream(pipe.source, mode: mode)
-                let shared = HandedOver(stream)  // As above.
+                let shared = UnsafeTransfer(stream)  // As above.
                 // What the reading thread itself changes, it tells.
                 let token = stream.state.observe(\.hasBytesAvailable) { _ in
                     if Thread.current.threadDictionary["isReading"] == nil { gate.wait() }

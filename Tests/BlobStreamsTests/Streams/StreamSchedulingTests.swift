@@ -283,7 +283,7 @@ import Testing
                 let stream = BlobInputStream(pipe.source, mode: .asynchronous)
                 stream.schedule(in: .current, forMode: .default)
                 stream.open()
-                let shared = HandedOver((stream, RunLoop.current))  // Streams may be used on several threads.
+                let shared = UnsafeTransfer((stream, RunLoop.current))  // Streams may be used on several threads.
                 Thread {
                     let (stream, runLoop) = shared.value
                     if isClosed { stream.close() } else { stream.remove(from: runLoop, forMode: .default) }

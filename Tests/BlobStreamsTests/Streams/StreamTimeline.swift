@@ -40,7 +40,7 @@ struct StreamTimeline {
             if self.state.phase == .opening { self.answeredByteCount = self.state.byteOffset }
         case "opened", "blocking", "refused": self.finishOpening(parts[0])
         case "look": self.begin(self.machine.beginCheckForBytes(self.state))
-        case "woken": self.perform(self.machine.woken(self.machine.session?.id ?? 0))
+        case "woken": self.perform(self.machine.readerDidWake(self.machine.session?.id ?? 0))
         case "read": self.read(number)
         case "seek": self.seek(Int64(number))
         case "brings": self.finish(Machine.Outcome(appended: number))
@@ -51,7 +51,7 @@ struct StreamTimeline {
         case "end": self.finish(Machine.Outcome(result: .success(.end)))
         case "error": self.finish(Machine.Outcome(result: .failure(BlobError(.io, "No."))))
         case "cancel": self.perform(self.machine.fail(BlobError(.cancelled, "Stop."), &self.state))
-        case "close": self.perform(self.machine.close(evenUnopened: true, &self.state))
+        case "close": self.perform(self.machine.close(includingUnopened: true, &self.state))
         default: preconditionFailure("There is no such word: \(word)")
         }
         self.note(changesFrom: old)

@@ -67,8 +67,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             signal(SIGUSR1) { _ in }
             let context = BlobContext()
-            let loopThread = Recorder<HandedOver<pthread_t>>()
-            let threads = context.wake(after: .zero, BlobWaker { loopThread.append(HandedOver(pthread_self())) })
+            let loopThread = Recorder<UnsafeTransfer<pthread_t>>()
+            let threads = context.wake(after: .zero, BlobWaker { loopThread.append(UnsafeTransfer(pthread_self())) })
             let thread = loopThread.waitForValues(count: 1)[0].value
             let pipe = try SystemPipe()
             let wakes = Recorder<String>()

@@ -25,7 +25,7 @@ struct Outcome: Equatable {
             defer { reader.close() }
             var piece = [UInt8](repeating: 0, count: pieceByteCount)
             while self.bytes.count < limit {
-                let count = try piece.withUnsafeMutableBytes { try reader.readWaiting(into: $0) }
+                let count = try piece.withUnsafeMutableBytes { try reader.readBlocking(into: $0) }
                 guard count > 0 else { return }
                 self.bytes += piece.prefix(count)
             }

@@ -59,7 +59,7 @@ final class RequestLog: Sendable {
 
     func add(_ request: TestServer.Request) { self.endedContinuation.yield(request) }
 
-    func noteBytes() { self.bytesContinuation.yield() }
+    func recordBytes() { self.bytesContinuation.yield() }
 
     func ended(_ count: Int) async -> [TestServer.Request] {
         var requests: [TestServer.Request] = []
@@ -92,7 +92,7 @@ private final class TestHandler: ChannelInboundHandler {
             self.pending = self.answer(head)
             self.sendAnswer(context)
         case .body(let bytes):
-            self.log.noteBytes()
+            self.log.recordBytes()
             bytes.withUnsafeReadableBytes { self.request?.bytes.add($0) }
             self.sendAnswer(context)
         case .end:

@@ -46,7 +46,7 @@ private struct Form {
             while !rest.isEmpty {
                 let piece = rest.prefix(size(rest.count))
                 rest = rest.dropFirst(piece.count)
-                try piece.withUnsafeBytes { try parser.take($0) { try self.handle($0) } }
+                try piece.withUnsafeBytes { try parser.parse($0) { try self.handle($0) } }
             }
             try parser.finish()
             try require(self.parts.last?.isComplete ?? true, "the last part has no end")

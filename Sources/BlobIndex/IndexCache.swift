@@ -1,13 +1,13 @@
 package import BlobCore
 
 /// An index that a holder keeps.
-package protocol HeldIndex: Sendable {
+package protocol CacheableIndex: Sendable {
     /// True if the index turned out to be made from bytes other than the content.
-    var isDisproved: Bool { get }
+    var isInvalidated: Bool { get }
 }
 
 /// The holder of the index of one source, which searches for the index at first use.
-package final class IndexHolder<Index: HeldIndex>: Sendable {
+package final class IndexCache<Index: CacheableIndex>: Sendable {
     /// Loads the index of some content from a file; returns nil if it is missing or damaged.
     package typealias Load =
         @Sendable (_ file: IndexFile, _ layer: String, _ content: IndexedContent) throws(BlobError) -> Index?
@@ -29,7 +29,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         /// False if no index was found, but another source may have written one since.
         var isCurrent: Bool { self.index != nil || self.writtenCount == indexesWritten.withLock { $0 } }
 
-        var usableIndex: Index? { self.index?.isDisproved == true ? nil : self.index }
+        var usableIndex: Index? { self.index?.isInvalidated == true ? nil : self.index }
     }
 
     /// Creates the holder of the index of a source.
@@ -63,13 +63,13 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// - Parameter info: The current info of the base.
     /// - Throws: Errors of the base, and of reading the index file.
     package func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> Index? {
-        guard let found = try self.look(context), found.identity == ContentIdentity(info) else { return nil }
-        if found.index?.isDisproved == true { self.noteRefusal() }
+        guard let found = try self.lookUp(context), found.identity == ContentIdentity(info) else { return nil }
+        if found.index?.isInvalidated == true { self.reportRefusal() }
         return found.usableIndex
     }
 
     /// Reports that the index describes bytes other than the content, and is no longer used.
-    package func noteRefusal() { self.file?.noteRefusal("it describes other content") }
+    package func reportRefusal() { self.file?.reportRefusal("it describes other content") }
 
     /// Returns the index that another tool wrote to the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }
@@ -78,9 +78,9 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     ///
     /// - Parameter isRequired: True if the index was requested; otherwise it is recorded only if it is missing and
     ///   worthwhile.
-    package func newIndexPlace(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> NewIndexPlace? {
-        guard let file, let found = try self.look(context), found.usableIndex == nil || isRequired else { return nil }
-        let place = NewIndexPlace(
+    package func indexDestination(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> IndexDestination? {
+        guard let file, let found = try self.lookUp(context), found.usableIndex == nil || isRequired else { return nil }
+        let place = IndexDestination(
             in: file, layer: self.layer, for: found.content, of: self.base, isRequired: isRequired, context
         ) { [weak self] in self?.forget() }
         guard let place, place.isRequired || found.content.byteCount >= self.worthwhileByteCount else { return nil }
@@ -93,7 +93,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         self.found.withLock { $0 = nil }
     }
 
-    private func look(_ context: BlobContext) throws(BlobError) -> Found? {
+    private func lookUp(_ context: BlobContext) throws(BlobError) -> Found? {
         guard let file, self.isIndexable else { return nil }
         guard let identity = ContentIdentity(try self.base.info(context)) else { return nil }
         if let found = self.found.withLock({ $0 }), found.identity == identity, found.isCurrent { return found }
@@ -111,7 +111,7 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
 private let indexesWritten = Locked(0)
 
 /// The place of an index that is recorded while a stream is read from its start, or an archive is listed.
-package struct NewIndexPlace: Sendable {
+package struct IndexDestination: Sendable {
     private let file: IndexFile
     /// The layer of the sections of the index.
     package let layer: String
@@ -123,24 +123,24 @@ package struct NewIndexPlace: Sendable {
     private let isReplacing: Bool
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
-    private let written: @Sendable () -> Void
+    private let onWrite: @Sendable () -> Void
 
     /// Determines the place of an index to record.
     ///
     /// - Parameters:
     ///   - isRequired: True if the index was requested.
-    ///   - written: A closure that is called after the index has been written.
+    ///   - onWrite: A closure that is called after the index has been written.
     /// - Returns: Nil if no index should be recorded. A file that the user named is created if it is missing; an
     ///   existing file is left unchanged, regardless of its content, unless the index was requested.
     package init?(
         in file: IndexFile, layer: String, for content: IndexedContent, of base: any BlobInputStreamDataSource,
-        isRequired: Bool, _ context: BlobContext, written: @escaping @Sendable () -> Void = {}
+        isRequired: Bool, _ context: BlobContext, onWrite: @escaping @Sendable () -> Void = {}
     ) {
         let isNamed = file.folder == nil
         guard isRequired || !isNamed || !file.exists else { return nil }
         (self.file, self.layer, self.content) = (file, layer, content)
         (self.isRequired, self.isReplacing) = (isRequired || isNamed, isRequired)
-        (self.base, self.context, self.written) = (base, context, written)
+        (self.base, self.context, self.onWrite) = (base, context, onWrite)
     }
 
     /// Writes the index and the section that proves the content of copies.
@@ -154,7 +154,7 @@ package struct NewIndexPlace: Sendable {
             let (sections, byteCount) = try makeSections()
             let proof = try self.file.proof(of: self.content, self.base, layer: self.layer, self.context)
             try self.file.write(sections + proof, for: self.content, isReplacing: self.isReplacing)
-            self.written()
+            self.onWrite()
             self.context.eventSink?(BlobEvent(.indexBuilt, byteCount))
         } catch {
             if self.isRequired { throw error }

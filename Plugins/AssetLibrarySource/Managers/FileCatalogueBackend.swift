@@ -5,7 +5,7 @@ import BlobIndex
 import Foundation
 
 /// The store for readers of other programs' catalogues, in which files describe their assets.
-struct FileStore: AssetStore {
+struct FileCatalogueBackend: AssetBackend {
     /// The rendered pictures of all catalogues.
     private static let renditions = RenditionCache()
     /// The polling interval while an observer waits for changes.
@@ -61,7 +61,7 @@ struct FileStore: AssetStore {
     func lastCommit() throws(BlobError) -> CatalogueCommit { CatalogueCommit(number: try self.catalogue.revision()) }
 
     func observeCommits(_ body: @escaping @Sendable () -> Void) -> [any AnyObject & Sendable] {
-        [RepeatedLook(every: Self.interval, body)]
+        [RepeatedCheck(every: Self.interval, body)]
     }
 
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
@@ -131,20 +131,20 @@ extension UUID {
 }
 
 /// A periodic call, on a thread of the pool, until this object is released.
-private final class RepeatedLook: Sendable {
+private final class RepeatedCheck: Sendable {
     private let interval: Duration
-    private let look: @Sendable () -> Void
+    private let check: @Sendable () -> Void
     private let context = BlobContext()
     private let timer = Locked<BlobRegistration?>(nil)
 
-    init(every interval: Duration, _ look: @escaping @Sendable () -> Void) {
-        (self.interval, self.look) = (interval, look)
+    init(every interval: Duration, _ check: @escaping @Sendable () -> Void) {
+        (self.interval, self.check) = (interval, check)
         self.wait()
     }
 
     private func wait() {
         let next: @Sendable () -> Void = { [weak self] in
-            self?.look()
+            self?.check()
             self?.wait()
         }
         let timer = self.context.wake(after: self.interval, BlobWaker { BlockingPool.brief.run(next) })

@@ -3,7 +3,7 @@ import BlobPlatform
 import BlobTransfer
 
 /// Finds the keys for requests where the AWS tools look: in the environment, a profile, or a container endpoint.
-final class KeyChain: Sendable {
+final class AccessKeyProvider: Sendable {
     /// The time in seconds before temporary keys expire at which new keys are requested.
     private static let margin: TimeInterval = 60
 

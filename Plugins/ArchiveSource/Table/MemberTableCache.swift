@@ -2,7 +2,7 @@ import BlobCore
 internal import BlobIndex
 
 /// The owner of the member table of an archive, which loads the table from an index file, builds it and writes it.
-final class TableHolder: Sendable {
+final class MemberTableCache: Sendable {
     /// The minimum number of members for which a table is worth its space; listing fewer members takes a few
     /// milliseconds.
     private static let minimumTableCount = 1000
@@ -11,8 +11,8 @@ final class TableHolder: Sendable {
     private static let minimumCompressedByteCount: Int64 = 4 << 20
 
     /// The number of searches after which building a table is cheaper than further searches.
-    private static let patience = [ArchiveFormat.zip: 8]
-    private static let usualPatience = 2
+    private static let requiredSearchCounts = [ArchiveFormat.zip: 8]
+    private static let usualSearchCount = 2
 
     private struct State {
         var validator: BlobValidator?
@@ -20,12 +20,12 @@ final class TableHolder: Sendable {
         /// The extents of the members of a zip; nil if no members overlap and no length is modulo 2^32.
         var extents: ZipExtents?
         /// True after a search without the table also failed to find a member that is not in the table.
-        var isConfirmed = false
+        var isKnownComplete = false
         /// True after a search without the table failed with the same error as a search with it.
-        var isBeyondDoubt = false
+        var arePlacesVerified = false
         var searchCount = 0
         /// True after a fault in the archive prevented listing it to its end.
-        var isUnlistable = false
+        var hasUnlistableMembers = false
     }
 
     private let base: any BlobInputStreamDataSource
@@ -97,21 +97,21 @@ final class TableHolder: Sendable {
     var extents: ZipExtents? { self.state.withLock { $0.extents } }
 
     /// True if the table is known to be complete.
-    var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
+    var isKnownComplete: Bool { self.state.withLock { $0.isKnownComplete } }
 
     /// Marks the table as complete.
-    func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
+    func markComplete() { self.state.withLock { $0.isKnownComplete = $0.table != nil } }
 
     /// True if the table is known not to cause errors of members.
-    var isBeyondDoubt: Bool { self.state.withLock { $0.isBeyondDoubt } }
+    var arePlacesVerified: Bool { self.state.withLock { $0.arePlacesVerified } }
 
     /// Marks the places in the table as correct.
-    func trust() { self.state.withLock { $0.isBeyondDoubt = $0.table != nil } }
+    func markPlacesVerified() { self.state.withLock { $0.arePlacesVerified = $0.table != nil } }
 
     /// Drops a table that does not match the archive, and removes the index file unless the policy names it.
     func discard() {
         self.state.withLock { $0 = State(validator: $0.validator, searchCount: $0.searchCount) }
-        self.file?.noteRefusal("it does not match the archive")
+        self.file?.reportRefusal("it does not match the archive")
         self.file?.discard()
     }
 
@@ -127,7 +127,9 @@ final class TableHolder: Sendable {
             try context.check()
             // Damage elsewhere need not prevent reading a member, but listing is not attempted again.
             let error = BlobError(wrapping: error)
-            if error.mayBeCausedByTable, error.code != .encrypted { self.state.withLock { $0.isUnlistable = true } }
+            if error.mayBeCausedByTable, error.code != .encrypted {
+                self.state.withLock { $0.hasUnlistableMembers = true }
+            }
         }
         return try self.table(context)
     }
@@ -141,15 +143,15 @@ final class TableHolder: Sendable {
         else { return false }
         return self.state.withLock {
             $0.searchCount += 1
-            let isDue = $0.searchCount >= Self.patience[self.format] ?? Self.usualPatience
-            return $0.validator != nil && !$0.isUnlistable && isDue
+            let isDue = $0.searchCount >= Self.requiredSearchCounts[self.format] ?? Self.usualSearchCount
+            return $0.validator != nil && !$0.hasUnlistableMembers && isDue
         }
     }
 
     /// Returns a recording of the members during a listing; nil if a table is not requested or not useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try self.content(in: file, context),
-            let place = NewIndexPlace(
+            let place = IndexDestination(
                 in: file, layer: self.layer, for: content, of: self.origin, isRequired: isRequired, context)
         else { return nil }
         let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
@@ -173,7 +175,7 @@ final class TableHolder: Sendable {
     ///
     /// - Parameter isSequential: True if the pass reads the whole archive, which costs far more than building a
     ///   table.
-    func learning(isSequential: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
+    func optionalRecording(isSequential: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard self.format != .sevenzip, try self.table(context) == nil,
             self.state.withLock({ $0.validator != nil })
         else { return nil }

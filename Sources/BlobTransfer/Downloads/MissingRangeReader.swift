@@ -1,17 +1,17 @@
 import BlobCore
 
-/// Reads the missing parts of a file, one after the other or several concurrently.
+/// Reads the missing ranges of a file, one after the other or several concurrently.
 ///
-/// One thread reads all parts, each over its own connection. When a connection has finished its part, it takes over
-/// half of the longest remaining part.
-struct MissingParts {
+/// One thread reads all ranges, each over its own connection. When a connection has finished its range, it takes over
+/// half of the longest remaining range.
+struct MissingRangeReader {
     typealias Run = (start: Int64, end: Int64?)
 
-    /// The minimum length for which a part is worth a request of its own.
+    /// The minimum length for which a range is worth a request of its own.
     static let minimumByteCount: Int64 = 2 << 20
 
-    /// A part that is being read.
-    private struct Part {
+    /// A range that is being read.
+    private struct OpenRange {
         let reader: BlobReader
         var place: PartialFile.Place
         /// The offset after the last byte; nil to read to the end of the content and perform the checks there.
@@ -24,12 +24,12 @@ struct MissingParts {
     private let context: BlobContext
     private let onBytes: (_ count: Int64, _ total: Int64?) -> Void
     private var runs: [Run]
-    private var parts: [Part] = []
+    private var openRanges: [OpenRange] = []
     private var connectionCount: Int
     private let signal = WaitSignal()
     private let buffer = Window(256 * 1024)
 
-    /// True if each part is read over its own connection.
+    /// True if each range is read over its own connection.
     var isParallel: Bool { self.context.readsPartsInParallel }
 
     /// - Parameters:
@@ -54,7 +54,7 @@ struct MissingParts {
         let count = mayBeParallel ? min(wanted, missing / Self.minimumByteCount) : 0
         self.connectionCount = max(1, Int(count))
         var context = context
-        // Otherwise, a single part would use several connections to prefetch pieces.
+        // Otherwise, a single range would use several connections to prefetch pieces.
         context.readsPartsInParallel = count >= min(2, wanted)
         (self.context, self.runs) = (context, runs)
         if self.connectionCount > 1 { self.split(missing) }
@@ -73,36 +73,36 @@ struct MissingParts {
 
     /// Reads all parts.
     mutating func read() throws {
-        defer { for part in self.parts { part.reader.close() } }
+        defer { for range in self.openRanges { range.reader.close() } }
         while true {
-            while self.parts.count < self.connectionCount, let run = self.nextRun() {
-                self.parts.append(try self.open(run))
+            while self.openRanges.count < self.connectionCount, let run = self.nextRun() {
+                self.openRanges.append(try self.open(run))
             }
-            guard !self.parts.isEmpty else { return }
+            guard !self.openRanges.isEmpty else { return }
             var isIdle = true
-            for index in self.parts.indices.reversed() where try self.readPiece(at: index) { isIdle = false }
+            for index in self.openRanges.indices.reversed() where try self.readPiece(at: index) { isIdle = false }
             if isIdle { self.wait() }
         }
     }
 
     private func wait() {
-        for part in self.parts { part.reader.whenReadable(BlobWaker { [signal] in signal.signal() }) }
-        BlockingPool.leave { _ = self.signal.wait(for: nil) }
+        for range in self.openRanges { range.reader.whenReadable(BlobWaker { [signal] in signal.signal() }) }
+        BlockingPool.runOutside { _ = self.signal.wait(for: nil) }
     }
 
-    /// Returns the next run to read: a missing one, or half of the longest part being read.
+    /// Returns the next run to read: a missing one, or half of the longest range being read.
     private mutating func nextRun() -> Run? {
         if !self.runs.isEmpty { return self.runs.removeFirst() }
-        let rests = self.parts.map { ($0.end ?? self.info.byteCount ?? 0) - $0.place.byteOffset }
+        let rests = self.openRanges.map { ($0.end ?? self.info.byteCount ?? 0) - $0.place.byteOffset }
         guard self.isParallel, let index = rests.indices.max(by: { rests[$0] < rests[$1] }),
             rests[index] >= 2 * Self.minimumByteCount
         else { return nil }
-        let middle = PartialFile.blockEnd(self.parts[index].place.byteOffset + rests[index] / 2)
-        defer { self.parts[index].end = middle }
-        return (middle, self.parts[index].end)
+        let middle = PartialFile.blockEnd(self.openRanges[index].place.byteOffset + rests[index] / 2)
+        defer { self.openRanges[index].end = middle }
+        return (middle, self.openRanges[index].end)
     }
 
-    private func open(_ run: Run) throws -> Part {
+    private func open(_ run: Run) throws -> OpenRange {
         let isStrong = self.info.validator?.isStrong ?? !self.info.digests.isEmpty
         let overlap = isStrong ? [] : try self.file.bytes(before: run.start, count: DeliveredBytes.lastByteCount)
         if self.isParallel, let end = run.end ?? self.info.byteCount {
@@ -115,35 +115,35 @@ struct MissingParts {
                 .changed, "The content has changed since the partial download.", operation: "read",
                 locator: self.source.locator?.description, byteOffset: run.start)
         }
-        return Part(reader: reader, place: PartialFile.Place(at: run.start), end: run.end)
+        return OpenRange(reader: reader, place: PartialFile.Place(at: run.start), end: run.end)
     }
 
-    /// Reads the next bytes of a part, and removes it at its end.
+    /// Reads the next bytes of a range, and removes it at its end.
     ///
     /// - Returns: False if no bytes are available yet.
     private mutating func readPiece(at index: Int) throws -> Bool {
-        let part = self.parts[index]
-        let rest = part.end.map { Int(clamping: $0 - part.place.byteOffset) } ?? .max
+        let range = self.openRanges[index]
+        let rest = range.end.map { Int(clamping: $0 - range.place.byteOffset) } ?? .max
         do {
-            let result = try self.buffer.fill { try part.reader.read(into: &$0, atMost: rest) }
+            let result = try self.buffer.fill { try range.reader.read(into: &$0, atMost: rest) }
             if result == .notYet { return false }
-        } catch let error as BlobError where error.isTransient && self.parts.count > 1 {
-            // The server may limit the number of connections, so the other connections read this part, too.
-            let start = PartialFile.blockStart(part.place.byteOffset)
-            self.onBytes(start - part.place.byteOffset, self.info.byteCount)
-            self.connectionCount = self.parts.count - 1
-            self.runs.append((start, part.end))
+        } catch let error as BlobError where error.isTransient && self.openRanges.count > 1 {
+            // The server may limit the number of connections, so the other connections read this range, too.
+            let start = PartialFile.blockStart(range.place.byteOffset)
+            self.onBytes(start - range.place.byteOffset, self.info.byteCount)
+            self.connectionCount = self.openRanges.count - 1
+            self.runs.append((start, range.end))
             self.remove(index)
             return true
         }
-        try self.file.append(self.buffer.bytes, at: &self.parts[index].place)
-        self.onBytes(Int64(self.buffer.count), self.info.byteCount ?? part.reader.info.byteCount)
+        try self.file.append(self.buffer.bytes, at: &self.openRanges[index].place)
+        self.onBytes(Int64(self.buffer.count), self.info.byteCount ?? range.reader.info.byteCount)
         if self.buffer.isEmpty || self.buffer.count == rest {
-            try self.file.endBlock(at: &self.parts[index].place)
+            try self.file.endBlock(at: &self.openRanges[index].place)
             self.remove(index)
         }
         return true
     }
 
-    private mutating func remove(_ index: Int) { self.parts.remove(at: index).reader.close() }
+    private mutating func remove(_ index: Int) { self.openRanges.remove(at: index).reader.close() }
 }

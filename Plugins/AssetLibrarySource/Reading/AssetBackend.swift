@@ -5,7 +5,7 @@ import Foundation
 import GRDB
 
 /// The queries with which readers find an asset and its file, in an ``AssetLibrary`` or another catalogue.
-protocol AssetStore: Sendable {
+protocol AssetBackend: Sendable {
     /// The path of the catalogue, for messages.
     var path: String { get }
     /// The cache of rendered pictures.
@@ -49,33 +49,33 @@ protocol AssetStore: Sendable {
 
 /// A resolver that looks up an asset and its file in the current catalogue.
 struct AssetResolver {
-    let store: any AssetStore
+    let backend: any AssetBackend
     let id: String
 
-    init(store: any AssetStore, id: String) { (self.store, self.id) = (store, id) }
+    init(backend: any AssetBackend, id: String) { (self.backend, self.id) = (backend, id) }
 
-    init(library: AssetLibrary, id: UUID) { self.init(store: library, id: id.uuidString) }
+    init(library: AssetLibrary, id: UUID) { self.init(backend: library, id: id.uuidString) }
 
     /// Returns the asset.
     ///
     /// - Throws: ``BlobError/Code/notFound`` if the asset does not exist.
     func asset(_ context: BlobContext = BlobContext()) throws(BlobError) -> Asset {
-        if let asset = try self.store.asset(named: self.id, context) { return asset }
-        throw BlobError(.notFound, "There is no such asset in the library '\(self.store.path)'.")
+        if let asset = try self.backend.asset(named: self.id, context) { return asset }
+        throw BlobError(.notFound, "There is no such asset in the library '\(self.backend.path)'.")
     }
 
     func record(_ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
-        try self.store.record(of: self.id, version)
+        try self.backend.record(of: self.id, version)
     }
 
-    func file(of asset: Asset) throws(BlobError) -> OriginalFile { try self.store.file(of: asset) }
+    func file(of asset: Asset) throws(BlobError) -> OriginalFile { try self.backend.file(of: asset) }
 
     /// Opens the original, and reads it once to verify it.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch`` if its bytes are not the imported bytes.
     func verifiedFile(of asset: Asset, _ context: BlobContext) throws(BlobError) -> OriginalFile {
         let file = try self.file(of: asset)
-        let blocks = try self.store.blocks(of: asset) { () throws(BlobError) in
+        let blocks = try self.backend.blocks(of: asset) { () throws(BlobError) in
             try file.digests(byteCount: asset.byteCount, context)
         }
         guard try file.hasContent(of: asset, blocks, context) else {
@@ -88,7 +88,7 @@ struct AssetResolver {
     }
 }
 
-extension AssetLibrary: AssetStore {
+extension AssetLibrary: AssetBackend {
     /// Returns the last commit to the catalogue; reopens the catalogue if its file was replaced, unless the library was
     /// opened for writing.
     ///
@@ -147,7 +147,7 @@ extension AssetCatalogue {
     ///   file.
     package func currentVersion(of asset: CataloguedAsset) throws(BlobError) -> CurrentVersion {
         do throws(BlobError) {
-            let (adjustment, picture) = try self.store.adjustment(ofCatalogued: asset)
+            let (adjustment, picture) = try self.backend.adjustment(ofCatalogued: asset)
             switch adjustment {
             case .none: return .original
             case .notRenderable(let identifiers): return .unrenderable(identifiers)

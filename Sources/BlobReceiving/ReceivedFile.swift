@@ -2,7 +2,7 @@ package import BlobCore
 import BlobPlatform
 
 /// A file that is being received. It is hidden, and has the suffix `.part`, until the whole request has arrived.
-final class PartFile {
+final class ReceivedFile {
     private static let lastNumber = Locked(0)
 
     private let folder: String
@@ -20,7 +20,7 @@ final class PartFile {
             number += 1
             return number
         }
-        self.temporaryPath = "\(folder)/\(PartOwner.temporaryName(for: name, number: number))"
+        self.temporaryPath = "\(folder)/\(ReceiverLock.temporaryName(for: name, number: number))"
         self.file = try Descriptor(
             self.temporaryPath, O_WRONLY | O_CREAT | O_EXCL, permissions: 0o644,
             doing: "Could not create a file in \(folder)")
@@ -74,9 +74,9 @@ final class PartFile {
 ///
 /// Each receiver locks the byte of the folder at a random offset, which is part of the names of its `.part` files. The
 /// system releases the lock when the receiver's process ends for any reason.
-package enum PartOwner {
+package enum ReceiverLock {
     /// The offset of the byte that this process locks.
-    private static let mark = Int64.random(in: 0 ..< .max)
+    private static let ownerOffset = Int64.random(in: 0 ..< .max)
 
     /// The folder that this process locked.
     private static let folder = Locked<String?>(nil)
@@ -95,21 +95,22 @@ package enum PartOwner {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
         // Opened for reading, because a folder cannot be opened for writing.
-        var lock = DescriptionLock.request(F_RDLCK, at: self.mark, count: 1)
+        var lock = DescriptionLock.request(F_RDLCK, at: self.ownerOffset, count: 1)
         guard fcntl(descriptor, DescriptionLock.set, &lock) == 0 else { return folder }
         self.removeParts(in: folder) { owner in
             var lock = DescriptionLock.request(F_WRLCK, at: owner, count: 1)
-            return owner != self.mark && fcntl(descriptor, DescriptionLock.get, &lock) == 0 && lock.l_type == F_UNLCK
+            return owner != self.ownerOffset && fcntl(descriptor, DescriptionLock.get, &lock) == 0
+                && lock.l_type == F_UNLCK
         }
         return folder
     }
 
     /// Removes all incomplete files of this process. Call this method only before the process ends.
     package static func discardAll() {
-        if let folder = self.folder.withLock({ $0 }) { self.removeParts(in: folder) { $0 == self.mark } }
+        if let folder = self.folder.withLock({ $0 }) { self.removeParts(in: folder) { $0 == self.ownerOffset } }
     }
 
-    private static func removeParts(in folder: String, ofOwners isDead: (_ mark: Int64) -> Bool) {
+    private static func removeParts(in folder: String, ofOwners isDead: (_ ownerOffset: Int64) -> Bool) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
             if let owner = self.owner(of: name), isDead(owner) { _ = unlink("\(folder)/\(name)") }
         }
@@ -121,7 +122,7 @@ package enum PartOwner {
     ///   - name: The final name of the file.
     ///   - number: A number that no other file of this process uses.
     static func temporaryName(for name: String, number: Int) -> String {
-        ".\(name).\(String(self.mark, radix: 36))-\(String(number, radix: 36)).part"
+        ".\(name).\(String(self.ownerOffset, radix: 36))-\(String(number, radix: 36)).part"
     }
 
     /// Returns the mark in a name created by ``temporaryName(for:number:)``; nil for any other name.
@@ -152,7 +153,7 @@ package enum SafeFileName {
     /// The maximum length in bytes, which leaves room for a number and a mark in the 255 bytes of file systems.
     static let maximumByteCount = 200
 
-    private static let kept = ByteSet(
+    private static let keptCharacters = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._+,=@~".utf8)
 
     /// Returns a safe file name for any bytes, in which every byte that is not a plain character is written as `%XX`.
@@ -162,7 +163,7 @@ package enum SafeFileName {
         var text = ""
         for byte in name {
             let isOddFirst = text.isEmpty && (byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-"))
-            let piece = PercentEncoding.encode([byte], leaving: isOddFirst ? [] : Self.kept)
+            let piece = PercentEncoding.encode([byte], leaving: isOddFirst ? [] : Self.keptCharacters)
             guard text.utf8.count + piece.utf8.count <= Self.maximumByteCount else { break }
             text += piece
         }
@@ -177,7 +178,7 @@ enum FileNumbers {
     /// The maximum number of remembered names. Beyond it, all are discarded, and their numbers are searched again.
     private static let maximumNameCount = 100_000
 
-    private static let next = Locked<[String: Int]>([:])
+    private static let nextNumbers = Locked<[String: Int]>([:])
 
     /// Calls `claim` with one path after another until it returns true, and returns that path.
     ///
@@ -189,7 +190,7 @@ enum FileNumbers {
     static func claim(
         _ path: String, _ claim: (String) throws(BlobError) -> Bool
     ) throws(BlobError) -> String {
-        var number = self.next.withLock { $0[path] ?? 1 }
+        var number = self.nextNumbers.withLock { $0[path] ?? 1 }
         while true {
             let candidate = self.path(path, number)
             if try claim(candidate) {
@@ -202,7 +203,7 @@ enum FileNumbers {
     }
 
     private static func remember(_ number: Int, of path: String) {
-        self.next.withLock { next in
+        self.nextNumbers.withLock { next in
             if next.count >= self.maximumNameCount { next = [:] }
             next[path] = max(number, next[path] ?? 0)
         }
