@@ -11,8 +11,8 @@ struct PickerCommand: AsyncParsableCommand {
         commandName: "AssetPicker", abstract: "Lets the user choose assets in a browser, and uploads them.",
         discussion: """
             The page can be reached only from this machine, and only by the printed URL, so keep the URL as secret as \
-            a password. Started again with the same state folder, the program serves the same URL and continues the \
-            uploads.
+            a password. If the program is started again with the same state folder, it serves the same URL and \
+            continues the uploads.
             """)
 
     @Argument(help: "An asset library, a folder of photos, or a digiKam or Shotwell database.")
@@ -37,7 +37,7 @@ struct PickerCommand: AsyncParsableCommand {
     @Option(help: "The maximum number of simultaneous uploads, at least 1.")
     var jobs = 3
 
-    @Option(help: "The maximum rate of each upload, in bytes per second (default: none).")
+    @Option(help: "The maximum rate of each upload, in bytes per second (default: no limit).")
     var limitRate: Int64?
 
     func validate() throws {
@@ -98,6 +98,6 @@ import BlobCommandLine
 
 /// The program in a build without the required traits.
 @main enum Main {
-    static func main() { endWithoutTrait("Receiver and the trait Photos", "AssetPicker") }
+    static func main() { endWithoutTrait("traits Receiver and Photos", "AssetPicker") }
 }
 #endif

@@ -145,7 +145,7 @@ package final class HelperProcess {
         guard answer.a == ExchangeFrame.version else {
             throw BlobError(
                 .unavailable,
-                "The helper \(self.path) has version \(answer.a) of the protocol, but this program has version "
+                "The helper \(self.path) uses version \(answer.a) of the protocol, but this program uses version "
                     + "\(ExchangeFrame.version).", isTransient: false)
         }
         let confinement = HelperConfinement(rawValue: answer.b)

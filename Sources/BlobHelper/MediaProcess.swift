@@ -61,10 +61,10 @@ package final class MediaProcess {
     fileprivate static func error(_ answer: ExchangeFrame, _ act: String) -> BlobError {
         let text = String(decoding: answer.payload, as: UTF8.self)
         return switch ExchangeFrame.Failure(rawValue: answer.a) {
-        case .library: BlobError(.corrupted, "\(act): \(text)")
-        case .unavailable: BlobError(.unavailable, "\(act): \(text)", isTransient: false)
-        case .limit: BlobError(.limitExceeded, "\(act) within the memory of the helper: \(text)")
-        case .truncated: BlobError(.truncated, "\(act), because the file ends too early: \(text)")
+        case .library: BlobError(.corrupted, "\(act): \(text).")
+        case .unavailable: BlobError(.unavailable, "\(act): \(text).", isTransient: false)
+        case .limit: BlobError(.limitExceeded, "\(act) within the memory limit of the helper: \(text).")
+        case .truncated: BlobError(.truncated, "\(act), because the file ends too early: \(text).")
         case nil: BlobError(.corrupted, "\(act): the helper sent an invalid response.")
         }
     }
@@ -127,7 +127,7 @@ package final class MediaProcess {
             guard bytes.count <= Self.maximumThumbnailByteCount else {
                 throw BlobError(
                     .corrupted,
-                    "The thumbnail that the helper made is larger than the limit of \(Self.maximumThumbnailByteCount) bytes."
+                    "The thumbnail from the helper exceeds the limit of \(Self.maximumThumbnailByteCount) bytes."
                 )
             }
         }

@@ -45,11 +45,11 @@ package struct IndexReader: Sendable {
             let byte = self.bytes[try self.advance(by: 1)]
             let bits = UInt64(byte & 0x7F)
             guard shift < 63 || (shift == 63 && bits <= 1) else {
-                throw self.failure("has a number of more than 64 bits")
+                throw self.failure("contains a number that exceeds 64 bits")
             }
             number |= bits << shift
             if byte & 0x80 == 0 {
-                guard byte != 0 || shift == 0 else { throw self.failure("has a number with unnecessary zeros") }
+                guard byte != 0 || shift == 0 else { throw self.failure("contains a number with unnecessary zeros") }
                 return number
             }
             shift += 7
@@ -59,7 +59,7 @@ package struct IndexReader: Sendable {
     /// Reads a varint that is an offset or a length: at most `limit`, which is at most `Int.max`.
     package mutating func count(atMost limit: Int = .max) throws(BlobError) -> Int {
         guard let count = Int(exactly: try self.varint()), count <= limit else {
-            throw self.failure("has a number above its limit")
+            throw self.failure("contains a number above its limit")
         }
         return count
     }

@@ -80,14 +80,14 @@ struct IndexTable {
         // Most tables are short enough for this one read.
         let guess = Int(min(file.byteCount, Self.usualTailByteCount))
         var tail = try file.read(at: file.byteCount - Int64(guess), count: guess)
-        guard guess >= Self.footByteCount else { throw IndexReader(tail).failure("has a damaged end") }
+        guard guess >= Self.footByteCount else { throw IndexReader(tail).failure("is too short to contain its footer") }
         var foot = try IndexReader(tail, (guess - Self.footByteCount)..<guess)
         let (statedByteCount, count) = (try foot.fixed(Int64.self), Int(try foot.fixed(UInt32.self)))
         let checksum = try foot.fixed(UInt32.self)
         guard try foot.fixed(UInt32.self) == CRC32(of: tail.suffix(Self.footByteCount).dropLast(4)).value,
             statedByteCount == file.byteCount, count <= Self.maximumByteCount,
             Int64(count + Self.headByteCount + Self.footByteCount) <= file.byteCount
-        else { throw foot.failure("has a damaged end") }
+        else { throw foot.failure("has a damaged footer") }
         let byteOffset = file.byteCount - Int64(count + Self.footByteCount)
         if count + Self.footByteCount > guess {
             tail = try file.read(at: byteOffset, count: count + Self.footByteCount)
@@ -107,7 +107,7 @@ struct IndexTable {
                 byteOffset: try reader.fixed(), byteCount: try reader.fixed(), checksum: try reader.fixed())
             let (sectionEnd, isPastEnd) = entry.byteOffset.addingReportingOverflow(entry.byteCount)
             guard entry.byteOffset >= Self.headByteCount, entry.byteCount >= 0, !isPastEnd, sectionEnd <= byteOffset
-            else { throw reader.failure("has a section that extends past its end") }
+            else { throw reader.failure("has a section with an invalid position or length") }
             self.entries.append(entry)
         }
         guard reader.isAtEnd else { throw reader.failure("has unexpected data after its sections") }

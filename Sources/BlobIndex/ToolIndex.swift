@@ -200,7 +200,7 @@ private struct ToolIndexParser {
     /// Reads a length or an offset.
     private mutating func size() throws(BlobError) -> Int64 {
         guard let size = Int64(exactly: try self.number(UInt64.self)), size <= Self.maximumByteCount else {
-            throw self.failure("has a number above its limit")
+            throw self.failure("contains a number above its limit")
         }
         return size
     }

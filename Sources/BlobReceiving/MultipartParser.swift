@@ -181,7 +181,7 @@ package struct MultipartParser {
                 throw self.limitError("more parts than the limit of \(self.limits.partCount)")
             }
             (self.state, self.header, self.lineStart) = (.header, [], 0)
-        default: throw self.malformedFormError("A line that begins with the delimiter contains other bytes.")
+        default: throw self.malformedFormError("A line that begins with the delimiter contains unexpected bytes.")
         }
     }
 

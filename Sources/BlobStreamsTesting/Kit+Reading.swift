@@ -45,7 +45,7 @@ extension Kit {
             }
             if pass.reader.byteOffset != self.expected.byteCount {
                 let end = "The end came at byte \(pass.reader.byteOffset) of \(self.expected.byteCount)"
-                self.findings.add(8, "\(end) with room for \(capacity) bytes, without an error.")
+                self.findings.add(8, "\(end) in a read with room for \(capacity) bytes, without an error.")
             }
             identity = identity ?? pass.reader.info.validator
         }

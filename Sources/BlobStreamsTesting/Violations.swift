@@ -182,7 +182,7 @@ final class ViolationLog: Sendable {
 
     /// True if waiting for the waker is pointless, because a reader calls it spuriously without end.
     var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
-    static let endlessCalls = "times in vain."
+    static let endlessCalls = "times, although no bytes were available."
 
     /// All violations, by number of contract.
     var all: [BlobViolation] {

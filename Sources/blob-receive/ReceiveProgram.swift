@@ -25,10 +25,10 @@ struct ReceiveProgram: ParsableCommand {
 
             With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 \
             with creation, creation-with-upload, termination, checksum by sha256 or sha1, and concatenation), and so \
-            does a POST or PUT with 'Upload-Complete', by the draft "Resumable Uploads for HTTP" (interop versions 6 \
-            to 8). Its URL begins with /files/. Its bytes are kept in hidden files in the folder for a week after \
-            the last byte, even if the sender or this process is killed; so are the parts of a concatenation, until \
-            they are deleted. A PATCH at the right offset ends an earlier one.
+            does a POST or PUT with 'Upload-Complete', according to the draft "Resumable Uploads for HTTP" (interop \
+            versions 6 to 8). The URL of the upload begins with /files/. Its bytes are kept in hidden files in the \
+            folder for a week after the last byte, even if the sender or this process is killed; so are the parts of a \
+            concatenation, until they are deleted. A PATCH at the right offset ends an earlier one.
             """,
         version: commandVersion)
 
@@ -136,6 +136,6 @@ import BlobCommandLine
 
 /// The program in a build without its package traits.
 @main enum Main {
-    static func main() { endWithoutTrait("Receiver", "blob-receive") }
+    static func main() { endWithoutTrait("trait Receiver", "blob-receive") }
 }
 #endif

@@ -117,6 +117,6 @@ import BlobCommandLine
 
 /// The entry point of a build without the trait `Command`.
 @main enum Main {
-    static func main() { endWithoutTrait("Command", "blob") }
+    static func main() { endWithoutTrait("trait Command", "blob") }
 }
 #endif

@@ -7,7 +7,7 @@ struct FormCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "form", abstract: "Prints the body of a form (multipart/form-data).",
         discussion: """
-            Of parts from any sources; -F is as in curl.
+            The parts may come from any source; -F works as in curl.
 
             EXAMPLES:
               blob form -F 'title=A day' -F photo=@photo.jpg > body
@@ -70,11 +70,11 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "Add a part: NAME=VALUE, NAME=@FILE or NAME=<FILE.",
             discussion: """
-                'NAME=@LOCATOR' is a file, 'NAME=<LOCATOR' is a field with its content. May be followed by \
-                ';type=MEDIA/TYPE' and ';filename=NAME'. Put text that contains ';' or ',' in double quotes: \
-                'a=\"one;two\"', 'f=@\"x,y\";type=text/plain'. Several files under one name: 'f=@one,two', \
-                'f=@folder' for all files below it, 'f=@x.tgz#dir/*' for the matching members. Parts are sent in the \
-                given order.
+                'NAME=@LOCATOR' is a file, and 'NAME=<LOCATOR' is a field with the content of the locator. The part \
+                may be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text that contains ';' or ',' in \
+                double quotes: 'a=\"one;two\"', 'f=@\"x,y\";type=text/plain'. To send several files under one name, \
+                use 'f=@one,two', 'f=@folder' for all files below it, or 'f=@x.tgz#dir/*' for the matching members. \
+                Parts are sent in the given order.
                 """, valueName: "part"))
     var parts: [String] = []
 

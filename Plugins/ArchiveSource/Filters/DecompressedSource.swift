@@ -349,7 +349,7 @@ final class DecompressingStream: BlobByteStream {
         if handle.message != nil { throw handle.error }
         guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(
-                .unsupported, "Not a valid \(label), or one that contains another, which is not supported.",
+                .unsupported, "Not a valid \(label), or it contains another stream, which is not supported.",
                 byteOffset: 0)
         }
         var entry: OpaquePointer?

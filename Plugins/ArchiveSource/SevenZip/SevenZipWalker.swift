@@ -104,7 +104,7 @@ final class HeaderWalker: WalkerLayer {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        preconditionFailure("The bytes must be read by another walker.")
+        preconditionFailure("This walker only finds members; it does not read their bytes.")
     }
 
     func advance() throws(BlobError) -> Bool {

@@ -28,7 +28,7 @@ final class TarBlocks {
             guard self.nextOffset > 0 else {
                 throw BlobError(
                     .truncated,
-                    "Not a tar archive: the data is empty, but even one without members contains blocks of zeros."
+                    "Not a tar archive: the data is empty, but even an empty archive contains blocks of zeros."
                 )
             }
             return nil

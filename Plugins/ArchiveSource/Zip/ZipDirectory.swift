@@ -147,7 +147,7 @@ struct ZipDirectory {
         let (number, modulus) = self.declaredCount
         guard modulus == 0 ? UInt64(count) == number : UInt64(count) % modulus == number else {
             throw BlobError(
-                .inconsistent, "The zip archive has \(count) members, but says that it has \(number).",
+                .inconsistent, "The zip archive has \(count) members, but states a count of \(number).",
                 byteOffset: self.range.upperBound)
         }
     }

@@ -79,7 +79,7 @@ package struct LibraryCheck {
         guard let problem = try self.catalogueProblem() else { return true }
         let canRebuild = self.repairs && LibraryJournal(self.folder).byteCount > 0
         let lostLineCount = canRebuild ? try CatalogueRebuild(self.folder, self.url).run() : 0
-        let loss = lostLineCount > 0 ? " \(lostLineCount) lines of the journal are damaged: assets may be lost." : ""
+        let loss = lostLineCount > 0 ? " Damaged lines in the journal: \(lostLineCount). Assets may be lost." : ""
         try self.report(
             .catalogue, LibraryFolder.catalogue, problem + loss, isRepaired: canRebuild && lostLineCount == 0)
         return canRebuild
@@ -141,7 +141,7 @@ package struct LibraryCheck {
             if !finding.isRepaired, damage.hasOtherBytes,
                 try OriginalsFolder(self.folder).moveToQuarantine(original.path)
             {
-                finding.detail += " It was set aside."
+                finding.detail += " It was moved to the quarantine."
                 isMissing = true
             }
             if !finding.isRepaired, isMissing, !original.isMissing {
@@ -187,7 +187,7 @@ package struct LibraryCheck {
         }
         guard try library.catalogue.blocks(of: asset) != blocks else { return nil }
         if self.repairs { try library.catalogue.setBlocks(blocks, of: asset) }
-        var finding = found(.digests, "The digests of the original's blocks are not stored.", false)
+        var finding = found(.digests, "The stored digests of the original's blocks are missing or wrong.", false)
         finding.isRepaired = self.repairs
         return finding
     }
@@ -216,8 +216,8 @@ package struct LibraryCheck {
         if self.repairs { try library.rewriteJournal() }
         try self.report(
             .journal, LibraryFolder.journal,
-            "The journal lacks \(unequalCount) assets and \(lostRenderCount) stored renders that the catalogue has; it "
-                + "has \(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.",
+            "The journal does not match the catalogue (missing or different assets: \(unequalCount), missing stored "
+                + "renders: \(lostRenderCount), extra assets: \(lostCount), damaged lines: \(skippedCount)).",
             isRepaired: self.repairs)
     }
 

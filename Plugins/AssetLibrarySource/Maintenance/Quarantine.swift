@@ -66,7 +66,7 @@ extension AssetLibrary {
         }
         guard let formerID = QuarantinedFile.id(of: name) else {
             throw BlobError(
-                .unsupported, "'\(name)' is a catalogue that was set aside, not an asset.", operation: "write")
+                .unsupported, "'\(name)' is a damaged catalogue, not an asset.", operation: "write")
         }
         let lock = try LibraryLock.shared(self.folder, context)
         return try withExtendedLifetime(lock) {
@@ -139,7 +139,7 @@ extension AssetLibrary {
         }
         if let damagedPath { try folders.moveToQuarantine(damagedPath) }
         marker.remove()
-        guard let asset else { throw BlobError(.internalError, "The file was restored, but has no asset.") }
+        guard let asset else { throw BlobError(.internalError, "The file was restored, but its asset was not found.") }
         return asset
     }
 

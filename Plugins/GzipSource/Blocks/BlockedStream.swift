@@ -32,13 +32,13 @@ final class BlockedStream: StreamOverReader {
                     var block = UnsafeRawBufferPointer(rebasing: bytes[end..<(end + byteCount)])
                     try decoder.decode(&block, into: &output)
                     guard block.isEmpty else {
-                        throw BlobError(.corrupted, "The blocks contain more data than the format allows.")
+                        throw BlobError(.corrupted, "A block contains more data than the format allows.")
                     }
                 }
                 end += byteCount
             }
             guard decoder.isBetweenMembers else {
-                throw BlobError(.corrupted, "The blocks do not contain complete members.")
+                throw BlobError(.corrupted, "The blocks do not consist of complete members.")
             }
             return (decoder.memberCount, starts)
         }

@@ -262,7 +262,7 @@ struct FrameDecoder: ~Copyable {
             default: throw self.trailingData(at: self.byteOffset)
             }
         case .padding, .done: throw self.trailingData(at: self.byteOffset)
-        case .data: preconditionFailure("The data must be decoded elsewhere.")
+        case .data: preconditionFailure("The data of a member must be decoded by the inflater.")
         }
     }
 

@@ -149,7 +149,7 @@ struct GzipIndexLayout: Sendable {
         }
         guard byteCount / Self.maximumRatio <= compressedByteCount,
             Int64(pointCount) <= Self.maximumPointCount(byteCount: byteCount, spacing: spacing)
-        else { throw reader.failure("has more bytes or restart points than its content can have") }
+        else { throw reader.failure("has more decoded bytes or restart points than the compressed data can have") }
         let (places, windows) = try Self.points(
             pointCount, from: &reader, compressedByteCount: compressedByteCount, byteCount: byteCount)
         let points = RestartPoints(places, compressedByteCount: compressedByteCount, byteCount: byteCount)

@@ -39,7 +39,7 @@ struct PartPlan: Equatable, Sendable {
             guard partByteCount <= limits.maximumByteCount else {
                 throw BlobError(
                     .limitExceeded,
-                    "\(byteCount) bytes do not fit in \(limits.maximumCount) parts, which is the limit.")
+                    "\(byteCount) bytes do not fit in the maximum of \(limits.maximumCount) parts.")
             }
         }
         (self.partByteCount, self.byteCount, self.limits) = (partByteCount, byteCount, limits)
@@ -59,8 +59,8 @@ struct PartPlan: Equatable, Sendable {
         guard number > self.limits.maximumCount else { return }
         throw BlobError(
             .limitExceeded,
-            "The source does not fit in \(self.limits.maximumCount) parts of \(self.partByteCount) bytes, which is the "
-                + "limit: make the parts larger.", operation: "write")
+            "The source does not fit in the maximum of \(self.limits.maximumCount) parts of \(self.partByteCount) "
+                + "bytes each: make the parts larger.", operation: "write")
     }
 }
 

@@ -176,7 +176,12 @@ public struct S3Uploader: Sendable {
     func validate() throws(BlobError) {
         guard self.singleByteCount >= 0, self.maximumPartsAtOnce > 0, self.maximumRetryCount >= 0,
             self.rateLimit ?? 1 > 0
-        else { throw BlobError(.invalidArgument, "A limit of the upload is too small.") }
+        else {
+            throw BlobError(
+                .invalidArgument,
+                "The limits of an upload must not be negative, and its rate and number of parallel parts must be above "
+                    + "0.")
+        }
         let reserved: Set = [
             "authorization", "content-length", "content-md5", "expect", "host", "transfer-encoding",
             "x-amz-content-sha256", "x-amz-date", "x-amz-security-token",

@@ -79,7 +79,8 @@ final class InspectedStream: StreamOverReader {
     private func pass(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int64) throws -> Range<Int> {
         let passed = try self.inspector.pass(RawSpan(_unsafeBytes: bytes), at: byteOffset, isLast: false)
         guard passed.lowerBound >= 0, passed.upperBound <= bytes.count else {
-            throw BlobError(.misbehavingPlugin, "The inspector passed the range \(passed) of \(bytes.count) bytes.")
+            throw BlobError(
+                .misbehavingPlugin, "The inspector passed the range \(passed), but received \(bytes.count) bytes.")
         }
         if !passed.isEmpty, passed.upperBound < bytes.count { self.isAtEnd = true }
         return passed

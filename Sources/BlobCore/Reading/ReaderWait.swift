@@ -123,7 +123,7 @@ extension BlobReader {
 
     private func block() throws {
         guard !EventLoop.isCurrentThread else {
-            throw self.fail(BlobError(.misbehavingPlugin, "A read blocked the thread that calls wakers."))
+            throw self.fail(BlobError(.misbehavingPlugin, "A read must not block the thread that calls wakers."))
         }
         self.whenReadable(self.changeWait { $0.unblocker() })
         self.wait.block()

@@ -88,7 +88,7 @@ public struct BlobSignature: Hashable, Sendable {
 
     /// Creates a signature, which must lie within the first 36 KiB of a blob and not be empty.
     public init(_ bytes: [UInt8], at byteOffset: Int = 0) {
-        precondition(!bytes.isEmpty && byteOffset >= 0, "A signature must have bytes and an offset from 0.")
+        precondition(!bytes.isEmpty && byteOffset >= 0, "A signature must not be empty or have a negative offset.")
         precondition(byteOffset + bytes.count <= Self.maximumExtent, "A signature must lie within the first 36 KiB.")
         self.byteOffset = byteOffset
         self.bytes = bytes

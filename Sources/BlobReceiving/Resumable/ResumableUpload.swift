@@ -165,7 +165,8 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
             guard Int64(bytes.count) <= state.record.part.byteCount - state.offset else {
-                throw RequestRefusal.error(413, "The upload has only \(state.record.part.byteCount) bytes.")
+                let byteCount = state.record.part.byteCount
+                throw RequestRefusal.error(413, "The request exceeds the upload's length of \(byteCount) bytes.")
             }
             try self.file?.write(bytes, at: &state.offset)
         }

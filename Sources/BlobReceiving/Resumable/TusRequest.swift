@@ -173,7 +173,7 @@ package struct TusRequest: ResumableRequest {
         }
         let byteCount = try upload.facts().record.part.byteCount
         guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {
-            throw RequestRefusal.error(413, "The upload has only \(byteCount) bytes.")
+            throw RequestRefusal.error(413, "The request exceeds the upload's length of \(byteCount) bytes.")
         }
         return try self.receiver(upload, at: offset, self.digests.all + self.checksum, status: 204)
     }

@@ -146,7 +146,7 @@ struct StreamMachine<Reader: AnyObject> {
             return (nil, self.fail(BlobError(.unsupported, message), &state))
         case .open where state.byteOffset != self.startOffset:
             // The caller expects the start; continuing from here would lose bytes silently.
-            let message = "The stream was reopened in the middle; read an unopened copy of it instead."
+            let message = "The stream is open and has already been read; read an unopened copy of it instead."
             return (nil, self.fail(BlobError(.unsupported, message), &state))
         case .open, .opening, .failed, .closed: return (nil, [])
         }

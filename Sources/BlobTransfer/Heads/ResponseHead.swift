@@ -119,7 +119,7 @@ package struct ResponseHead: Sendable {
     package mutating func parse(_ line: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += line.count
         guard self.byteCount <= Self.maximumByteCount else {
-            throw Self.limitError("more header bytes than the limit of \(Self.maximumByteCount)")
+            throw Self.limitError("The response has more header bytes than the limit of \(Self.maximumByteCount)")
         }
         var line = line[...]
         while let last = line.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { line = line.dropLast() }
@@ -137,7 +137,7 @@ package struct ResponseHead: Sendable {
             self.informationalCount += 1
             guard self.informationalCount <= Self.maximumInformationalCount else {
                 throw Self.limitError(
-                    "more informational responses than the limit of \(Self.maximumInformationalCount)")
+                    "The server sent more informational responses than the limit of \(Self.maximumInformationalCount)")
             }
         }
         let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
@@ -155,7 +155,7 @@ package struct ResponseHead: Sendable {
     private mutating func add(_ line: UnsafeRawBufferPointer.SubSequence) throws(BlobError) {
         self.lineCount += 1
         guard self.lineCount <= Self.maximumLineCount else {
-            throw Self.limitError("more header lines than the limit of \(Self.maximumLineCount)")
+            throw Self.limitError("The response has more header lines than the limit of \(Self.maximumLineCount)")
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }  // Not a field.
         func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
@@ -175,8 +175,8 @@ package struct ResponseHead: Sendable {
         self.contentLength = length
     }
 
-    private static func limitError(_ what: String) -> BlobError {
-        BlobError(.limitExceeded, "The response has \(what).")
+    private static func limitError(_ message: String) -> BlobError {
+        BlobError(.limitExceeded, "\(message).")
     }
 }
 

@@ -263,16 +263,16 @@ struct Route {
         let limit = self.request.maximumRedirectionCount
         guard [301, 302, 303, 307, 308].contains(head.status), limit > 0 else { return nil }
         func refused(_ what: String) -> BlobError {
-            BlobError(.refused, "The server answered \(head.status) \(what).", isTransient: false)
+            BlobError(.refused, "The server answered \(head.status)\(what).", isTransient: false)
         }
         guard self.redirectionCount < limit else {
-            throw refused("and redirects more times than the limit of \(limit)")
+            throw refused(", but the limit of \(limit) redirections has been reached")
         }
         guard let location = head.location, let target = try? self.url.resolving(location) else {
-            throw refused("but does not redirect to an http or https URL")
+            throw refused(", but did not redirect to an http or https URL")
         }
         guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
-            throw refused("and redirects from https to the http URL \(target)")
+            throw refused(" and redirected from https to the http URL \(target)")
         }
         self.redirectionCount += 1
         return Relocation.Place(

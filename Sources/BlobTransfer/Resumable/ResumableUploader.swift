@@ -100,7 +100,9 @@ public struct ResumableUploader: Sendable {
             self.partCount == 1 || info.isRandomAccess
         else {
             throw BlobError(
-                .unsupported, "A resumable upload needs a source of known length that can be read and compared again.",
+                .unsupported,
+                "A resumable upload requires a source that can be read again and has a known length and a validator"
+                    + (self.partCount > 1 ? "; uploading in parallel also requires random access." : "."),
                 locator: source.locator?.description)
         }
         let lock = try self.stateFile?.lock()

@@ -168,7 +168,7 @@ struct UploadRetryState {
         else { return nil }
         guard self.redirectionCount < limit else {
             throw BlobError(
-                .refused, "The server redirects more times than the limit of \(limit).",
+                .refused, "The limit of \(limit) redirections has been reached.",
                 operation: "write", locator: self.request.printableURL, isTransient: false)
         }
         return target

@@ -495,8 +495,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard self.head.isSuccess else { return nil }
         return self.error(
             .io,
-            "The server answered \(self.head.status) and reset the connection, as if the body had not been read; "
-                + "\(self.stage).")
+            "The server answered \(self.head.status) and then reset the connection, as if it had not read the body.")
     }
 
     private func earlyAnswerError(_ reason: String) -> BlobError {

@@ -30,7 +30,7 @@ struct LibraryAdjustCommand: ParsableCommand {
         help: ArgumentHelp(
             "Crop to a rectangle, in pixels.",
             discussion: """
-                Left, top, width and height.
+                The numbers are the left edge, the top edge, the width and the height.
                 """, valueName: "x,y,w,h"))
     var crop: String?
 
@@ -44,7 +44,7 @@ struct LibraryAdjustCommand: ParsableCommand {
         help: ArgumentHelp(
             "Rotate clockwise by -45 to 45 degrees.",
             discussion: """
-                Without --crop, keeps the largest rectangle inside.
+                Without --crop, the picture is cropped to the largest rectangle that fits inside.
                 """, valueName: "degrees"))
     var straighten: Double?
 
@@ -72,7 +72,7 @@ struct LibraryAdjustCommand: ParsableCommand {
         help: .advanced(
             "Store an asset as the rendering of the adjustment.",
             discussion: """
-                For the current adjustment, rendered by another program.
+                The asset must show the current adjustment, as rendered by another program.
                 """, valueName: "asset"))
     var storedRender: String?
 

@@ -47,7 +47,7 @@ extension LibraryPlaceOptions {
             guard error.code == .notFound, let found = try? AssetLibrary.catalogue(at: folder) else { throw error }
             throw BlobError(
                 .permissionDenied,
-                "'\(found.path)' is not an asset library and is read-only: use 'ls', 'album ls' or the URLs of its "
+                "'\(found.path)' is not an asset library, so it is read-only: use 'ls', 'album ls' or the URLs of its "
                     + "assets. Create a library with 'blob library create'.", operation: "open", cause: error)
         }
     }

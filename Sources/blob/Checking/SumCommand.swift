@@ -44,10 +44,10 @@ struct SumCommand: NameListCommand {
                 """))
     var check = false
 
-    @Flag(help: .advanced("Print lines as 'SHA256 (NAME) = HEX', also for one algorithm."))
+    @Flag(help: .advanced("Print lines as 'SHA256 (NAME) = HEX', even for a single algorithm."))
     var tag = false
 
-    @Flag(help: .advanced("End lines with a NUL, also when reading lists, and print names without escapes."))
+    @Flag(help: .advanced("Use lines that end with a NUL, in lists as well, and print names without escapes."))
     var zero = false
 
     @Flag(help: .advanced("With -c: do not print results, only set the exit status."))

@@ -12,13 +12,13 @@ struct ExtractCommand: ParsableCommand {
 
             Members are read completely, with all checks, and appear under their names only when complete; they are \
             not synchronised to the disk. Nothing is written outside the folder or through a symbolic link, including \
-            an existing one. Skipped, and reported at the end: members whose names or hard-link targets are absolute \
-            or contain '..', symbolic links that may lead out of the folder, devices and FIFOs; the status is then \
-            \(skippedStatus) if nothing else failed. Permissions are set without set-id bits and according to the \
-            umask; times are preserved, owners are not. An error in one member is reported, and the others are still \
-            extracted; the status is the status of the first error. Most tars have no checksums: an error at the end \
-            of the archive puts all members in doubt. With -v, the name of each member is printed before it is \
-            extracted.
+            an existing one. The following are skipped and reported at the end: members whose names or hard-link \
+            targets are absolute or contain '..', symbolic links that may lead out of the folder, devices and FIFOs. \
+            The status is then \(skippedStatus) if nothing else failed. Permissions are set without set-id bits and \
+            according to the umask; times are preserved, owners are not. An error in one member is reported, and the \
+            others are still extracted; the status is the status of the first error. Most tars have no checksums: an \
+            error at the end of the archive puts all members in doubt. With -v, the name of each member is printed \
+            before it is extracted.
 
             A GLOB selects members by name: '*', '?' and '[...]' stand for characters other than '/', '**' for any \
             folders; a folder selects everything in it. Characters written as %XX, as 'blob ls' prints them, are not \

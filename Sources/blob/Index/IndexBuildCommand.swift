@@ -22,8 +22,8 @@ struct IndexBuildCommand: ParsableCommand {
         help: ArgumentHelp(
             "Verify and use this index of another tool.",
             discussion: """
-                An index of bgzip, indexed_gzip, rapidgzip or gztool. Fails if any point of it does not match the \
-                data.
+                The index may be from bgzip, indexed_gzip, rapidgzip or gztool. Fails if any point in it does not \
+                match the data.
                 """, valueName: "file"))
     var from: String?
 
@@ -48,8 +48,8 @@ struct IndexBuildCommand: ParsableCommand {
         guard try self.build(indexable, context) else {
             throw BlobError(
                 .unsupported,
-                "An index would not help: the data has random access without one, or can only be read in order, as "
-                    + "bzip2 and zstd data with a single block or frame.",
+                "An index would not help: the data has random access without one, or can only be read in order, "
+                    + "like bzip2 data with a single block or zstd data with a single frame.",
                 locator: locator.description)
         }
         line.clear()

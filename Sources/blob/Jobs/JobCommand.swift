@@ -5,8 +5,9 @@ struct JobCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "job", abstract: "Divides and stores sources in tasks that an engine may repeat.",
         discussion: """
-            For engines such as Spark and Dask. 'splits' prints ranges for tasks that read. 'put' stores whole \
-            sources; 'begin', 'parts' and 'finish' store long ones in parts, on any number of machines.
+            Tasks of engines such as Spark and Dask can run these commands. 'splits' prints ranges for tasks that \
+            read. 'put' stores whole sources; 'begin', 'parts' and 'finish' store long ones in parts, on any number of \
+            machines.
 
             TARGET is s3://bucket/prefix/, or a URL that ends with '/' on a web server that accepts PUT. The key of an \
             object is the hexadecimal SHA-256 digest of the locator as written, so that a repeated task finds the \

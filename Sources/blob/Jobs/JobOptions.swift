@@ -33,7 +33,7 @@ struct JobOptions: ParsableArguments {
         help: ArgumentHelp(
             "Store parts of this size in S3 stores.",
             discussion: """
-                From 5MiB to 5GiB; the default is 16MiB.
+                The size must be from 5MiB to 5GiB; the default is 16MiB.
                 """, valueName: "bytes"))
     var partSize: ByteCount?
 

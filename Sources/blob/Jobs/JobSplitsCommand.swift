@@ -14,7 +14,7 @@ struct JobSplitsCommand: ParsableCommand {
         commandName: "splits",
         abstract: "Prints ranges that cost about the same to read.",
         discussion: """
-            For parallel reading: each range is one line of JSON.
+            Each range is one line of JSON, for a task that reads in parallel with others.
 
             Prints one JSON object per line: the locator, the offset and length of the decoded bytes, and the offset \
             of the first compressed byte to read. Filters are decoded as by 'blob cat -z'. Ranges begin at restart \
@@ -44,7 +44,7 @@ struct JobSplitsCommand: ParsableCommand {
         help: ArgumentHelp(
             "Print ranges of this average length (default: 128M).",
             discussion: """
-                In decoded bytes.
+                The length is counted in decoded bytes.
                 """))
     var bytes: ByteCount?
 
@@ -97,8 +97,8 @@ struct JobSplitsCommand: ParsableCommand {
         guard let byteCount = info.byteCount, info.isRandomAccess else {
             throw BlobError(
                 .unsupported,
-                "No restart points found at which reading could begin. 'blob index build' finds them in gzip data, and "
-                    + "in bzip2 and zstd data with more than one block or frame.",
+                "No restart points found at which reading could begin. 'blob index build' finds them in gzip data, in "
+                    + "bzip2 data with more than one block, and in zstd data with more than one frame.",
                 locator: source.locator?.description)
         }
         let count = try self.count(of: byteCount)

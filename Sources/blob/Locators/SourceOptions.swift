@@ -10,7 +10,7 @@ struct ReadingOptions: ParsableArguments {
         help: ArgumentHelp(
             "Decompress the content (gzip, xz, ...).",
             discussion: """
-                Decodes every filter detected in the content, also in members.
+                Decodes every filter detected in the content, including the content of members.
                 """))
     var decode = false
 
@@ -28,7 +28,7 @@ struct ArchiveOptions: ParsableArguments {
         help: ArgumentHelp(
             "Read the password of archives from this file.",
             discussion: """
-                For zip and 7z archives; the password is the first line, and '-' is standard input.
+                The password is the first line of the file, and is used for zip and 7z archives. '-' is standard input.
                 """, valueName: "file"))
     var passwordFile: String?
 
@@ -90,10 +90,10 @@ struct LibraryPlaceOptions: ParsableArguments {
 struct RenderingOptions: ParsableArguments {
     @Option(
         help: .advanced(
-            "Read this if an adjustment cannot be rendered.",
+            "Choose what to read if an adjustment cannot be rendered.",
             discussion: """
-                For a picture of a library whose adjustment is unknown: fail, original, or render (the rendering of \
-                another program, if the library has it). '&unrenderable=' in a URL takes precedence.
+                With 'fail', reading such a picture of a library fails; 'original' reads the original; 'render' reads \
+                another program's rendering, if the library has one. '&unrenderable=' in a URL takes precedence.
                 """, valueName: "choice"))
     var unrenderable = UnrenderableChoice.fail
 }

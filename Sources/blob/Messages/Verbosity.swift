@@ -10,7 +10,7 @@ struct VerbosityOptions: ParsableArguments {
         help: ArgumentHelp(
             "Print only errors.",
             discussion: """
-                No progress, notices or warnings.
+                Progress, notices and warnings are not printed.
                 """))
     var quiet = false
 
@@ -19,8 +19,8 @@ struct VerbosityOptions: ParsableArguments {
         help: ArgumentHelp(
             "Print causes of errors, and what was done.",
             discussion: """
-                Layers and causes of errors, indexes that are used, created or refused, digests of servers that are \
-                compared, and the confinement of helper processes.
+                Prints the layers and causes of errors, the indexes that are used, created or refused, the server \
+                digests that are compared, and the confinement of helper processes.
                 """))
     var verbose = false
 
@@ -57,9 +57,9 @@ enum Verbosity {
         guard self.isVerbose else { return }
         if let layer = event.layer, BlobRegistry.standard.provider(for: layer)?.reachesNetwork == true {
             if event.check != nil { _ = self.hasProof.exchange(true) }
-            let lack = "are not verified: the server did not report a usable digest"
+            let lack = "were not verified: the server did not report a usable digest"
             let outcome = event.check.map { "have the correct \($0)" } ?? lack
-            return ProgressLine.printNotice("blob: \(event.value) bytes of \(layer) \(outcome).\n")
+            return ProgressLine.printNotice("blob: \(event.value) bytes from \(layer) \(outcome).\n")
         }
         guard event.kind == .helperStarted, self.state.withLock({ $0.confinements.insert(event.value).inserted })
         else { return }
@@ -75,7 +75,7 @@ enum Verbosity {
             let digest = try source.info(context).digests.first
         else { return }
         ProgressLine.printNotice(
-            "blob: the part is not verified: the \(digest.algorithm) (\(digest.origin)) covers all bytes.\n")
+            "blob: the part was not verified: the \(digest.algorithm) (\(digest.origin)) covers all bytes.\n")
     }
 
     static var isQuiet: Bool { self.state.withLock { $0.isQuiet } }

@@ -10,7 +10,7 @@ struct AnswerOptions: ParsableArguments {
         name: .shortAndLong,
         help: .advanced(
             "Write responses to this file; it appears only when complete.",
-            discussion: "Of several uploads, the file contains at most the first 64 KiB of each response.",
+            discussion: "For several uploads, the file contains at most the first 64 KiB of each response.",
             valueName: "file"))
     var output: String?
 
@@ -19,8 +19,8 @@ struct AnswerOptions: ParsableArguments {
         help: .advanced(
             "Print this text after each request, even if the server refused it.",
             discussion: """
-                May contain %{http_code}, %{size_upload}, %{speed_upload} (bytes per second), %{time_total} (seconds, \
-                including retries), %{url_effective}, \\n, \\r, \\t and %%.
+                The text may contain %{http_code}, %{size_upload}, %{speed_upload} (bytes per second), %{time_total} \
+                (seconds, including retries), %{url_effective}, \\n, \\r, \\t and %%.
                 """, valueName: "format"))
     var writeOut: WriteOutFormat?
 

@@ -31,9 +31,9 @@ struct WebOptions: ParsableArguments {
         help: ArgumentHelp(
             "Log in with a user name and a password.",
             discussion: """
-                To the servers of sources or, in an upload, only to the server of the URL; never to the server of a \
-                --password-file. Other users of this machine may see the password in the list of processes; use \
-                --netrc-file to avoid that.
+                The credentials are sent to the servers of the sources or, in an upload, only to the server of the \
+                URL. They are never sent to the server of a --password-file. Other users of this machine may see the \
+                password in the list of processes; use --netrc-file to avoid that.
                 """, valueName: "user:pass"))
     var user: String?
 

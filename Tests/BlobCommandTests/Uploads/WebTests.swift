@@ -35,8 +35,8 @@ import Testing
             let launch = Launch("cat", "-v", server.url, "--ranges", "-")
             return try launch.run(input: Array(ranges.utf8)).errorText
         }
-        let proof = "9 bytes of http have the correct CRC-32 (x-amz-checksum-crc32)."
-        let lack = "the part is not verified: the crc32 (x-amz-checksum-crc32) covers all bytes."
+        let proof = "9 bytes from http have the correct CRC-32 (x-amz-checksum-crc32)."
+        let lack = "the part was not verified: the crc32 (x-amz-checksum-crc32) covers all bytes."
         #expect(try text("4 5\n0 4\n") == "blob: \(proof)\n")
         #expect(try text("4 5\n") == "blob: \(lack)\n")
         #expect(try Launch("cat", "-v", server.url).run().errorText == "blob: \(proof)\n")
