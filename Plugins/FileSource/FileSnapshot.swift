@@ -65,7 +65,7 @@ final class FileSnapshot {
         throws(BlobError)
     {
         guard count > 0 || byteOffset >= self.byteCount else {
-            throw BlobError(.truncated, "The file ends here, but its stated size is \(self.byteCount) bytes.")
+            throw BlobError(.truncated, "The file ends before its stated size of \(self.byteCount) bytes.")
         }
         // Bytes that were read ahead but did not fit are read again.
         if byteOffset != self.deliveredEnd { self.delivered = DeliveredBytes() }

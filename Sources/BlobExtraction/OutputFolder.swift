@@ -206,10 +206,10 @@ package final class OutputFolder {
     /// Throws if a member cannot have this name because of an existing file.
     private func checkPlace(_ path: MemberPath, _ folder: Descriptor) throws(BlobError) {
         guard let status = folder.status(of: path.name.cString) else { return }
-        guard !status.isFolder else { throw Self.exists(path, "is a folder", EISDIR) }
+        guard !status.isFolder else { throw Self.exists(path, "already exists and is a folder", EISDIR) }
         guard self.isReplacing else { throw Self.exists(path, "already exists; skipped", EEXIST, .overwriting) }
         guard !self.createdFiles.contains(status.identity) || self.createdPathHashes.contains(path.hashValue) else {
-            throw Self.exists(path, "has the same name as another member in this file system", EEXIST)
+            throw Self.exists(path, "has the same name as another extracted member on this file system", EEXIST)
         }
     }
 

@@ -69,7 +69,7 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
     }
 
     /// Reports that the index describes bytes other than the content, and is no longer used.
-    package func reportRefusal() { self.file?.reportRefusal("it describes other content") }
+    package func reportRefusal() { self.file?.reportRefusal("it describes different content") }
 
     /// Returns the index that another tool wrote to the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }

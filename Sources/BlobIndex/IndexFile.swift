@@ -64,7 +64,7 @@ package struct IndexFile: Sendable {
         case .index(let foundFile, let foundTable): (file, table) = (foundFile, foundTable)
         }
         guard let entry = table.entries.first(where: { $0.key == key }) else { return nil }
-        guard entry.content == content else { return self.refuse("it was made from other content") }
+        guard entry.content == content else { return self.refuse("it was created from different content") }
         guard entry.byteCount <= maximumByteCount else { return self.refuse(Self.damageReason) }
         let section = IndexSection(file, entry)
         if !entry.flags.contains(.hasOwnChecks), try section.wholeBytes() == nil {

@@ -48,9 +48,9 @@ extension Kit {
         for other in others {
             do {
                 let step = try self.open(matching: other).step()
-                self.findings.add(7, "Opened for other content, the source returns \(step).")
+                self.findings.add(7, "Opened for different content, the source returns \(step).")
             } catch {
-                self.findings.expect(.changed, of: error, 7, "Opened for other content, the source throws")
+                self.findings.expect(.changed, of: error, 7, "Opened for different content, the source throws")
             }
         }
     }

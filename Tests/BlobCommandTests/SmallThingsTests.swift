@@ -59,7 +59,7 @@ import Testing
         #expect(try Launch("cat", "--index", index, gzip).run().errors.isEmpty)
         try self.gzip(self.content.reversed())
         let stale = try Launch("cat", "-v", "--index", index, gzip).run()
-        #expect(stale.errorText == "blob: the index \(index) is not used: it was made from other content.\n")
+        #expect(stale.errorText == "blob: the index \(index) is not used: it was created from different content.\n")
         try self.folder.write(Array(self.content.prefix(100)), to: "x.index")
         let foreign = try Launch("cat", "-v", "--index", index, gzip).run()
         #expect(foreign.errorText == "blob: the index \(index) is not used: it is not an index.\n")

@@ -104,7 +104,7 @@ final class HeaderWalker: WalkerLayer {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        preconditionFailure("This walker only finds members; it does not read their bytes.")
+        preconditionFailure("This walker only reads headers; it does not return the bytes of members.")
     }
 
     func advance() throws(BlobError) -> Bool {

@@ -341,7 +341,7 @@ public final class AssetImport {
             return .failure(BlobError(catalogue: error))
         }
         guard let added else {
-            throw BlobError(.internalError, "The source was committed to the catalogue without a result.")
+            throw BlobError(.internalError, "The import was committed without a result.")
         }
         return .success(added)
     }

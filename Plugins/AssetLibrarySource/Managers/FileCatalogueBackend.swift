@@ -75,7 +75,7 @@ struct FileCatalogueBackend: AssetBackend {
         let picture = DecodedPicture(found.media.replaced(by: MediaDescription(file.headerBytes)))
         if let adjustment = found.adjustment {
             let checked = try? AdjustmentDescriptions.checked(adjustment, picture)
-            return (checked ?? .notRenderable(["made for a picture of another size"]), picture)
+            return (checked ?? .notRenderable(["made for a picture of a different size"]), picture)
         }
         var descriptions = AdjustmentDescriptions()
         for path in found.sidecarPaths {

@@ -62,7 +62,8 @@ final class AccessKeyProvider: Sendable {
         guard let endpoint = try ContainerEndpoint(environment) else {
             throw BlobError(
                 .permissionDenied,
-                "No credentials found in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container.",
+                "No credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or configure a profile or a "
+                    + "container credentials endpoint.",
                 remedy: .unsignedRequests)
         }
         self.origin = .container(endpoint)
