@@ -57,9 +57,9 @@ import Testing
         try Data("uno".utf8).write(to: URL(fileURLWithPath: path))
         try #require(truncate(otherPath, 2) == 0)
         // Other bytes are found by reading them all.
-        try self.expectCheck("--repair", finds: "size  \(other)", "set aside")
+        try self.expectCheck("--repair", finds: "size  \(other)", "to the quarantine")
         #expect(try self.library.run("cat", url).ending == .status(65))
-        try self.expectCheck("--repair", "--deep", finds: "content  \(url)", "set aside", "missing  \(other)")
+        try self.expectCheck("--repair", "--deep", finds: "content  \(url)", "to the quarantine", "missing  \(other)")
         for url in [url, other] { expect(try self.library.run("cat", url), failsWith: "notFound", 66) }
         let kept = try self.library.run("library", "quarantine", "ls").text
         for name in names { #expect(kept.contains(name), "\(kept)") }
