@@ -17,7 +17,7 @@ struct VerbosityOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Print causes of errors, and what was done.",
+            "Print causes of errors and further details.",
             discussion: """
                 Prints the layers and causes of errors, the indexes that are used, created or refused, the server \
                 digests that are compared, and the confinement of helper processes.
