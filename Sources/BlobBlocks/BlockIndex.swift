@@ -108,6 +108,7 @@ package final class BlockIndex: CacheableIndex, BlockList {
     }
 
     /// Decodes a section.
+    ///
     /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording produces, before memory is allocated for more
     ///   blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {

@@ -19,7 +19,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
     /// - Parameters:
     ///   - isExclusive: True if the caller will not access these bytes again.
     ///   - onDelivery: A closure that the reader calls with the number of bytes that it delivered from the front, so
-    ///     that the caller can make room for others.
+    ///     that the caller can free their memory for other bytes.
     package init(
         _ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable, isExclusive: Bool,
         onDelivery: (@Sendable (Int) -> Void)? = nil
@@ -61,7 +61,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
 
     /// Removes bytes from the front, and returns them.
     ///
-    /// - Parameter byteCount: The number of bytes, from 0; all if there are fewer.
+    /// - Parameter byteCount: The maximum number of bytes to remove, at least 0.
     public mutating func removeFirst(atMost byteCount: Int) -> BlobBytes {
         var first = self
         first.bytes = UnsafeRawBufferPointer(rebasing: self.bytes.prefix(byteCount))
@@ -69,7 +69,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
         return first
     }
 
-    /// Keeps a range of the bytes.
+    /// Removes all bytes outside a range.
     mutating func keep(_ range: Range<Int>) { self.bytes = UnsafeRawBufferPointer(rebasing: self.bytes[range]) }
 
     /// Moves as many bytes as fit to `output`.
@@ -85,8 +85,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
 extension OutputRawSpan {
     /// Lends the next free bytes, at most `byteCount` of them, as a separate output.
     ///
-    /// If `body` returns, the bytes that it appended are kept; if it throws, they are discarded. For callers that limit
-    /// the size of a read.
+    /// If `body` throws, the bytes that it appended are discarded. For callers that limit the size of a read.
     ///
     /// - Parameters:
     ///   - byteCount: The maximum number of bytes to lend; fewer are lent if fewer are free.
@@ -123,8 +122,8 @@ extension OutputRawSpan {
 
     /// Appends the bytes that a call writes to the free memory.
     ///
-    /// - Parameter read: A closure that writes bytes from the front, and returns their number, or a negative number on
-    ///   failure, as system calls do.
+    /// - Parameter read: A closure that writes bytes from the front, and returns their number, or, like a system call,
+    ///   a negative number on failure.
     /// - Returns: The result of `read`.
     package mutating func append(by read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows -> Int {
         try self.withUnsafeMutableBytes { buffer, initializedCount in
@@ -134,7 +133,7 @@ extension OutputRawSpan {
         }
     }
 
-    /// Keeps only a range of the last `count` bytes, moved to the position of the first of these bytes.
+    /// Replaces the last `count` bytes with the bytes in a range of them.
     mutating func keep(_ range: Range<Int>, ofLast count: Int) {
         self.withUnsafeMutableBytes { buffer, initializedCount in
             let start = initializedCount - count

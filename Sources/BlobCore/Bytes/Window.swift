@@ -43,7 +43,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
         self.memory = UnsafeMutableRawBufferPointer(start: memory, count: end)
     }
 
-    /// Drops bytes from the front.
+    /// Removes bytes from the front.
     package func drop(_ count: Int) { self.part = (self.part.lowerBound + count)..<self.part.upperBound }
 
     /// Moves as many bytes as fit.

@@ -14,8 +14,8 @@ extension BlobInputStreamDataSource {
     /// ```
     ///
     /// - Parameters:
-    ///   - byteCount: The maximum size of a chunk in bytes, from 1; by default 128 KiB, where reading from the page
-    ///     cache is fastest. Any chunk may be shorter, and has at least 1 byte.
+    ///   - byteCount: The maximum size of a chunk in bytes, at least 1; by default 128 KiB, the size at which reading
+    ///     from the page cache is fastest. Any chunk may be shorter, and has at least 1 byte.
     ///   - byteOffset: The offset of the first byte.
     ///   - context: The context of each iteration.
     public func chunks(

@@ -4,7 +4,7 @@ extension BlobInputStreamDataSource {
     /// Returns all bytes of this source, up to a limit.
     ///
     /// - Parameters:
-    ///   - maximumByteCount: The maximum number of bytes to accept, from 0.
+    ///   - maximumByteCount: The maximum number of bytes to accept, at least 0.
     ///   - context: The context of the job.
     /// - Throws: ``BlobError/Code/limitExceeded`` if there are more bytes, and the errors of reading.
     /// - Complexity: Memory grows with the bytes that have arrived, regardless of the length that the source declares.
@@ -27,7 +27,7 @@ extension BlobInputStreamDataSource {
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
     }
 
-    /// Returns all bytes of this source without blocking the task's thread; otherwise like the blocking form.
+    /// Returns all bytes of this source, as the blocking form does, but without blocking the task's thread.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) async throws -> Data {
         precondition(maximumByteCount >= 0, "The limit must not be negative.")
         var data = Data()
@@ -51,9 +51,9 @@ extension BlobInputStreamDataSource {
     ///   - ranges: The offsets of the bytes, in any order; they may overlap.
     ///   - context: The context of each iteration.
     /// - Returns: A sequence that throws ``BlobError/Code/invalidArgument`` for a range that is not within the source,
-    ///   and the errors of reading. If the ranges cover all bytes, reading the last one throws
-    ///   ``BlobError/Code/checksumMismatch`` if a combining checksum that the server states (``BlobInfo/digests``)
-    ///   differs from the checksum of the bytes.
+    ///   and the errors of reading. If the ranges together cover all bytes and the server states a checksum that can be
+    ///   computed from ranges (``BlobInfo/digests``), reading the last range throws ``BlobError/Code/checksumMismatch``
+    ///   if the bytes have another checksum.
     /// - Complexity: Memory for one range, and for the bytes that the source prepares: 16 MiB for a source on the
     ///   network.
     public func read(
@@ -98,7 +98,7 @@ extension BlobInputStreamDataSource {
         return reader.byteOffset
     }
 
-    /// Writes all bytes to a file without blocking the task's thread; otherwise like the blocking form.
+    /// Writes all bytes to a file, as the blocking form does, but without blocking the task's thread.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) async throws -> Int64 {
         let context = context.makeChild()

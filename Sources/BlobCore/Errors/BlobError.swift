@@ -77,7 +77,7 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.retryDelay = newValue }
     }
 
-    /// The error of the layer below.
+    /// The error of the layer below, if any.
     public var cause: (any Error)? { self.fields.cause.error }
 
     private struct Fields: Equatable, Sendable {
@@ -122,13 +122,13 @@ public struct BlobError: Error, Equatable, Sendable {
     /// - Parameters:
     ///   - code: The kind of the failure.
     ///   - message: The human-readable message.
-    ///   - operation: The operation that failed; nil if the framework should fill it in. The same applies to the next
-    ///     two.
+    ///   - operation: The operation that failed; nil, as for `locator` and `byteOffset`, if the framework should fill
+    ///     it in.
     ///   - locator: The locator of the source that failed; see ``locator``.
     ///   - byteOffset: The offset of the failure in bytes.
     ///   - isTransient: True if trying again can help; nil for the default of the code.
     ///   - remedy: The setting with which the same request would succeed, if any.
-    ///   - cause: The error of the layer below.
+    ///   - cause: The error of the layer below, if any.
     public init(
         _ code: Code, _ message: String, operation: String? = nil, locator: String? = nil,
         byteOffset: Int64? = nil, isTransient: Bool? = nil, remedy: Remedy? = nil, cause: (any Error)? = nil
@@ -185,7 +185,7 @@ public struct BlobError: Error, Equatable, Sendable {
     ///
     /// A struct, so that codes can be added without breaking a `switch` (give it a `default`).
     public struct Code: Hashable, Sendable {
-        /// The number, from 1.
+        /// The number, at least 1.
         public let rawValue: Int
 
         // Numbers without a name are described as `unknown`.
@@ -331,19 +331,19 @@ extension Character {
 }
 
 extension BlobError.Code {
-    /// A file, a member, an asset or the object of a scheme was not found.
+    /// A file, a container member, an asset, an object on a server or another named item was not found.
     public static let notFound = Self(rawValue: 1)
-    /// The system or the peer denied the operation.
+    /// The operation is not permitted: the system, a server or a safety check denied it, or credentials are missing.
     public static let permissionDenied = Self(rawValue: 2)
-    /// A text is not a locator, or names something that is invalid for its scheme.
+    /// A text is not a valid locator or URL, or a locator is not valid for its scheme or for the operation.
     public static let invalidLocator = Self(rawValue: 3)
-    /// An argument is outside its range.
+    /// An argument is invalid: malformed, out of range, or in conflict with another argument.
     public static let invalidArgument = Self(rawValue: 4)
     /// No provider is registered for a scheme; the message lists the registered ones.
     public static let notRegistered = Self(rawValue: 5)
-    /// A format, feature or kind of object that cannot be read.
+    /// The format, feature, kind of object or operation is not supported.
     public static let unsupported = Self(rawValue: 6)
-    /// The structure of the format is broken.
+    /// The data is damaged or malformed.
     public static let corrupted = Self(rawValue: 7)
     /// The bytes ended too early.
     public static let truncated = Self(rawValue: 8)
@@ -351,36 +351,38 @@ extension BlobError.Code {
     public static let checksumMismatch = Self(rawValue: 9)
     /// A size differs from the expected one.
     public static let sizeMismatch = Self(rawValue: 10)
-    /// Data follows the end of the format.
+    /// Unexpected data follows the end of a stream or an archive.
     public static let trailingData = Self(rawValue: 11)
-    /// The content is encrypted.
+    /// The content is encrypted and cannot be decrypted: the password is missing or wrong, or the method is not
+    /// supported.
     public static let encrypted = Self(rawValue: 12)
     /// A name matches several members.
     public static let ambiguousMember = Self(rawValue: 13)
-    /// Two parts of the format contradict each other.
+    /// Two parts of the data contradict each other, or an index is not a valid index of the content.
     public static let inconsistent = Self(rawValue: 14)
-    /// A limit was reached; the message names it and its value.
+    /// A limit was exceeded; the message describes the limit.
     public static let limitExceeded = Self(rawValue: 15)
-    /// The content changed after it was opened.
+    /// The content changed after it was opened, or does not match the required validator.
     public static let changed = Self(rawValue: 16)
-    /// The deadline of the job or the idle limit of a step passed.
+    /// The deadline of the job, the idle limit of a step or another time limit has passed.
     public static let timedOut = Self(rawValue: 17)
     /// The context was cancelled.
     public static let cancelled = Self(rawValue: 18)
-    /// The system reported an error; see ``BlobError/systemErrorNumber``.
+    /// The system or another library reported an error for which there is no other code; see
+    /// ``BlobError/systemErrorNumber`` and ``BlobError/cause``.
     public static let io = Self(rawValue: 19)
-    /// A peer, a library or a helper is not available.
+    /// A server, a library, a helper, a lock or another required resource is not available.
     public static let unavailable = Self(rawValue: 20)
     /// The server refused the request.
     public static let refused = Self(rawValue: 21)
-    /// The reader or stream is closed.
+    /// The reader, stream, pipe or other object is already closed.
     public static let closed = Self(rawValue: 22)
     /// A plugin broke a contract of ``BlobInputStreamDataSource``.
     public static let misbehavingPlugin = Self(rawValue: 23)
     /// A defect of this framework.
     public static let internalError = Self(rawValue: 24)
 
-    /// The name of each code, by number from 1.
+    /// The names of all codes, in the order of their numbers, which begin with 1.
     private static let names = [
         "notFound", "permissionDenied", "invalidLocator", "invalidArgument", "notRegistered", "unsupported",
         "corrupted", "truncated", "checksumMismatch", "sizeMismatch", "trailingData", "encrypted", "ambiguousMember",
@@ -394,10 +396,10 @@ extension BlobError.Code {
     /// True if errors of this code are transient, unless they state otherwise.
     package var isTransient: Bool { [.changed, .timedOut, .unavailable].contains(self) }
 
-    /// The exit status of a program that fails with this code, from 64 to 77, or 130.
+    /// The exit status of a program that fails with this code: 64 to 77, or 130.
     ///
     /// The statuses follow `sysexits.h`, except 130, which shells report for an interrupt; `blob` and the examples exit
-    /// with them. All other codes have 70, the status of a software defect.
+    /// with them. Codes without a more specific status have 70, the status of a software defect.
     public var exitStatus: Int32 {
         switch self {
         case .invalidLocator, .invalidArgument, .notRegistered: 64

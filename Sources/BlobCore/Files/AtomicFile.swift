@@ -32,7 +32,7 @@ package final class AtomicFile {
     /// Creates the temporary file in a folder, accessible to this user alone. Replaces an existing file or link of this
     /// name.
     ///
-    /// - Parameter folder: Kept open as long as this file is.
+    /// - Parameter folder: The folder, whose descriptor this object retains.
     package convenience init(named name: String, in folder: Descriptor) throws(BlobError) {
         try self.init(name, in: folder, permissions: 0o600)
     }
@@ -91,8 +91,8 @@ package final class AtomicFile {
         FileStatus(at: path, followingLinks: false) != nil || errno == ENOENT
     }
 
-    /// The number of scalars of the name to keep: leaves room for the mark within 255 bytes, even at four bytes per
-    /// scalar.
+    /// The maximum number of Unicode scalars of the file's name in the temporary name, which then has at most 255
+    /// bytes, even at four bytes per scalar.
     private static let maximumNamePrefix = 50
 
     deinit { self.discard() }
@@ -173,7 +173,7 @@ package func writeAll(
     }
 }
 
-/// Writes all bytes of an array, as ``writeAll(_:to:named:_:)`` does.
+/// Writes all bytes of an array; see ``writeAll(_:to:named:_:)``.
 package func writeAll(
     _ bytes: [UInt8], to descriptor: CInt, named name: @autoclosure () -> String
 ) throws(BlobError) {

@@ -24,7 +24,7 @@ public struct BlobContext: Sendable {
     /// The cancellation of the job, after which a blocked call returns within one second.
     public var cancellation: BlobCancellation
 
-    /// The policy for keeping an index of the content for later reads; by default, no index is kept.
+    /// The policy for storing an index of the content for later reads; by default, no index is stored.
     public var index: BlobIndexPolicy
 
     /// The maximum size in bytes of a temporary copy of an archive, beyond which ``BlobError/Code/limitExceeded`` is
@@ -34,12 +34,12 @@ public struct BlobContext: Sendable {
     /// filter without an index. The copy is an unnamed file in the folder for temporary files.
     public var spoolLimit: Int64 = 1 << 30
 
-    /// The maximum number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is
-    /// no limit. Decoding more throws ``BlobError/Code/limitExceeded``.
+    /// The maximum number of bytes that a filter may decode for each byte that it reads, at least 1; nil, the default,
+    /// means no limit. Decoding more throws ``BlobError/Code/limitExceeded``.
     ///
     /// Set it for untrusted data, a few bytes of which may decode to any number of zeros. The limit applies to each
-    /// filter and each compressed member, counts from the byte at which decoding began, and takes effect after the
-    /// first mebibyte. Deflate data decodes to at most 1,032 times its length; 200 is a usual limit.
+    /// filter and each compressed member, from the byte at which decoding began, and takes effect after the first
+    /// mebibyte. Deflate data decodes to at most 1,032 times its length; 200 is a usual limit.
     public var ratioLimit: Int?
 
     /// The maximum memory in bytes for a decoder, beyond which ``BlobError/Code/limitExceeded`` is thrown: 128 MiB by
@@ -50,7 +50,7 @@ public struct BlobContext: Sendable {
     /// members of an archive needs no decoder, and has its own bounds.
     public var memoryLimit: Int64 = 128 << 20
 
-    /// True to let a helper process decode untrusted pictures and films even where the system does not confine it. If
+    /// True to let a helper process decode untrusted pictures and videos even if the system does not confine it. If
     /// false, the default, decoding then throws ``BlobError/Code/unavailable``. Archives have a separate isolation
     /// setting.
     public var allowsUnconfinedMedia = false
@@ -281,7 +281,7 @@ public struct BlobContext: Sendable {
     /// Calls `waker` once, after `delay`.
     ///
     /// The waker is called on the thread that waits for parked descriptors, and must not block it: see ``park(_:_:)``.
-    /// Time during which the machine sleeps may not count.
+    /// Time during which the machine sleeps may not be counted.
     ///
     /// - Parameters:
     ///   - delay: The delay; zero or less means as soon as possible. Accurate to the millisecond, and never shortened.
@@ -301,7 +301,7 @@ private final class Passwords: Sendable {
     init(find: @escaping @Sendable (BlobLocator?) throws -> String?) { self.find = find }
 }
 
-/// A timed wait of a stream that returns `notYet` meanwhile.
+/// A timed wait of a stream, whose reads return `notYet` until the wait is over.
 package final class TimerWait {
     /// Fires once the wait is over.
     package let slot: BlobWakerSlot
@@ -324,7 +324,7 @@ package final class TimerWait {
     package var isOver: Bool { self.hasFired.withLock { $0 } }
 }
 
-/// The location in which indexes are kept.
+/// The location in which indexes are stored.
 ///
 /// An index records the facts that a source learned about its content while reading, so that the next read finds any
 /// byte of a gzip, or any member of an archive, at once.
@@ -370,6 +370,6 @@ public struct BlobIndexPolicy: Hashable, Sendable {
     /// ``BlobError/Code/inconsistent``.
     public static func file(_ path: String) -> Self { Self(place: .file(path)) }
 
-    /// The number of bytes of index files that ``automatic`` keeps: 1 GiB.
+    /// The maximum total size of the index files of ``automatic``, in bytes: 1 GiB.
     package static let automaticMaximumByteCount: Int64 = 1 << 30
 }

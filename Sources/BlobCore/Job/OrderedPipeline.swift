@@ -99,7 +99,8 @@ package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable 
 
     /// Lets the other threads begin jobs while the calling thread does other work before it takes the next product.
     ///
-    /// - Parameter makeJob: As for ``next(_:)``, which throws its errors.
+    /// - Parameter makeJob: A closure that returns the next job to begin, as in ``next(_:)``. A later call of
+    ///   ``next(_:)`` throws its errors.
     package func prepare(_ makeJob: () throws -> Job?) {
         self.begin(makeJob)
         self.startWorkers(leaving: 0)

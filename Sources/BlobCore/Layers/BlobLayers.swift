@@ -39,7 +39,7 @@ public struct BlobLayers: Sendable {
     /// length is known, and otherwise after the limit.
     public var maximumByteCount: Int64?
 
-    /// The average number of bytes per second that a reader delivers; from 1.
+    /// The maximum average number of bytes per second that a reader delivers, at least 1.
     public var bytesPerSecond: Int64?
 
     /// A closure that is called after each read; see ``BlobInputStreamDataSource/counting(_:)``.
@@ -113,7 +113,7 @@ extension BlobInputStreamDataSource {
     /// let stream = BlobInputStream(source.readingAhead())
     /// ```
     ///
-    /// - Parameter windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default
+    /// - Parameter windowByteCounts: The sizes of the first and of the largest window in bytes, at least 1; by default
     ///   64 KiB and 1 MiB.
     public func readingAhead(
         windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
@@ -122,8 +122,8 @@ extension BlobInputStreamDataSource {
     }
 }
 
-/// A layer that opens its base with tighter limits: for the time of each opening and of each wait for the next bytes,
-/// and for the ratio of decoded bytes.
+/// A layer that opens its base with tighter limits on the duration of an opening, on each wait for the next bytes, and
+/// on the ratio of decoded bytes.
 private struct ContextLimitSource: ForwardingSource {
     let base: any BlobInputStreamDataSource
     let idleLimit: Duration?

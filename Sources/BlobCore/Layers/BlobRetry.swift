@@ -1,5 +1,5 @@
-/// The rules for retrying after a failure: either a read, which is resumed at the byte that it had reached, or a
-/// request that sends bytes.
+/// The rules for retrying a failed read, which is resumed at the byte that it had reached, or a failed request that
+/// sends bytes.
 ///
 /// Only errors whose ``BlobError/isTransient`` is true are retried, over a source that can be opened again. A premature
 /// end is ``BlobError/Code/truncated``, which is not transient: the same data would be truncated again. A source whose
@@ -13,9 +13,9 @@ public struct BlobRetry: Hashable, Sendable {
     public enum Identity: Hashable, Sendable {
         /// An unchanged strong validator.
         case strong
-        /// An unchanged strong validator; or an unchanged weak one and the last 4 KiB delivered, which are read again
-        /// and compared. Changes elsewhere then go unnoticed if the weak validator, such as the size and the time of a
-        /// file, is the same.
+        /// Either an unchanged strong validator, or an unchanged weak validator and the last 4 KiB delivered, which are
+        /// read again and compared. Changes elsewhere then go unnoticed if the weak validator, such as the size and the
+        /// time of a file, is the same.
         case compared
         /// No evidence: the bytes that the source delivers from that offset on are accepted as the rest.
         case unchecked
@@ -61,13 +61,13 @@ public struct BlobRetry: Hashable, Sendable {
 
     /// Creates the rules for requests that send bytes.
     ///
-    /// - Parameter count: The maximum number of consecutive retries, from 0.
+    /// - Parameter count: The maximum number of consecutive retries, at least 0.
     package init(maximumRetryCount count: Int) {
         self.init(failureBudget: .max, maximumDelays: .seconds(1)...(.seconds(60)))
         self.maximumRetryCount = count
     }
 
-    /// The maximum number of consecutive retries, from 0: one less than the maximum number of failures.
+    /// The maximum number of consecutive retries, which is one less than the maximum number of consecutive failures.
     package var maximumRetryCount: Int {
         get { self.maximumFailureCount - 1 }
         set { self.maximumFailureCount = newValue == .max ? .max : newValue + 1 }
@@ -93,7 +93,8 @@ public struct BlobRetry: Hashable, Sendable {
             || isReading && status == 500
     }
 
-    /// Returns the delay after a number of consecutive failures, from 1: random, up to a limit that doubles with each.
+    /// Returns a random delay after `count` consecutive failures, at least 1, up to a limit that doubles with each
+    /// failure.
     func delay(afterFailures count: Int, using random: inout some RandomNumberGenerator) -> Duration {
         let (least, most) = (self.maximumDelays.lowerBound, self.maximumDelays.upperBound)
         // 2^40 times any delay exceeds the maximum.
@@ -108,7 +109,7 @@ package struct RetryFailures {
     package struct Attempt: Sendable {
         /// The failure.
         package let error: BlobError
-        /// The number of the attempt, from 1 for the first consecutive retry, and the highest possible number.
+        /// The number of the attempt, which is 1 for the first consecutive retry, and the maximum number.
         package let number, limit: Int
         /// The delay before the attempt.
         package let delay: Duration
@@ -137,11 +138,11 @@ package struct RetryFailures {
         return Attempt(after: error, number: self.countInRow, of: self.rules.maximumRetryCount, delay: delay)
     }
 
-    /// Counts a failure, and returns the delay before the next attempt: the longer of the delay that the source
-    /// requests and a random one, which leaves at least half of the time before the deadline to the attempt.
+    /// Counts a failure, and returns the delay before the next attempt. It is the longer of the delay that the source
+    /// requests and a random delay, which leaves at least half of the time before the deadline to the attempt.
     ///
-    /// - Throws: The error, if no further attempt is allowed, or not before the deadline; if the job has ended, the
-    ///   reason.
+    /// - Throws: `error` if no further attempt is allowed, or if none is possible before the deadline. If the job was
+    ///   cancelled or timed out, throws that error instead.
     package mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
         self.count += 1
         self.countInRow += 1

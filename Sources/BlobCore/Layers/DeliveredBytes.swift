@@ -20,13 +20,13 @@ package struct DeliveredBytes {
         package var holds: Bool { self.byteCount > 0 || self.hash.finalize() == self.expected }
     }
 
-    /// The extent of the bytes that are kept.
+    /// The part of the delivered bytes that must be unchanged when they are read again.
     package enum Extent {
         case none
         /// The last 4 KiB, or all if there are fewer.
         case last
-        /// A hash of all bytes: without random access, they are read again anyway, so they are also compared. Checks
-        /// that the source makes at its end then cover the bytes delivered, not only the bytes read again.
+        /// All bytes, by their hash: without random access, they are read again anyway, so they are also compared.
+        /// Checks that the source makes at its end then cover the bytes delivered, not only the bytes read again.
         case all
     }
 
@@ -47,7 +47,7 @@ package struct DeliveredBytes {
         case .all: self.hash.combine(bytes: bytes)
         case .last:
             let start = max(0, bytes.count - Self.lastByteCount)
-            // There is room for twice the number kept, so that short reads do not move the bytes each time.
+            // The buffer holds twice the number needed, so that short reads do not move the bytes each time.
             if start > 0 {
                 self.last.removeAll(keepingCapacity: true)
             } else if self.last.count + bytes.count > 2 * Self.lastByteCount {

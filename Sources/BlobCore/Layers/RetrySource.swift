@@ -7,7 +7,8 @@ package struct RetrySource: ForwardingSource {
         (self.base, self.rules) = (base, rules)
     }
 
-    /// Blocks during the delays; a base that never blocks is tried once, unless the job may block.
+    /// Returns the info of the base, retrying after transient errors. Blocks during the delays; a base that never
+    /// blocks is tried only once, unless the job may block.
     package func describe(_ context: BlobContext) throws -> BlobInfo {
         var failures = RetryFailures(self.rules)
         while true {

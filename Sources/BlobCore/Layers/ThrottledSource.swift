@@ -37,10 +37,10 @@ package struct ThrottledSource: ForwardingSource {
 /// A rate in bytes per second that readers and requests share.
 ///
 /// Readers and requests take portions of bytes in turn; a portion may pass once the time of the portions before it is
-/// over. After a pause, up to a quarter of a second is made up for.
+/// over. Time that passes unused is made up for, up to a quarter of a second.
 package final class ByteAllowance: Sendable {
     private static let longestBacklog = Duration.milliseconds(250)
-    /// The maximum size of a portion, which is efficient for reading and sending.
+    /// The maximum size of a portion in bytes, large enough for efficient reading and sending.
     private static let maximumPortionByteCount: Int64 = 256 * 1024
     /// The number of portions per second, for a steady flow.
     private static let portionsPerSecond: Int64 = 20
@@ -51,7 +51,7 @@ package final class ByteAllowance: Sendable {
 
     /// Creates an unused allowance.
     ///
-    /// - Parameter bytesPerSecond: The rate, from 1.
+    /// - Parameter bytesPerSecond: The rate, at least 1.
     package init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
         precondition(bytesPerSecond > 0, "The rate must be at least one byte per second.")
         self.bytesPerSecond = Double(bytesPerSecond)
@@ -73,7 +73,7 @@ package final class ByteAllowance: Sendable {
 
         deinit { self.allowance.next.withLock { $0 -= self.allowance.duration(of: self.byteCount) } }
 
-        /// Returns the number of bytes that may pass now; if 0, no bytes may pass before ``start``.
+        /// Returns the number of bytes that may pass now. If it is 0, no bytes may pass before ``start``.
         package func available(at now: ContinuousClock.Instant = .now) -> Int {
             if self.byteCount == 0 {
                 (self.byteCount, self.start) = self.allowance.next.withLock { [allowance] next in
@@ -87,7 +87,7 @@ package final class ByteAllowance: Sendable {
 
         /// Subtracts bytes that have passed from the current portion.
         ///
-        /// - Parameter byteCount: At most the result of the last ``available(at:)``.
+        /// - Parameter byteCount: The number of bytes, at most the result of the last ``available(at:)``.
         package func use(_ byteCount: Int) { self.byteCount -= byteCount }
     }
 }

@@ -18,7 +18,7 @@ public struct BlobLocator: Hashable, Sendable {
     public enum Selector: Hashable, Sendable {
         /// The member with exactly these bytes as its name; they need not be UTF-8.
         case name([UInt8])
-        /// The member at this index in the container's order, from 0; written `@N`.
+        /// The member at this index in the container's order, starting at 0; written `@N`.
         case index(Int)
 
         /// The member with this name.
@@ -48,6 +48,7 @@ public struct BlobLocator: Hashable, Sendable {
     }
 
     /// Creates the locator of a file.
+    ///
     /// - Parameter path: A path as bytes, as the system reports it, in no particular encoding. A relative path is
     ///   resolved against the current folder when the locator is created.
     public init(filePath path: some Sequence<UInt8>) {

@@ -24,7 +24,8 @@ package struct ParameterizedValue: Equatable, Sendable {
         }
     }
 
-    /// Parses a value from any server: malformed parameters are skipped, and the first parameter of a name counts.
+    /// Parses a value from any server. Malformed parameters are skipped; if a name is repeated, its first parameter is
+    /// used.
     package init(lenient field: some Sequence<UInt8>) {
         var scanner = Scanner(rest: Array(field)[...], isLenient: true)
         self.type = scanner.type()

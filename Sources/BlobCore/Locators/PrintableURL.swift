@@ -12,8 +12,8 @@ public func printableURL(_ text: String) -> String {
     return printableURL(Array(text.utf8)[...], keepingQuery: false)
 }
 
-/// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query of a local source is kept.
-/// A text that names no host, such as a path, is unchanged.
+/// Returns the text of a locator in the form of ``printableURL(_:)``, but with its selectors and, if its source is
+/// local, with its query. A text that names no host, such as a path, is returned unchanged.
 ///
 /// - Parameter isUnknown: True if the text before the colon is not a scheme, and may be the user of a URL without
 ///   one.

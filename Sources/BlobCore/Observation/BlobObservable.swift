@@ -133,7 +133,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// then makes that call next; the same applies if this method is called in a delivery.
     ///
     /// - Parameters:
-    ///   - keyPath: The member to observe; `\.self` is the whole value.
+    ///   - keyPath: The property to observe; `\.self` is the whole value.
     ///   - options: The values that the ``BlobChange`` carries, and additional calls besides the calls for changes.
     ///   - delivery: The executor of `handler`; by default the thread that changes the value.
     ///   - handler: A closure that is called for one change at a time.
@@ -250,7 +250,7 @@ extension BlobRegistration {
 /// A handler is always called for one change at a time and in order, even on a concurrent queue. Unless delivery is
 /// immediate, an observation has at most one job scheduled at a time. Changes that wait for the job are coalesced by
 /// the rule of the ``BlobObservable``, regardless of how long they wait, and keep the observable alive;
-/// ``BlobRegistration/cancel()`` drops them.
+/// ``BlobRegistration/cancel()`` discards them.
 public struct BlobDelivery: Sendable {
     /// The connection of one observer to its executor.
     package struct Connection: Sendable {

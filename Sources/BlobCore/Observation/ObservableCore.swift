@@ -89,7 +89,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
-    // MARK: The audience
+    // MARK: Observers and wakers
 
     /// Adds an observer.
     ///
@@ -128,7 +128,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 
-    /// Returns the key of a member that is being added; called under the lock.
+    /// Returns the key of an observer, a queue or a waker that is being added. Called under the lock.
     private func nextKey() -> UInt64 {
         self.hasObservers = true
         self.lastKey += 1
@@ -225,9 +225,9 @@ extension Fifo {
     }
 }
 
-/// The members of an audience, in the order in which they were added.
+/// A list of observers or wakers, in the order in which they were added.
 ///
-/// Found by their keys: a linear search would take O(n) steps for each member that is removed.
+/// Members are found by their keys, because a linear search would take O(n) steps for each removal.
 struct ObserverList<Member> {
     private(set) var members: [Member] = []
     private var keys: [UInt64] = []  // Ascending.

@@ -6,7 +6,7 @@ public enum BlobBody {
     /// - Parameters:
     ///   - info: The facts about exactly these bytes.
     ///   - now: A closure that reads as `read` does, without waiting; returns false if that is not possible at this
-    ///     offset now, in which case `read` is called on a thread of the pool. Nil if the source cannot decide this.
+    ///     offset now, in which case `read` is called on a thread of the pool. Nil if the source cannot determine this.
     ///     The two closures are never called at the same time.
     ///   - read: A closure that appends bytes from an offset; it appends none only at the end, where it is called once
     ///     more, for checks. The closures are released when the reader is closed, after any call that is still running.
@@ -57,7 +57,8 @@ public protocol BlobByteStream: AnyObject {
     ///
     /// - Parameters:
     ///   - byteOffset: The offset reached: the offset at which the stream starts plus the number of bytes delivered.
-    ///   - output: The output, which has room. Appended to from the front; not kept after the call.
+    ///   - output: The output, which has space for at least one byte. The bytes are appended to it; it must not be used
+    ///     after the call.
     /// - Returns: ``BlobReadResult/bytes`` after appending at least one byte, perhaps fewer than fit; otherwise nothing
     ///   was appended.
     /// - Throws: ``BlobError`` or any other error, which is wrapped; the bytes that the call appended are then
@@ -94,11 +95,12 @@ public protocol BlobTransform {
     /// Consumes bytes from the front of `input`, and appends the resulting bytes to `output`.
     ///
     /// - Parameters:
-    ///   - input: At most 65,536 bytes. Bytes left over are passed again, followed by more bytes.
+    ///   - input: The next bytes, at most 65,536. Bytes that the step does not consume are passed again, followed by
+    ///     more bytes.
     ///   - isLast: True if no bytes follow `input`: the base has checked its end.
-    ///   - output: Has room for at least 4,096 bytes.
-    /// - Returns: The reason why the step ended. ``BlobStep/end`` only with `isLast` and no input left: a decoder that
-    ///   finishes earlier throws ``BlobError/Code/trailingData`` for further bytes.
+    ///   - output: The output, which has space for at least 4,096 bytes.
+    /// - Returns: The reason why the step ended. Must be ``BlobStep/end`` only if `isLast` is true and no input is
+    ///   left: a decoder that finishes earlier throws ``BlobError/Code/trailingData`` for further bytes.
     /// - Throws: Any error. The bytes appended before it are valid, and are delivered first. A byte offset in the error
     ///   refers to the bytes of the base, whose locator the framework adds.
     mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep
@@ -130,7 +132,7 @@ public protocol BlobInspector {
     /// discarded, and if bytes after it are left out, the stream ends there. An empty range discards all bytes.
     ///
     /// - Parameters:
-    ///   - bytes: At least one byte; none if `isLast`.
+    ///   - bytes: At least one byte; no bytes if `isLast` is true.
     ///   - byteOffset: The offset of the first byte in the base.
     ///   - isLast: True once, at the end of the base, after the base has checked it.
     /// - Throws: Any error; none of the bytes is then delivered.
@@ -154,7 +156,7 @@ extension BlobInspector {
     /// Returns the info of the base.
     public mutating func info(of base: BlobInfo) throws -> BlobInfo { base }
 
-    /// Returns room for any number of bytes.
+    /// Returns the largest limit, so that any number of bytes may pass.
     public mutating func readLimit() throws -> BlobReadLimit { .bytes(.max) }
 
     /// Returns the error unchanged.

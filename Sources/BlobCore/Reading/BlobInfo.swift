@@ -1,6 +1,6 @@
 /// The facts known about a blob before it is read.
 public struct BlobInfo: Hashable, Sendable {
-    /// The length of the blob in bytes, from 0; nil if it is not known before the end.
+    /// The length of the blob in bytes, at least 0; nil if it is not known before the end.
     public var byteCount: Int64?
 
     /// The media type, as in RFC 6838: `image/jpeg`; nil if unknown.
@@ -27,7 +27,7 @@ public struct BlobInfo: Hashable, Sendable {
     /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil if unknown.
     ///
     /// No call can set it, so it reveals changes that preserved the length and the modification time. It also changes
-    /// with names and permissions: too strict for a validator, right for a cache.
+    /// with names and permissions, so it is too strict for a validator, but suitable for a cache.
     package var statusChangeTime: Int64?
 
     /// Creates an info; omitted facts are unknown.

@@ -17,7 +17,7 @@
 /// - **C1** A read appends at least one byte and returns `bytes`, or appends none and returns `end` or `notYet`; after
 ///   `notYet` the slot is fired when bytes, the end or an error are available. A spurious call is allowed, a missing
 ///   call never is.
-/// - **C4** The output of a read is not kept after the call.
+/// - **C4** The output of a read is not used after the call.
 /// - **C5** A reader can be opened at each offset from 0 to the byte count; an offset past it throws
 ///   ``BlobError/Code/invalidArgument``, from the first read if the length is unknown.
 /// - **C6** A source without random access may be slow at an offset, but never wrong.
@@ -153,7 +153,7 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
 
 /// The offset, the identity and the context with which a reader is opened.
 public struct BlobOpening: Sendable {
-    /// The offset of the first byte to deliver, from 0. The framework detects an offset past the end, even if the
+    /// The offset of the first byte to deliver, at least 0. The framework detects an offset past the end, even if the
     /// length becomes known late.
     public let byteOffset: Int64
 

@@ -17,7 +17,7 @@ public final class BlobReader {
     /// The stream, as long as another may replace it. Cast once: casting an object to a protocol takes longer than
     /// calling it.
     private var late: (any LateStream)?
-    /// Nil for a body that belongs to the source of the reader over this one.
+    /// The source; nil if the body belongs to the source of the reader over this one.
     private let source: (any BlobInputStreamDataSource)?
     let context: BlobContext
     private var phase = Phase.reading
@@ -117,7 +117,7 @@ public final class BlobReader {
 
     // MARK: Reading
 
-    /// Reads the next bytes. For an output without room, reads nothing and returns `bytes`.
+    /// Reads the next bytes. If the output is full, reads nothing and returns `bytes`.
     public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.phase {
         case .failed(let error) where self.held == nil: throw error
@@ -176,7 +176,7 @@ public final class BlobReader {
 
     /// Skips bytes, which the next read discards.
     ///
-    /// - Parameter byteCount: The number of bytes to skip, from 0. The next read throws
+    /// - Parameter byteCount: The number of bytes to skip, at least 0. The next read throws
     ///   ``BlobError/Code/invalidArgument`` if the new offset is past the end.
     package func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "The number of bytes to skip must not be negative.")
@@ -208,7 +208,7 @@ public final class BlobReader {
 
     /// Returns the next bytes without a copy, and advances past them; nil if no bytes are in memory.
     ///
-    /// - Parameter byteCount: The maximum number of bytes, from 1.
+    /// - Parameter byteCount: The maximum number of bytes, at least 1.
     /// - Throws: The errors of ``read(into:)``.
     public func readBytes(atMost byteCount: Int) throws -> BlobBytes? {
         guard self.isReadable else { return nil }
@@ -250,7 +250,7 @@ public final class BlobReader {
         return peeked.removeFirst(atMost: byteCount)
     }
 
-    /// The bytes in memory, also after an error.
+    /// The bytes that were taken from the stream but neither delivered nor skipped, even after an error.
     package var peeked: BlobBytes { self.held?.shared ?? .none }
 
     private var isReadable: Bool {

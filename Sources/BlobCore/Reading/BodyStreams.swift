@@ -88,7 +88,7 @@ private final class PositionalStream: BlobByteStream {
 
     /// Creates the stream of a positional body.
     ///
-    /// - Parameter now: Nil if reads may block.
+    /// - Parameter now: A closure that reads without waiting; nil if reads may block.
     init(_ info: BlobInfo, now: BlobNonblockingReadAt?, _ read: @escaping BlobReadAt) {
         (self.knownInfo, self.now, self.readAt) = (info, now, read)
     }

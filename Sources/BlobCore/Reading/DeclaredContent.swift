@@ -35,7 +35,7 @@ struct BytesToSkip {
 
     init(_ byteCount: Int64) { self.rest = byteCount }
 
-    /// The minimum room in bytes for which a call is cheap relative to the bytes that it moves.
+    /// The minimum free space, in bytes, with which a call is cheap relative to the bytes that it moves.
     private static let sufficientByteCount = 4096
 
     private static let bufferByteCount = 64 * 1024

@@ -3,7 +3,7 @@
 /// When it is closed during a call, the calling thread closes the blocking reader after the call returns.
 // Safe: `isBusy` limits the use of `reader` to one thread at a time, and only the consumer has `current`.
 package final class ReadAheadStream: LateStream, @unchecked Sendable {
-    /// The sizes of the first window and of the largest, in bytes.
+    /// The sizes of the first and of the largest window in bytes.
     package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
 
     private enum Next {
@@ -39,7 +39,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     /// Starts to open the blocking reader.
     ///
     /// - Parameters:
-    ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
+    ///   - windowByteCounts: The sizes of the first and of the largest window in bytes.
     ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this stream is
     ///     closed.
     ///   - open: A closure that opens the blocking reader, on a thread of the pool.

@@ -80,7 +80,7 @@ struct ReaderWait {
 
     func block() { BlockingPool.runOutside { _ = self.blocked?.signal.wait(for: nil) } }
 
-    /// Drops the consumer's waker, and ends the registrations.
+    /// Removes the consumer's waker, and ends the registrations.
     mutating func close() {
         self.takeWaker()
         (self.slot, self.cancellationRegistration, self.timer) = (nil, nil, nil)
@@ -131,8 +131,8 @@ extension BlobReader {
 
     /// Reads the next bytes into memory that the caller owns, waiting until bytes are available.
     ///
-    /// - Parameter buffer: The memory, filled from the front; if it is empty, nothing is read.
-    /// - Returns: The number of bytes read; 0 means the end if the buffer has room.
+    /// - Parameter buffer: The memory, which is filled from the front. If it is empty, nothing is read.
+    /// - Returns: The number of bytes read; 0 means the end if the buffer is not empty.
     public func readBlocking(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         _ = try self.readBlocking(into: &output)
@@ -142,8 +142,8 @@ extension BlobReader {
     /// Reads to the end, waiting while no bytes are available.
     ///
     /// - Parameters:
-    ///   - byteCount: The size of the memory in bytes; by default 128 KiB, where reading from the page cache is
-    ///     fastest.
+    ///   - byteCount: The size of the memory in bytes; by default 128 KiB, the size at which reading from the page
+    ///     cache is fastest.
     ///   - body: A closure that receives the bytes of each read, which are valid during the call.
     package func forEachPiece(
         ofAtMost byteCount: Int = 128 * 1024, _ body: (UnsafeRawBufferPointer) throws -> Void

@@ -2,7 +2,7 @@
 final class TransformedStream: StreamOverReader {
     /// The maximum number of bytes that a step receives.
     private static let inputByteCount = 64 * 1024
-    /// The minimum room for the output of a step.
+    /// The minimum free space for the output of a step, in bytes.
     private static let outputByteCount = 4096
 
     private let base: BlobReader
@@ -10,7 +10,7 @@ final class TransformedStream: StreamOverReader {
     private var transform: any BlobTransform
     private var knownInfo: BlobInfo?
     private var input = Input()
-    /// Bytes that were produced while the output had little room.
+    /// Bytes that were produced while the output had too little free space.
     private var bufferedOutput: BlobBytes?
     private var isLast = false
     /// True if the transform may produce more bytes without more input.
@@ -113,7 +113,7 @@ final class TransformedStream: StreamOverReader {
         return result
     }
 
-    /// Returns an error of the transform with the locator of the base, if its offset counts the bytes of the base.
+    /// Returns an error of the transform with the locator of the base, if its offset refers to the bytes of the base.
     private func located(_ error: any Error) -> BlobError {
         var error = BlobError(wrapping: error)
         if error.byteOffset != nil { error.locator = error.locator ?? self.base.locator?.description }

@@ -88,7 +88,7 @@ public protocol BlobDescribing: BlobInputStreamDataSource {
 
 /// A source or container that can build an index, so that any part of it is found at once in later reads.
 ///
-/// ``BlobContext/index`` determines where indexes are kept.
+/// ``BlobContext/index`` determines where indexes are stored.
 public protocol BlobIndexing: Sendable {
     /// Builds the index, reading as much as is needed, unless a valid index already exists.
     ///

@@ -35,7 +35,7 @@ public struct BlobMember: Hashable, Sendable {
         }
     }
 
-    /// The index in the container's order, from 0: `@N` in a locator names the member.
+    /// The index in the container's order, starting at 0. In a locator, `@N` names the member with the index N.
     public var index: Int
 
     /// The name as stored in the container: bytes, not necessarily UTF-8, not necessarily unique, and not a path to
@@ -48,7 +48,7 @@ public struct BlobMember: Hashable, Sendable {
     /// The kind of a special member; nil if the container does not state it, and for other members.
     public var specialKind: SpecialKind?
 
-    /// The length in bytes, from 0; nil if the container does not state it before the end, and for members without
+    /// The length in bytes, at least 0; nil if the container does not state it before the end, and for members without
     /// bytes.
     public var byteCount: Int64?
 

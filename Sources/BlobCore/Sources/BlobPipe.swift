@@ -28,7 +28,8 @@ public final class BlobPipe: Sendable {
     /// Creates a pipe.
     ///
     /// - Parameters:
-    ///   - capacity: The maximum number of bytes in the pipe, from 1; by default 64 KiB. The memory exists only while
+    ///   - capacity: The maximum number of bytes in the pipe, at least 1; by default 64 KiB. The memory exists only
+    ///     while
     ///     the pipe holds bytes.
     ///   - info: The info of the source. A declared byte count is binding: the reader throws if the bytes do not match
     ///     it.
@@ -92,7 +93,7 @@ package final class PipeBuffer: Sendable {
         var ring = Ring()
         /// The number of bytes that were taken but not delivered yet.
         var lentByteCount = 0
-        /// The handlers of the producers that wait for room.
+        /// The handlers of the producers that wait for free space.
         var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var onRoom: (@Sendable () -> Void)?
         var isFinished = false
@@ -193,7 +194,7 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// The room for a write.
+    /// The state of the pipe for a write: whether it has free space.
     package enum Room {
         case some, none
         /// The reader is closed: no write succeeds any more.
@@ -206,7 +207,7 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Calls `handler` each time room becomes available in a full pipe, and when the reader closes, until
+    /// Calls `handler` each time space becomes available in a full pipe, and when the reader closes, until
     /// ``finish(_:)``.
     package func onRoom(_ handler: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.onRoom = handler }
@@ -240,8 +241,8 @@ package final class PipeBuffer: Sendable {
         return result
     }
 
-    /// Takes the contiguous bytes at the front, whose room becomes free once they are delivered; nil if the pipe is
-    /// empty.
+    /// Removes and returns the contiguous bytes at the front, whose space becomes free once they are delivered; returns
+    /// nil if the pipe is empty.
     func readBytes(atMost byteCount: Int) -> BlobBytes? {
         self.state.withLock { state in
             let taken = state.ring.readBytes(atMost: byteCount) { [weak self] in self?.didDeliver($0) }
@@ -261,7 +262,7 @@ package final class PipeBuffer: Sendable {
 
     private func isFull(_ state: State) -> Bool { state.ring.count + state.lentByteCount >= self.capacity }
 
-    /// Drops the bytes in the pipe; the producer's next write throws ``BlobError/Code/closed``.
+    /// Discards the bytes in the pipe; the producer's next write throws ``BlobError/Code/closed``.
     package func closeReader() {
         let handlers = self.state.withLock { state in
             state.isReaderGone = true
@@ -272,7 +273,7 @@ package final class PipeBuffer: Sendable {
         for handler in handlers { handler() }
     }
 
-    /// Registers the `handler` of `waiter` for one call when a write is worth trying; returns false if it already is.
+    /// Registers `handler` to be called once, when a write by `waiter` is worth trying; returns false if it already is.
     private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.refusal == nil, self.isFull(state) else { return false }
@@ -281,7 +282,7 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Drops the handler of a waiter that has continued or given up. The waiter still exists, so its identity is
+    /// Removes the handler of a waiter that has continued or given up. The waiter still exists, so its identity is
     /// unique.
     private func forget(_ waiter: AnyObject) {
         self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
@@ -321,7 +322,7 @@ package final class PipeStream: BlobByteStream {
 ///
 /// The memory is allocated with the first byte and freed with the last one, so that an idle ring costs nothing.
 private struct Ring {
-    /// The memory, which is also retained by loans of its bytes.
+    /// The memory, which lent bytes also retain.
     private final class Memory: @unchecked Sendable {  // Safe: the ring does not write to lent bytes.
         let bytes: UnsafeMutableRawBufferPointer
 
@@ -361,7 +362,7 @@ private struct Ring {
         return total
     }
 
-    /// Leaves the memory to the loans of its bytes, and allocates new memory.
+    /// Allocates new memory. The old memory is freed when its lent bytes are released.
     private mutating func moveToNewMemory(_ capacity: Int) {
         let memory = Memory(capacity)
         let count = self.remove(into: UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<self.count]))
@@ -380,7 +381,7 @@ private struct Ring {
         return total
     }
 
-    /// Drops bytes from the front.
+    /// Removes bytes from the front.
     mutating func drop(_ byteCount: Int) {
         guard let memory else { return }
         self.start = (self.start + byteCount) % memory.bytes.count
@@ -388,7 +389,7 @@ private struct Ring {
         if self.count == 0 { self.removeAll() }
     }
 
-    /// Removes the contiguous bytes at the front, without a copy; nil if the ring is empty.
+    /// Removes and returns the contiguous bytes at the front, without a copy; returns nil if the ring is empty.
     mutating func readBytes(atMost byteCount: Int, onDelivery: @escaping @Sendable (Int) -> Void) -> BlobBytes? {
         guard let memory, self.count > 0 else { return nil }
         let end = min(memory.bytes.count, self.start + min(byteCount, self.count))
@@ -397,6 +398,6 @@ private struct Ring {
         return BlobBytes(bytes, ownedBy: memory, isExclusive: true, onDelivery: onDelivery)
     }
 
-    /// Drops all bytes.
+    /// Removes all bytes.
     mutating func removeAll() { (self.memory, self.start, self.count, self.usedByteCount) = (nil, 0, 0, 0) }
 }

@@ -58,9 +58,10 @@ public struct ClosureSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - info: The info of the source; a declared byte count is binding.
-    ///   - readAt: A closure that appends bytes from an offset, from 0: at least one below the byte count. If the
-    ///     length is unknown, appending none means the end. It may block, and should then do so through the context, so
-    ///     that it can be cancelled. Called on several threads at once if several readers are open.
+    ///   - readAt: A closure that appends bytes from an offset, which is at least 0. Below the byte count, it must
+    ///     append at least one byte; if the length is unknown, appending none means the end. It may block, and should
+    ///     then do so through the context, so that it can be cancelled. Called on several threads at once if several
+    ///     readers are open.
     public init(
         info: BlobInfo = BlobInfo(),
         readAt: @escaping @Sendable (_ byteOffset: Int64, inout OutputRawSpan, BlobContext) throws -> Void

@@ -3,8 +3,8 @@ import BlobPlatform
 extension BlobInputStreamDataSource {
     /// Returns a source of a range of the bytes of this source.
     ///
-    /// A source that ends before the range does is an error, never an early end. The checks that this source makes at
-    /// its end are made only if the slice has the same end.
+    /// If this source ends before the range does, reading throws an error: the slice never ends early. The checks that
+    /// this source makes at its end are made only if the slice has the same end.
     ///
     /// ```swift
     /// let header = source.slice(0..<512)
@@ -86,8 +86,8 @@ private struct Slice: BlobInspector {
 /// lies after the range.
 ///
 /// A line begins at the start and after each LF; CRLF also ends a line, and the last line may lack a line end. If
-/// ranges follow each other without a gap, each line is in exactly one of them, regardless of the ranges: the rule by
-/// which distributed engines split text. A line longer than the ranges leaves some of them without a line.
+/// ranges follow each other without a gap, each line is in exactly one of them, regardless of the ranges. Distributed
+/// engines split text by the same rule. A line longer than the ranges leaves some of them without a line.
 ///
 /// A reader begins one byte before the range, to see whether that byte ends a line, and reads on to the end of the last
 /// line. Memory does not grow with the lines.
@@ -97,7 +97,8 @@ package struct LineRangeSource: ForwardingSource {
 
     /// Creates a source of the lines that begin in a range.
     ///
-    /// - Parameter range: The offsets at which the lines begin, from 0; `Int64.max` is the end.
+    /// - Parameter range: The offsets at which the lines begin, at least 0; the upper bound `Int64.max` stands for the
+    ///   end of the base.
     package init(_ base: any BlobInputStreamDataSource, beginningIn range: Range<Int64>) {
         (self.base, self.range) = (base, range)
     }

@@ -108,8 +108,8 @@ public final class BlobRegistration: Sendable {
 
     deinit { self.cancel() }
 
-    /// Ends the registration, and drops the calls that wait for an executor. May be called twice, and from the handler
-    /// itself.
+    /// Ends the registration, and discards the calls that wait for an executor. May be called twice, and from the
+    /// handler itself.
     ///
     /// No further call starts. A call that another thread is just starting may still run; this method does not wait for
     /// it. When called on the thread, serial queue or actor that runs an observer's handler, no such call exists.

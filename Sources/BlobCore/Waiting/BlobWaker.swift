@@ -17,7 +17,7 @@ public final class BlobWaker: Sendable {
     public func wake() { self.signal() }
 }
 
-/// The slot in which a waiting consumer leaves its waker for the producer.
+/// The slot in which a waiting consumer stores its waker for the producer.
 ///
 /// The producer changes its bytes, then calls ``fire()``, outside any lock; the slot remembers the call until the next
 /// read, and calls a waker that is stored before then at once.
@@ -32,7 +32,7 @@ public final class BlobWakerSlot: Sendable {
     /// Creates an empty slot.
     public init() {}
 
-    /// Calls the stored waker, and drops it. A spurious call is harmless.
+    /// Calls the stored waker, and removes it. A spurious call is harmless.
     public func fire() {
         let waker = self.state.withLock { state in
             state.wasFired = true

@@ -20,7 +20,7 @@ package final class BlockingPool: Sendable {
     /// The default lifetime of an idle thread: long enough for a stream's next read, short enough to end soon after it.
     package static let defaultIdleLifetime = Duration.seconds(2)
 
-    /// The default stall time: far longer than opening a file takes, and short compared with a wait for the network.
+    /// The default stall time, far longer than opening a file takes, and short compared with a wait for the network.
     package static let defaultStallTime = Duration.milliseconds(10)
 
     /// The number of threads that a pool starts at once, without waiting for busy ones.
@@ -29,7 +29,7 @@ package final class BlockingPool: Sendable {
     /// The maximum number of threads that are started at a time, on the thread that runs the timers.
     private static let maximumGrowth = 32
 
-    /// The maximum number of jobs that wait outside their pools at once; further jobs keep their places.
+    /// The maximum number of jobs that wait outside their pools at once; further jobs wait in their pools.
     private static let maximumWaitingCount = 4096
 
     /// The stack size in bytes, ample for decoders; only touched pages cost memory.
@@ -45,7 +45,8 @@ package final class BlockingPool: Sendable {
         /// The number of threads that run a job.
         var busyCount = 0
         var idle: [WaitSignal] = []
-        /// True if a check is pending; and true if a job was taken since the check was scheduled.
+        /// The first is true if a growth check is pending; the second, if a job was started since the check was
+        /// scheduled.
         var isGrowthCheckScheduled = false
         var hasMoved = false
         /// The time at which a thread was last added although all processors were in use.
@@ -79,15 +80,15 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// The multiple of the stall time that a job waits before a thread is started for it although other jobs are taken or
+    /// The number of stall times that a job waits before a thread is started for it although other jobs are started or
     /// compute: a quarter of a second by default, enough to read and hash two hundred slices of a file.
     package static let maximumStallCount = 25
 
-    /// The number of running threads at which a pool starts more only for jobs that have waited long: one more than it
-    /// starts at once.
+    /// The number of running threads at which a pool starts more threads only for jobs that have waited long; one more
+    /// than ``promptThreadCount``.
     private static let maximumRunningCount = promptThreadCount + 1
 
-    /// The multiple of the stall time that a job waits if all processors are in use, and that then passes before another
+    /// The number of stall times that a job waits if all processors are in use, and that then pass before another
     /// thread is started: two seconds by default. Long computations may occupy all threads, while the reader of another
     /// job needs only a few bytes.
     private static let busyStallCount = 8 * maximumStallCount
@@ -274,7 +275,7 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// Makes a call that may block, on a thread of this pool; in place if already on a thread of any pool.
+    /// Makes a call that may block on a thread of this pool, or on the current thread if it belongs to any pool.
     package nonisolated(nonsending) func value<Value: Sendable>(
         _ body: @escaping @Sendable () throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {

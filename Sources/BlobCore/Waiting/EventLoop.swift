@@ -43,10 +43,11 @@ package final class EventLoop: Sendable {
     /// True on the thread of the loop, which must not block.
     package static var isCurrentThread: Bool { pthread_getspecific(self.threadMark) != nil }
 
-    /// The number of places in the heap of timers, for tests of the removal of unused places.
+    /// The number of entries in the heap of timers, for tests of the removal of unused entries.
     package var timerHeapCount: Int { self.state.withLock { $0.timers.heapCount } }
 
-    /// True if the loop is running, which starts it if necessary; false if the system has no thread for it.
+    /// True if the loop is running; getting this property starts it if necessary. False if the system cannot start a
+    /// thread.
     package var isRunning: Bool { self.state.withLock { self.start(&$0) } }
 
     /// See ``BlobContext/park(_:_:)``.
@@ -198,8 +199,9 @@ private struct ParkingTable {
 
 /// The timers and their wakers, soonest first; timers with the same deadline in the order in which they were added.
 ///
-/// A value without a clock. Removal leaves an unused place in the heap; unused places are swept out as soon as they
-/// make up half of it: a timer that is added and removed costs O(log n), and no memory until its deadline.
+/// A value without a clock. Removing a timer leaves an unused entry in the heap; unused entries are swept out as soon
+/// as they make up half of it. A timer that is added and removed therefore costs O(log n), and takes no memory until
+/// its deadline.
 package struct TimerQueue {
     private struct Place {
         let deadline: ContinuousClock.Instant
@@ -208,7 +210,7 @@ package struct TimerQueue {
         func precedes(_ other: Place) -> Bool { (self.deadline, self.key) < (other.deadline, other.key) }
     }
 
-    /// The number of unused places below which a sweep is not worthwhile.
+    /// The number of unused entries below which a sweep is not worthwhile.
     private static let smallCount = 64
 
     private var wakers: [UInt64: BlobWaker] = [:]
@@ -219,7 +221,7 @@ package struct TimerQueue {
     /// The number of timers.
     package var count: Int { self.wakers.count }
 
-    /// The number of places in the heap, including the places of removed timers.
+    /// The number of entries in the heap, including the entries of removed timers.
     package var heapCount: Int { self.heap.count }
 
     /// The deadline of the next timer; nil if the queue is empty.
@@ -292,8 +294,8 @@ package struct TimerQueue {
 
 /// An instant of the system's monotonic clock.
 ///
-/// The compiler knows its size. The size of `ContinuousClock.Instant`, and of types that contain one, is known only at
-/// run time, and each use of a ``BlobContext`` would look it up.
+/// Its size is known at compile time. The size of `ContinuousClock.Instant`, and of types that contain one, is known
+/// only at run time, so each use of a ``BlobContext`` would require a look-up.
 package struct CompactInstant: Comparable, Sendable {
     private static let origin = ContinuousClock.now
     private let sinceOrigin: Duration

@@ -46,7 +46,7 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
         return try body(&self.value.pointee)
     }
 
-    /// Takes the value and leaves nil, so that a single caller uses it outside the lock.
+    /// Removes and returns the value, so that a single caller uses it outside the lock.
     package func take<Value>() -> Value? where State == Value? { self.exchange(nil) }
 
     /// Replaces the value.
@@ -72,8 +72,8 @@ package struct UnsafeTransfer<Value>: @unchecked Sendable {  // Safe: see above;
 
 /// A semaphore that wakes one blocked thread; threads wait on it through their context.
 ///
-/// A signal before the wait is kept; a spurious signal makes a later wait return early, so waiters check their
-/// condition in a loop.
+/// A signal that precedes the wait is remembered; a spurious signal makes a later wait return early, so waiters check
+/// their condition in a loop.
 package final class WaitSignal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -81,8 +81,8 @@ package final class WaitSignal: Sendable {
 
     package func signal() { self.semaphore.signal() }
 
-    /// Waits for a signal; returns false if `duration` passes first. Nil waits indefinitely. Only the time during which
-    /// the machine is awake counts.
+    /// Waits for a signal; returns false if `duration` passes first. Nil waits indefinitely. Time during which the
+    /// machine sleeps is not counted.
     package func wait(for duration: Duration?) -> Bool {
         guard let duration else {
             self.semaphore.wait()
