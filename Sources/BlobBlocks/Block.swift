@@ -8,9 +8,9 @@ package protocol BlockDecoder: AnyObject {
     ///
     /// - Parameters:
     ///   - input: The compressed bytes; the decoder removes the bytes that it consumed from the front.
-    ///   - output: The output, to which bytes are appended as far as there is room.
+    ///   - output: The output, to which bytes are appended while it has free space.
     /// - Returns: True at the end of the block, if its checksum is correct.
-    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, ``BlobError/Code/io`` if out of
+    /// - Throws: ``BlobError/Code/corrupted``; ``BlobError/Code/limitExceeded``; ``BlobError/Code/io`` if out of
     ///   memory.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool
 }
@@ -20,7 +20,7 @@ package protocol BlockDecoder: AnyObject {
 package struct Block: Sendable {
     /// The compressed bytes; empty if ``isStreamed`` is true.
     var bytes: [UInt8]
-    /// True if the block is too large to be kept in memory: ``BlockFinder/nextBytes()`` returns its bytes.
+    /// True if the block is too large to be held in memory: ``BlockFinder/nextBytes()`` returns its bytes in pieces.
     var isStreamed = false
     /// The length of the decoded bytes; nil if unknown before decoding.
     var byteCount: Int64?
@@ -51,8 +51,8 @@ package protocol BlockFinder: AnyObject {
 
     /// Returns the next block; nil at the end, if only permitted data follows the last block.
     ///
-    /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` and others if this finder does not support the data,
-    ///   even if it is not damaged.
+    /// - Throws: Errors of the base; ``BlobError/Code/corrupted`` or another error if this finder does not support the
+    ///   data, even if it is not damaged.
     func next() throws -> Block?
 
     /// Returns the next compressed bytes of a streamed block; empty at its end.
@@ -114,7 +114,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
         self.block.bytes = []
     }
 
-    /// Appends bytes as far as the output has room.
+    /// Decodes bytes, and appends them while the output has free space.
     ///
     /// - Parameter more: A closure that returns more compressed bytes when all are used; empty at the end of the block.
     /// - Throws: ``BlobError/Code/corrupted`` if the block is damaged, or its lengths are not the expected ones.

@@ -3,7 +3,7 @@ import BlobIndex
 
 /// Access to the decoded bytes of one source by its blocks, with a cache of the facts about them.
 ///
-/// The facts describe one version of the content, and are dropped when the content changes.
+/// The facts describe one version of the content, and are discarded when the content changes.
 package final class BlockAccess: Sendable {
     /// The facts about one version of the content.
     private final class Facts: Sendable {
@@ -30,18 +30,19 @@ package final class BlockAccess: Sendable {
     /// Returns the blocks that the data lists; nil if it lists none, or lists them incorrectly.
     ///
     /// - Throws: Errors of the base.
-    /// - Complexity: Reads the table, once per version of a content with a validator.
+    /// - Complexity: Reads the table. If the content has a validator, the table is read only once for each version of
+    ///   the content.
     package func table(_ base: BlockBase) throws -> BlockTable? {
         try BlockFormat.named(self.scheme).flatMap { try self.facts(base, $0).table }
     }
 
-    /// Returns the decoded bytes from an offset on; nil if the data has no blocks, or none worth using.
+    /// Returns a body of the decoded bytes from an offset on; nil if the data has no blocks, or no blocks worth using.
     ///
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
     ///   - index: The index of blocks that the data does not list; nil if no index exists or may be used.
-    ///   - recording: The recording of the blocks of a reader from the beginning, unless the data lists them; nil to
-    ///     record nothing.
+    ///   - recording: The recording of the blocks that a reader from the beginning decodes, unless the data lists them;
+    ///     nil to record nothing.
     ///   - makeFallbackBody: A closure that returns a body that decodes the bytes from an offset on in another way, for
     ///     data that is not as expected.
     package func body(
@@ -53,7 +54,7 @@ package final class BlockAccess: Sendable {
         let finder: (any BlockFinder)?
         var parked: OpenBlock?
         var expected: (BlockIndex, Int)?
-        // Starts taken from an index are not kept: only decoding proves a start.
+        // Starts taken from an index are not stored: only decoding proves a start.
         let onRestartPoint: @Sendable (RestartPoint) -> Void = { if index == nil { facts.reached.append($0) } }
         if let table = facts.table {
             guard table.count > 1 else { return nil }

@@ -5,8 +5,8 @@ import BlobIndex
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
 /// no more than necessary. Later blocks are decoded ahead as far as memory allows. If a block is not as expected, the
-/// fallback body continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of
-/// a block is delivered before the block is verified, except for formats that request it.
+/// fallback body continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of a
+/// block is delivered before the block is verified, except for formats that request it.
 final class BlockStream: LateStream {
     /// A block decoded by any thread, or the beginning of a block that became too large.
     private struct Decoded: Sendable {
@@ -28,7 +28,7 @@ final class BlockStream: LateStream {
 
     /// The scheme of the format.
     private let layer: String
-    /// The byte counts of the finished blocks, by their checksums; gathered only for events.
+    /// The numbers of bytes in the finished blocks, by the name of their checksum; gathered only for events.
     private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
     private let makeFallbackBody: (Int64) throws -> BlobBody
@@ -47,7 +47,7 @@ final class BlockStream: LateStream {
     private let startOffset: Int64
     /// The number of compressed bytes in the blocks found.
     private var compressedByteCount: Int64 = 0
-    /// The offset from which ``lookAheadThreshold`` counts.
+    /// The offset from which ``lookAheadThreshold`` is measured.
     private let lookAheadOffset: Int64
 
     /// The bytes to deliver next; the rest of their block follows them.
@@ -67,7 +67,7 @@ final class BlockStream: LateStream {
     /// - Parameters:
     ///   - layer: The scheme of the format.
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
-    ///   - lookAheadOffset: The offset of the first byte that counts as read; earlier bytes are only skipped.
+    ///   - lookAheadOffset: The offset of the first byte that the consumer receives; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
     ///   - expected: The index that found the first block, and its number; nil if its place is certain.
     ///   - recording: The recording of the blocks for an index; nil to record nothing.

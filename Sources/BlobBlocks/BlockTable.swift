@@ -22,7 +22,7 @@ private let maximumRandomAccessByteCount: Int64 = 32 << 20
 
 /// The blocks that a table in the compressed data lists.
 ///
-/// The detail of each point is a number that the format needs: the kind of the check, or the checksum.
+/// The detail of each point is a number that the format needs, such as the kind of the check or the checksum.
 package struct BlockTable: BlockList {
     /// The maximum number of blocks in a table; a table of a million blocks takes 32 MB.
     static let maximumCount = 1 << 20
@@ -58,9 +58,9 @@ package struct BlockTable: BlockList {
 
 /// A finder of the blocks that a table lists.
 final class TableFinder: BlockFinder {
-    /// The largest compressed block that is kept in memory, in bytes; larger blocks are streamed.
+    /// The maximum size in bytes of a compressed block that is held in memory; larger blocks are streamed.
     private static let maximumKeptByteCount: Int64 = 32 << 20
-    /// The largest decoded block that is kept in memory, in bytes.
+    /// The maximum size in bytes of a decoded block that is held in memory.
     private static let maximumDecodedByteCount: Int64 = 40 << 20
     private static let pieceByteCount: Int64 = 256 * 1024
 

@@ -13,7 +13,7 @@ package struct Deflater: ~Copyable {
 
     /// Creates an encoder.
     ///
-    /// - Parameter level: 0 (stored) to 9 (smallest).
+    /// - Parameter level: The compression level, from 0 (stored) to 9 (smallest).
     /// - Throws: ``BlobError/Code/unavailable`` if out of memory.
     package init(level: Int) throws(BlobError) {
         precondition((0...9).contains(level), "The level must be from 0 to 9.")
@@ -33,18 +33,18 @@ package struct Deflater: ~Copyable {
         self.stream.deallocate()
     }
 
-    /// Resets the encoder for another stream. Allocates nothing.
+    /// Resets the encoder for another stream. Allocates no memory.
     package mutating func reset() { deflateReset(self.stream) }
 
     /// Encodes until `input` is consumed or `output` is full.
     ///
     /// After a full output, more bytes may follow without further input. The encoded bytes may depend on the division
-    /// of the input and on the room in the output.
+    /// of the input and on the free space in the output.
     ///
     /// - Parameters:
     ///   - input: The next bytes; consumed bytes are removed from its front.
     ///   - isLast: True if no bytes follow `input`; must stay true until the end.
-    ///   - output: Has room. Appended to; not kept.
+    ///   - output: The output, which has free space. The bytes are appended to it.
     /// - Returns: True at the end of the stream, which is reached only after the last input.
     /// - Complexity: O(bytes used and appended), no allocation.
     package mutating func encode(

@@ -29,7 +29,7 @@ final class ISALEngine: InflateEngine {
 
     /// Creates an engine.
     ///
-    /// - Precondition: ``isLoaded``.
+    /// - Precondition: ``isLoaded`` is true.
     init() {
         self.state = .allocate(capacity: 1)
         blob_isal_inflate_init(self.state)

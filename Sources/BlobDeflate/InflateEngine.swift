@@ -15,7 +15,7 @@ protocol InflateEngine: AnyObject {
 
     /// Decodes up to the next ``Inflater/Stop``; see ``Inflater/decode(_:into:stoppingAtBlockEnds:)``.
     ///
-    /// - Parameter appended: The number of bytes written to `output`, also when this throws.
+    /// - Parameter appended: Set to the number of bytes written to `output`, even if this method throws.
     func decode(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, stoppingAtBlockEnds: Bool,
         appended: inout Int
@@ -24,7 +24,7 @@ protocol InflateEngine: AnyObject {
     /// The end of the block at which ``decode`` stopped.
     var blockEnd: Inflater.BlockEnd { get }
 
-    /// Calls `body` with the decoded bytes before that block end, at most the last 32 KiB.
+    /// Calls `body` with the decoded bytes before ``blockEnd``, at most the last 32 KiB.
     func withWindow(_ body: (UnsafeRawBufferPointer) -> Void)
 
     /// The bytes consumed past the end of the stream that cannot be returned to the last input.

@@ -55,7 +55,7 @@ package struct Inflater: ~Copyable {
         self.engine = library == .isal && ISALEngine.isLoaded ? ISALEngine() : try ZlibEngine()
     }
 
-    /// Returns the bytes of a window, at most the first 32 KiB, from deflate data.
+    /// Decodes the bytes of a window, at most the first 32 KiB, from deflate data.
     package static func window(packed: ArraySlice<UInt8>) throws(BlobError) -> [UInt8] {
         var inflater = try Inflater()
         return try [UInt8](capacity: self.windowByteCount) { output in
@@ -66,7 +66,7 @@ package struct Inflater: ~Copyable {
         }
     }
 
-    /// Resets the decoder for another deflate stream. Allocates nothing.
+    /// Resets the decoder for another deflate stream. Allocates no memory.
     package mutating func reset() { self.engine.reset() }
 
     /// Resumes at the start of a block in the middle of a stream.
@@ -87,7 +87,8 @@ package struct Inflater: ~Copyable {
     /// - Parameters:
     ///   - input: The next bytes of the stream; consumed bytes are removed from its front. At the end of the stream,
     ///     the ``surplus`` and then the rest of `input` follow the stream.
-    ///   - output: Has room. Appended to; not kept. Bytes appended before an error are correct.
+    ///   - output: The output, which has free space. The bytes are appended to it. Bytes appended before an error are
+    ///     correct.
     /// - Returns: True at the end of the stream; then call only ``reset()`` or ``resume(bits:bitCount:window:)``.
     /// - Throws: ``BlobError/Code/corrupted`` without an offset: the error is at the front of the remaining `input`.
     /// - Complexity: O(bytes consumed and appended), no allocation.
@@ -121,7 +122,7 @@ package struct Inflater: ~Copyable {
     /// The end of the block at which decoding stopped.
     package var blockEnd: BlockEnd { self.engine.blockEnd }
 
-    /// Calls `body` with the decoded bytes before that block end: the last 32 KiB, or all bytes if fewer.
+    /// Calls `body` with the decoded bytes before ``blockEnd``: the last 32 KiB, or all bytes if fewer.
     package func withWindow(_ body: (UnsafeRawBufferPointer) -> Void) { self.engine.withWindow(body) }
 
     /// The bytes of earlier inputs that were consumed past the end of the stream; they belong to the data after it.

@@ -5,8 +5,9 @@ internal import CPlatform
 /// A folder to which members are extracted. Nothing is written outside it, regardless of the members' names and links.
 ///
 /// Paths are resolved beneath the folder without following symbolic links: by `openat2(2)` if the system supports it,
-/// otherwise name by name. A file appears under its name when it is complete. An existing file is kept, even if its
-/// name differs only in case or Unicode form on a file system that treats both names as the same.
+/// otherwise name by name. A file appears under its name when it is complete. An existing file is replaced only on
+/// request; this includes a file whose name differs only in case or Unicode form, on a file system that treats both
+/// names as the same.
 package final class OutputFolder {
     /// The folders created, in order, with the members that describe them.
     private var folders: [(path: MemberPath, member: BlobMember?)] = []
@@ -95,7 +96,7 @@ package final class OutputFolder {
         _ = fchmod(folder.number, status.permissions & (mode_t(permissions) | 0o700) & 0o777)
     }
 
-    /// Creates a file, to be written and then passed to ``commit(_:)``. Only one file at a time.
+    /// Creates a file, which the caller writes and then passes to ``commit(_:)``. Only one file may exist at a time.
     package func makeFile(_ member: BlobMember) throws(BlobError) -> NewFile {
         let path = try Self.path(of: member)
         let parent = path.folder
@@ -239,7 +240,7 @@ package final class OutputFolder {
     ///
     /// - Parameters:
     ///   - identity: The identity of the staged file.
-    ///   - old: A file to replace even when existing files are kept.
+    ///   - old: A file to replace even if `isReplacing` is false.
     private func nameStagedFile(
         _ path: MemberPath, _ folder: Descriptor, _ identity: FileIdentity?, replacing old: FileIdentity? = nil
     ) throws(BlobError) {
@@ -261,7 +262,7 @@ package final class OutputFolder {
             if failure.systemErrorNumber == EEXIST { try self.checkPlace(path, folder) }
             throw failure
         }
-        // When both names already refer to one file, a rename keeps both.
+        // If both names already refer to the same file, renaming does nothing.
         isNamed = replaced == nil || replaced != identity
         if let identity { self.createdFiles.insert(identity) }
         self.createdPathHashes.insert(path.hashValue)

@@ -14,7 +14,7 @@ package final class HelperProcess {
         /// Ends the process without waiting; under the lock, so that its process ID is not reused meanwhile.
         func kill() { self.process.withLock { if let process = $0 { blob_kill_helper(process) } } }
 
-        /// Ends the process and waits for its end; nil if it had already been ended.
+        /// Ends the process and waits for its end; returns nil if it had already been ended.
         func end() -> (signal: CInt, status: CInt)? {
             guard let process = self.process.take() else { return nil }
             var status: CInt = 0
@@ -29,7 +29,8 @@ package final class HelperProcess {
         }
     }
 
-    /// The environment variables that every helper receives: the library paths and the time zone.
+    /// The environment variables that every helper receives: the library paths, the time zone and the options of
+    /// sanitizers.
     private static let variables = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ", "ASAN_OPTIONS", "TSAN_OPTIONS"]
     /// The longest time between two checks of limits, in milliseconds.
     private static let checkInterval: CInt = 100
@@ -49,7 +50,7 @@ package final class HelperProcess {
     ///
     /// - Parameters:
     ///   - path: The path of the program.
-    ///   - variables: Environment variables that precede the others: `NAME=value`.
+    ///   - variables: Environment variables that precede the others, in the form `NAME=value`.
     ///   - limits: The limits of each command.
     ///   - context: The context of all commands: a cancellation ends the helper.
     /// - Throws: Errors of the context, and of the system.
@@ -261,7 +262,7 @@ package final class HelperProcess {
     }
 }
 
-/// The limits of a helper within one command, without progress.
+/// The limits on a helper that makes no progress within one command.
 package struct HelperLimits: Sendable {
     /// The processor time limit, in milliseconds.
     package var processorTime: Int64 = 3000
@@ -275,9 +276,9 @@ package struct HelperLimits: Sendable {
 
 /// The progress of a helper in one command: an answer, or a request for input bytes that it had not requested before.
 ///
-/// Skipping a part may take long without an answer, but it requests further bytes. All numbers count from the start of
-/// the command, or from the last progress in it. Where the processor time of another process is unknown, as on macOS, a
-/// computing helper counts as silent, and its processor time is not limited.
+/// While the helper skips a part, it may not answer for a long time, but it requests further bytes. All values are
+/// measured from the start of the command, or from the last progress in it. Where the processor time of another process
+/// is unknown, as on macOS, a computing helper is treated as silent, and its processor time is not limited.
 struct HelperProgress {
     private let limits: HelperLimits
     /// The processor time of the helper at the last progress, and at the last check; nil if unknown.

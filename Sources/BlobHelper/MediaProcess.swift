@@ -75,8 +75,8 @@ package final class MediaProcess {
     /// Returns the facts from a picture's Exif, XMP and IPTC.
     ///
     /// - Parameters:
-    ///   - file: The open file, for reading.
-    ///   - byteCount: Its length.
+    ///   - file: The file, open for reading.
+    ///   - byteCount: The length of the file in bytes.
     /// - Throws: ``BlobError/Code/corrupted`` if the file has no readable metadata or crashes the helper,
     ///   ``BlobError/Code/limitExceeded`` for a file of more than ``factsByteLimit`` bytes; errors of
     ///   ``HelperProcess``.
@@ -105,8 +105,8 @@ package final class MediaProcess {
     /// ``MediaTask/smallJPEGs`` declines.
     ///
     /// - Parameters:
-    ///   - file: The open picture, for reading, at any position.
-    ///   - size: The side of the square that it fits, in pixels; smaller pictures keep their size.
+    ///   - file: The picture, open for reading, at any position.
+    ///   - size: The side of the square into which the thumbnail fits, in pixels; smaller pictures are not enlarged.
     ///   - orientation: The orientation of a JPEG, 1 to 8, for ``MediaTask/smallJPEGs``.
     ///   - meanwhile: A closure that is called while the helper works.
     /// - Throws: ``BlobError/Code/corrupted`` if the file is not a picture or crashes the helper,
@@ -148,12 +148,12 @@ package final class RenderingOutput {
     private let rendering: ExchangeFrame
     private var output: HelperOutput
 
-    /// Starts the work. A JPEG that is only turned and cropped is not decoded if its blocks allow that.
+    /// Starts rendering. A JPEG that is only turned and cropped is not decoded if its blocks allow that.
     ///
     /// - Parameters:
-    ///   - file: The open picture, for reading, at its beginning; must stay open while this object is read.
+    ///   - file: The picture, open for reading, at its beginning; it must stay open while this object is read.
     ///   - size: The size of the decoded picture.
-    ///   - quality: The quality as JPEG, 1 to 100.
+    ///   - quality: The quality of the JPEG, 1 to 100.
     package init(
         _ process: MediaProcess, _ file: CInt, _ plan: RenderPlan, of size: PictureSize, isJPEG: Bool, quality: Int
     ) throws(BlobError) {

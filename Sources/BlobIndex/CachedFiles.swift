@@ -24,7 +24,7 @@ package struct CachedFiles: Sendable {
 
     /// Returns the content of a file; nil if the file is missing or longer than `maximumByteCount`.
     ///
-    /// - Throws: Disk errors and errors of the process.
+    /// - Throws: Errors of the disk and of the process, such as too many open files.
     package func content(of name: String, atMost maximumByteCount: Int64) throws(BlobError) -> [UInt8]? {
         guard let file = try self.folder.open()?.file(name), file.byteCount <= maximumByteCount else { return nil }
         file.markUsed()

@@ -1,12 +1,12 @@
 package import BlobCore
 
-/// An index that a holder keeps.
+/// An index that an ``IndexCache`` can hold.
 package protocol CacheableIndex: Sendable {
     /// True if the index turned out to be made from bytes other than the content.
     var isInvalidated: Bool { get }
 }
 
-/// The holder of the index of one source, which searches for the index at first use.
+/// The cache of the index of one source, which searches for the index at first use.
 package final class IndexCache<Index: CacheableIndex>: Sendable {
     /// Loads the index of some content from a file; returns nil if it is missing or damaged.
     package typealias Load =
@@ -32,7 +32,7 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
         var usableIndex: Index? { self.index?.isInvalidated == true ? nil : self.index }
     }
 
-    /// Creates the holder of the index of a source.
+    /// Creates the cache of the index of a source.
     ///
     /// - Parameters:
     ///   - base: The source of the compressed bytes.
@@ -50,7 +50,7 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
         self.file = IndexFile(policy, for: locator, layer: self.layer)
     }
 
-    /// True if the holder searches for an index file.
+    /// True if this object searches for an index file.
     package var looksForFile: Bool { self.file != nil }
 
     /// True if an index is possible: its file has a location, and the base can be opened again.
@@ -68,13 +68,13 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
         return found.usableIndex
     }
 
-    /// Reports that the index describes bytes other than the content, and is no longer used.
+    /// Reports that the index is no longer used, because it describes bytes other than the content.
     package func reportRefusal() { self.file?.reportRefusal("it describes different content") }
 
     /// Returns the index that another tool wrote to the path of the index file; see ``IndexFile/toolIndex()``.
     package func toolIndex() throws(BlobError) -> ToolIndex? { try self.file?.toolIndex() }
 
-    /// Returns the place of an index to record during a read from the start; nil if no index should be recorded.
+    /// Returns the destination of an index to record during a read from the start; nil if no index should be recorded.
     ///
     /// - Parameter isRequired: True if the index was requested; otherwise it is recorded only if it is missing and
     ///   worthwhile.
@@ -110,7 +110,7 @@ package final class IndexCache<Index: CacheableIndex>: Sendable {
 /// The number of indexes that this process has written; a search that found none is repeated when it changes.
 private let indexesWritten = Locked(0)
 
-/// The place of an index that is recorded while a stream is read from its start, or an archive is listed.
+/// The destination of an index that is recorded while a stream is read from its start, or while an archive is listed.
 package struct IndexDestination: Sendable {
     private let file: IndexFile
     /// The layer of the sections of the index.
@@ -125,7 +125,7 @@ package struct IndexDestination: Sendable {
     private let context: BlobContext
     private let onWrite: @Sendable () -> Void
 
-    /// Determines the place of an index to record.
+    /// Determines the destination of an index to record.
     ///
     /// - Parameters:
     ///   - isRequired: True if the index was requested.
@@ -143,7 +143,7 @@ package struct IndexDestination: Sendable {
         (self.base, self.context, self.onWrite) = (base, context, onWrite)
     }
 
-    /// Writes the index and the section that proves the content of copies.
+    /// Writes the index, and the section by which copies of the content are recognised.
     ///
     /// - Parameter makeSections: A closure that returns the sections, and their length in bytes.
     /// - Throws: Errors of creating and writing the index, if it is required.

@@ -4,8 +4,8 @@ import BlobPlatform
 
 /// A file with the indexes of all layers over one origin, stored in sections: restart points, member tables.
 ///
-/// The file is a cache: an index that is stale, damaged, truncated or from another version counts as missing. The value
-/// holds no open descriptor.
+/// The file is a cache: an index that is stale, damaged, truncated or from another version is treated as missing. The
+/// value holds no open descriptor.
 package struct IndexFile: Sendable {
     /// The path of the file, which need not exist.
     package let path: String
@@ -20,9 +20,9 @@ package struct IndexFile: Sendable {
     /// Determines the index file of an origin.
     ///
     /// - Parameters:
-    ///   - policy: The place where indexes are kept.
+    ///   - policy: The policy that determines where indexes are stored.
     ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
-    ///   - layer: The path of the layers of an index that is kept in the file, as in ``IndexSection/Key/layer``.
+    ///   - layer: The path of the layers of an index that is stored in the file, as in ``IndexSection/Key/layer``.
     /// - Returns: Nil if the policy is ``BlobIndexPolicy/none``, if the policy names a folder and the locator is nil,
     ///   if the user has no cache folder, or if the path of the layers is longer than 4096 bytes.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?, layer: String = "") {
@@ -49,8 +49,8 @@ package struct IndexFile: Sendable {
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified. The caller reports an unusable
     /// section with ``reportRefusal(_:)``.
     ///
-    /// - Parameter maximumByteCount: The maximum length of a section of this content in bytes; a longer section counts
-    ///   as damaged and is not read.
+    /// - Parameter maximumByteCount: The maximum length of a section of this content in bytes; a longer section is
+    ///   treated as damaged and is not read.
     /// - Throws: Errors of reading the file. A damaged file is not an error.
     package func section(
         _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64 = .max
@@ -206,8 +206,8 @@ package struct IndexFile: Sendable {
         return content
     }
 
-    /// Returns the section that proves the content of a copy; empty if the user did not name the file, or if the file
-    /// already has such a section.
+    /// Returns the section by which copies of the content are recognised. The array is empty if the user did not name
+    /// the file, or if the file already has such a section.
     ///
     /// - Parameters:
     ///   - base: The source whose content is `content`.
@@ -224,7 +224,7 @@ package struct IndexFile: Sendable {
 
     // MARK: Writing
 
-    /// Writes sections, and keeps the file's sections with other keys.
+    /// Writes sections, and preserves the file's sections with other keys.
     ///
     /// The file is replaced atomically: readers see the previous file or the new one. Of two concurrent writers, the
     /// last one wins. Afterwards, other files are removed from the folder until its total size is within the limit.

@@ -40,7 +40,7 @@ struct IndexFolder: Hashable, Sendable {
 
     /// Opens the folder; returns nil if it is missing, or not accessible to this user alone.
     ///
-    /// - Throws: Disk errors and errors of the process.
+    /// - Throws: Errors of the disk and of the process, such as too many open files.
     func open() throws(BlobError) -> OpenIndexFolder? {
         do throws(BlobError) {
             return try OpenIndexFolder(self)
@@ -59,7 +59,7 @@ struct IndexFolder: Hashable, Sendable {
         for end in ends {
             let folder = String(self.path[..<end])
             guard folder.count > self.root.count else { continue }
-            // Only the last failure counts: parent folders may exist and belong to other users.
+            // Only the last failure matters: parent folders may exist and belong to other users.
             if mkdir(folder, 0o700) != 0, errno != EEXIST, end == self.path.endIndex {
                 var error = BlobError(systemError: errno, doing: "Could not create the folder \(folder)")
                 error.operation = "write"
@@ -133,7 +133,7 @@ final class OpenIndexFolder {
 
     /// Removes files, least recently used first, until their total size is within the limit.
     ///
-    /// Also removes temporary files of interrupted writers. Files that cannot be removed are kept.
+    /// Also removes temporary files of interrupted writers. Files that cannot be removed are skipped.
     ///
     /// - Parameter keptName: The name of a file that is not removed.
     func evict(keeping keptName: String) {
@@ -164,6 +164,6 @@ final class OpenIndexFolder {
         }
     }
 
-    /// The age in seconds from which a temporary file counts as abandoned: a day.
+    /// The age in seconds at which a temporary file is treated as abandoned: a day.
     private static let abandonedAge: Int64 = 24 * 3600
 }

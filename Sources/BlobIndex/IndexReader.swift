@@ -16,7 +16,7 @@ package struct IndexReader: Sendable {
         (self.byteOffset, self.end) = (0, bytes.count)
     }
 
-    /// Creates a reader of a part of `bytes`; offsets still count from the start of `bytes`.
+    /// Creates a reader of a part of `bytes`; offsets are still relative to the start of `bytes`.
     package init(_ bytes: [UInt8], _ range: Range<Int>) throws(BlobError) {
         self.bytes = bytes
         (self.byteOffset, self.end) = (range.lowerBound, range.upperBound)

@@ -124,7 +124,8 @@ package final class IndexSection: Sendable {
 
     /// Reads a part of the section from the file, **without verifying it**: for records with their own checksums.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` if the part is not within the section or the file was truncated.
+    /// - Throws: ``BlobError/Code/corrupted`` if the part is not within the section or the file was truncated; errors
+    ///   of reading the file.
     package func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
         // Before allocating, because the count may come from a damaged file.
         guard byteOffset >= 0, byteOffset <= self.byteCount, count >= 0, Int64(count) <= self.byteCount - byteOffset

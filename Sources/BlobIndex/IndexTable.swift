@@ -22,10 +22,11 @@ struct IndexTable {
     static let headByteCount = 16
     static let footByteCount = 20
 
-    /// The length of the longest table that is read, in bytes: room for all sections with long validators.
+    /// The maximum length of a table that is read, in bytes: enough for the maximum number of sections with long
+    /// validators.
     static let maximumByteCount = 8 << 20
 
-    /// The maximum number of sections in a file; the newest are kept.
+    /// The maximum number of sections in a file; if there are more, only the newest are written.
     static let maximumSectionCount = 256
 
     /// The length of the first read, at the end of the file, in bytes.

@@ -32,8 +32,8 @@ package struct IndexedContent: Hashable, Sendable {
     /// Returns the identity of the current content of `base`.
     ///
     /// - Parameter base: The indexed source: the compressed bytes of a gzip, or the bytes of an archive.
-    /// - Returns: Nil if an index would be useless, because `base` has no random access or cannot be opened again; or
-    ///   if an index could not be bound to the content, which lacks a length or an accepted validator.
+    /// - Returns: Nil if an index would be useless, because `base` has no random access or cannot be opened again, or
+    ///   if an index could not be bound to the content, because the content lacks a length or an accepted validator.
     /// - Throws: Errors of opening and reading `base`.
     /// - Complexity: Opens `base` twice, and reads 4 KiB each time.
     package static func of(
@@ -75,7 +75,7 @@ package struct ContentIdentity: Equatable, Sendable {
     }
 }
 
-/// The cached facts about the content of a source, which are dropped when the content changes.
+/// The facts learned about the content of a source, which are discarded when the content changes.
 package final class CachedFacts<Facts: Sendable>: Sendable {
     private let known = Locked<(content: ContentIdentity, facts: Facts)?>(nil)
 

@@ -127,7 +127,8 @@ extension RestartPoint {
 /// The restart points that decoding from the start has reached, where later readers of the same content can begin.
 ///
 /// The points are found by decoding, never from lengths in headers alone. They exist as long as their source, and take
-/// 24 bytes each. Up to 65,536 points are kept; beyond that, only every second, then every fourth, and so on.
+/// 24 bytes each. At most 65,536 points are stored; beyond that number, only every second point, then every fourth
+/// point, and so on.
 package final class ReachedPoints: Sendable {
     private struct State {
         /// The places in ascending order.
@@ -141,7 +142,7 @@ package final class ReachedPoints: Sendable {
 
     package init(maximumCount: Int = 65_536) { self.maximumCount = maximumCount }
 
-    /// The number of kept places.
+    /// The number of stored places.
     package var count: Int { self.state.withLock { $0.places.count } }
 
     /// Adds a place, unless it is before the last place or too near to it.

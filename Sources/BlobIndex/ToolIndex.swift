@@ -43,8 +43,8 @@ package struct ToolIndex: Sendable {
         let window: Range<Int64>?
     }
 
-    /// The maximum number of kept points, of 48 bytes each; beyond it, only every second, then every fourth point, and
-    /// so on.
+    /// The maximum number of points held in memory, of 48 bytes each; beyond that number, only every second point, then
+    /// every fourth point, and so on.
     fileprivate static let maximumPointCount = 65_536
 
     package let format: Format
@@ -54,7 +54,7 @@ package struct ToolIndex: Sendable {
     package let compressedByteCount: Int64?
     /// The length of the decoded bytes; nil if the file does not contain it.
     package let byteCount: Int64?
-    /// The kept points in ascending order.
+    /// The points held in memory, in ascending order.
     package let points: [Point]
     private let file: IndexDescriptor
 
@@ -88,7 +88,7 @@ package struct ToolIndex: Sendable {
     }
 }
 
-/// A parser of the index files of other tools, which reads from front to back and keeps a bounded number of points.
+/// A parser of the index files of other tools, which reads from front to back and stores a bounded number of points.
 private struct ToolIndexParser {
     private let format: ToolIndex.Format
     private let file: IndexDescriptor
@@ -101,7 +101,7 @@ private struct ToolIndexParser {
     private(set) var byteCount: Int64?
     private var pointCount: Int64 = 0
     private(set) var points: [ToolIndex.Point] = []
-    /// The distance between kept points, and the number of points so far.
+    /// The distance between stored points, as a number of points in the file, and the number of points read so far.
     private var (stride, number) = (1, 0)
     private var last: RestartPoint?
 
@@ -231,7 +231,7 @@ private struct ToolIndexParser {
 package protocol ToolIndexImporting: Sendable {
     /// Decodes all data once, compares each point of `index` with the result, and creates an index of the source.
     ///
-    /// - Returns: True if the source has an index now; false if no index can be kept.
+    /// - Returns: True if the source has an index now; false if no index can be stored.
     /// - Throws: ``BlobError/Code/inconsistent`` if a point is wrong, in which case nothing is written; errors of the
     ///   content, of reading `index` and of writing.
     func importIndex(_ index: ToolIndex, _ context: BlobContext) throws -> Bool

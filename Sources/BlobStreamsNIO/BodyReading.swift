@@ -121,7 +121,7 @@ final class BodyBuffers {
 
     private static let minimumByteCount = 4 * 1024
 
-    /// The number of buffers that are kept: one is held back, and one or two are being sent.
+    /// The number of buffers that are reused: one is held back, and one or two are being sent.
     private static let maximumCount = 3
 
     private let reader: BlobReader

@@ -27,7 +27,7 @@ extension HTTPClient {
     ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.
     ///   - request: The request, whose body is replaced. If it has no `Content-Type`, the media type of the source is
     ///     added.
-    ///   - maximumRedirectionCount: The maximum number of redirections that are followed, from 0.
+    ///   - maximumRedirectionCount: The maximum number of redirections that are followed, at least 0.
     ///   - followingOtherOrigins: True to follow redirections to other schemes, hosts and ports, but never from HTTPS
     ///     to HTTP.
     ///   - context: The context of the upload.
@@ -140,7 +140,7 @@ extension HTTPClientRequest {
 
     /// Returns this request for the URL to which a response redirects; nil if it must not be sent there.
     ///
-    /// Only 307 and 308 keep the method and the body (RFC 9110, sections 15.4.8 and 15.4.9).
+    /// Only 307 and 308 preserve the method and the body (RFC 9110, sections 15.4.8 and 15.4.9).
     func redirected(by response: HTTPClientResponse, toOtherOrigins: Bool) -> HTTPClientRequest? {
         guard response.status == .temporaryRedirect || response.status == .permanentRedirect,
             // Bytes that are not UTF-8 are lost, which would change the path.
@@ -169,7 +169,7 @@ extension HTTPClientRequest {
 
 /// The cause of ``BlobError/Code/refused``, with the response of the server.
 public struct HTTPClientRefusal: Error, CustomStringConvertible, CustomReflectable {
-    /// The maximum number of bytes of the body that are kept, enough for an error message.
+    /// The maximum number of bytes of the body that are stored, enough for an error message.
     private static let maximumByteCount = 64 * 1024
 
     /// The time limit for the body: a refusal whose body stalls is still a refusal.

@@ -16,15 +16,15 @@ public struct FaultSource: BlobInputStreamDataSource {
         case delayedBytes(every: Duration)
         /// No bytes arrive from this offset on, until the job is cancelled or times out. Legal.
         case stall(at: Int64)
-        /// The read at this offset takes this long and ignores cancellation: breaks C12.
+        /// The read at this offset takes this long and ignores cancellation, which breaks C12.
         case uncancellableStall(at: Int64, for: Duration)
         /// The read that would pass this offset throws, as do all later reads.
         case fail(at: Int64, BlobError = BlobError(.io, "A fault was injected by a test."))
-        /// The end comes at this offset, without an error: breaks C8.
+        /// The end comes at this offset, without an error, which breaks C8.
         case truncate(at: Int64)
-        /// The bytes from this offset on are inverted, without an error: breaks C8 and C11.
+        /// The bytes from this offset on are inverted, without an error, which breaks C8 and C11.
         case change(at: Int64)
-        /// The declared byte count is wrong by this number of bytes: breaks C8.
+        /// The declared byte count is wrong by this number of bytes, which breaks C8.
         case wrongByteCount(by: Int64)
     }
 
@@ -37,7 +37,7 @@ public struct FaultSource: BlobInputStreamDataSource {
         self.fault = fault
     }
 
-    /// The traits of the base.
+    /// The traits of the base, without ``BlobTraits/neverBlocks``.
     public var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
     /// Returns the info of the base, with a wrong byte count for ``Fault/wrongByteCount(by:)``.
@@ -123,8 +123,8 @@ private final class FaultStream: BlobByteStream {
 
 /// An event-driven source whose bytes arrive in pieces, as from a network, for tests of sources that wrap others.
 ///
-/// The info of its readers becomes known late. They return `notYet` before each piece, and their slot is fired on
-/// several threads: at once, later, or first spuriously.
+/// The info of its readers becomes known late. They return `notYet` before each piece. Their slot is fired on various
+/// threads, at once or later, and sometimes spuriously before the piece is available.
 public struct DripSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let pieceByteCount: Int
@@ -133,14 +133,14 @@ public struct DripSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - base: The source of the bytes. It is read on the calling thread, so its reads should be short.
-    ///   - pieceByteCount: The number of bytes in a piece, from 1.
+    ///   - pieceByteCount: The number of bytes in a piece, at least 1.
     public init(_ base: any BlobInputStreamDataSource, pieceByteCount: Int = 1000) {
         precondition(pieceByteCount > 0, "A piece must have at least one byte.")
         self.base = base
         self.pieceByteCount = pieceByteCount
     }
 
-    /// The traits of the base; never blocks.
+    /// The traits of the base, and ``BlobTraits/neverBlocks``.
     public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
     /// Creates a stream whose info is not known yet; errors of opening are thrown by a read.
@@ -187,7 +187,7 @@ private final class DripStream: BlobByteStream {
     }
 }
 
-/// The signals of one reader: one piece after each read that requested it.
+/// The timing of one reader's pieces: each piece becomes available some time after the read that requested it.
 private final class PieceTimer: Sendable {
     private struct State {
         var isOpen = false
@@ -205,7 +205,7 @@ private final class PieceTimer: Sendable {
 
     var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
-    /// Takes the pending piece; if there is none, requests one and returns false.
+    /// Consumes the available piece and returns true; if no piece is available, requests one and returns false.
     func takePiece() -> Bool {
         let hasPendingPiece = self.state.withLock { state in
             defer { state.hasPendingPiece = false }
@@ -215,7 +215,7 @@ private final class PieceTimer: Sendable {
         return hasPendingPiece
     }
 
-    /// Requests a piece, unless one is pending or has been requested.
+    /// Requests a piece, unless one is available or was already requested.
     func requestPiece() {
         let round: Int? = self.state.withLock { state in
             guard !state.isAwaited, !state.hasPendingPiece else { return nil }

@@ -8,7 +8,7 @@ extension Kit {
         @Sendable (_ base: @Sendable (any BlobInputStreamDataSource) -> any BlobInputStreamDataSource) throws ->
         any BlobInputStreamDataSource
 
-    /// C15: an error of the base keeps its code, and whether it is transient.
+    /// C15: a layer preserves the code of an error of its base, and whether the error is transient.
     func checkErrors(_ makeLayer: MakeLayer) {
         for fault in [
             BlobError(.unavailable, "An error was injected by the kit."),

@@ -23,7 +23,7 @@ extension Kit {
     func checkReads() throws {
         var identity: BlobValidator?
         for capacity in Self.capacities {
-            // A source that is too large to be kept in memory is read only once.
+            // A source that is too large to be held in memory is read only once.
             if self.expected.byteCount > 64 << 20, capacity != Self.capacities.last { continue }
             let pass = try self.open(capacity: max(capacity, Self.largeCapacity))
             var readCount = 0
@@ -55,7 +55,7 @@ extension Kit {
     func checkChunks() throws {
         let source = try self.makeSource()
         for isFirst in [true, false] where isFirst || source.traits.contains(.repeatable) {
-            // As chunks are read: a plugin's own memory is handed out.
+            // Read in the same way as chunks, so that a plugin's own memory is handed out.
             let reader = try source.withoutBlocking.open()
             let pass = Pass(reader, self, capacity: 1)
             while reader.byteOffset < Self.largeCapacity {

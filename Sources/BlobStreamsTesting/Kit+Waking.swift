@@ -117,7 +117,7 @@ extension Kit {
         }
     }
 
-    /// Waits for a waker to be called; otherwise adds a finding and returns false.
+    /// Waits for a waker to be called; if it is not called in time, adds a violation and returns false.
     private func expectCall(_ recordingWaker: RecordingWaker, _ pass: Pass) throws -> Bool {
         if recordingWaker.wait(for: self.waitLimit) { return true }
         // A source without bytes yet is slow, which is a different fault from a slot that is not fired.

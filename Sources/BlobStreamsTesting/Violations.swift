@@ -11,8 +11,8 @@ public import BlobPlatform
 /// Blocks; an asynchronous function uses the overload that suspends.
 ///
 /// - Parameters:
-///   - makeSource: The source, evaluated anew for each check, so that it may also be a source that can be read only
-///     once.
+///   - makeSource: An expression that creates the source. It is evaluated anew for each check, so the source may be one
+///     that can be read only once.
 ///   - expected: The bytes of the source.
 /// - Returns: The violations, by number; empty if the source breaks no contract. A check that does not return within
 ///   five minutes is a violation (C12), and its thread is abandoned.
@@ -156,7 +156,7 @@ public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "C\(self.contract): \(self.message)" }
 }
 
-/// Collects violations on any thread; duplicates count once.
+/// A collection of distinct violations, to which any thread may add.
 final class ViolationLog: Sendable {
     private let found = Locked<[BlobViolation]>([])
 
@@ -165,7 +165,8 @@ final class ViolationLog: Sendable {
         self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
-    /// Adds a violation for an error: of the contract that the reader found broken, or of this contract.
+    /// Adds a violation for an error. If the error names the contract that was broken, the violation is of that
+    /// contract; otherwise it is of `contract`.
     func add(_ contract: Int, _ message: String, _ error: BlobError) {
         // The reader names the contract: (C1).
         let number = error.code == .misbehavingPlugin ? error.message.firstMatch(of: /\(C(\d+)\)/) : nil
@@ -173,7 +174,8 @@ final class ViolationLog: Sendable {
         self.add(contract, "\(message): \(error)")
     }
 
-    /// Adds an error that does not have this code, or that is transient although a retry cannot help (C15).
+    /// Adds a violation for an error that does not have this code, or that is transient although a retry cannot help
+    /// (C15).
     func expect(_ code: BlobError.Code, of error: any Error, _ contract: Int, _ message: String) {
         let error = BlobError(wrapping: error)
         guard error.code == code else { return self.add(contract, message, error) }
@@ -192,7 +194,7 @@ final class ViolationLog: Sendable {
 
 /// The expected bytes of a source: all of them, or pieces.
 struct Expectation: Sendable {
-    /// The number of bytes at the beginning that are all kept and compared.
+    /// The number of bytes at the beginning that are all stored and compared.
     private static let wholeByteCount: Int64 = 64 << 20
     private static let pieceByteCount = 64 * 1024
 

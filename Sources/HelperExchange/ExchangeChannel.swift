@@ -48,8 +48,7 @@ package final class ExchangeChannel {
 
     /// Sends a frame; its payload must not be longer than the maximum.
     ///
-    /// - Parameter descriptors: Open files, of which the other side receives copies, at most
-    ///   ``maximumDescriptorCount``.
+    /// - Parameter descriptors: At most ``maximumDescriptorCount`` open files, of which the other side receives copies.
     package func send(_ frame: ExchangeFrame, _ descriptors: [CInt] = []) throws(Failure) {
         precondition(
             frame.payload.count <= ExchangeFrame.maximumPayloadByteCount,

@@ -90,7 +90,7 @@ package struct ExchangeFrame {
         self.c = bytes.load(fromByteOffset: 24, as: Int64.self)
     }
 
-    /// Writes a frame and its payload to a buffer with room for them; returns the number of bytes.
+    /// Writes a frame and its payload to a buffer that is large enough; returns the number of bytes.
     func write(to bytes: UnsafeMutableRawBufferPointer) -> Int {
         bytes.storeBytes(of: self.kind.rawValue, as: UInt32.self)
         bytes.storeBytes(of: UInt32(self.payload.count), toByteOffset: 4, as: UInt32.self)

@@ -4,7 +4,7 @@ internal import HelperExchange
 
 /// An archive that libarchive reads.
 final class HelperArchive {
-    /// Blocks shorter than this are collected; longer blocks that are stored verbatim in the archive stay in place.
+    /// Blocks shorter than this are collected; longer blocks that are stored verbatim in the archive are not copied.
     private static let longByteCount = 64 * 1024
 
     /// The character sets that LHA headers may declare for names, besides UTF-8 and UTF-16: Windows' code pages of
@@ -193,6 +193,6 @@ final class HelperInput {
     /// Moves to the beginning of the archive; returns false without random access.
     func rewind() -> Bool { self.library.rewind() }
 
-    /// Lets libarchive read these bytes.
+    /// Registers the callbacks with which libarchive reads these bytes.
     func connect(to archive: OpaquePointer) { self.library.connect(to: archive) { [unowned self] in self.read() } }
 }

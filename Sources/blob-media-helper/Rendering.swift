@@ -5,7 +5,7 @@ internal import HelperExchange
 /// Performs the steps of a recipe, and writes the picture with its metadata as JPEG to a pipe.
 ///
 /// Rows are decoded, changed and encoded one after the other as far as the steps allow; a step that moves pixels
-/// between rows keeps the picture, as cropped so far, in memory.
+/// between rows holds the picture, as cropped so far, in memory.
 func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
         throw HelperFailure(.library, "the rendering steps are invalid")

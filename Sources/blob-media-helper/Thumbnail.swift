@@ -2,12 +2,12 @@ internal import CTurboJPEG
 internal import CVips
 internal import HelperExchange
 
-/// The quality of thumbnails as JPEG.
+/// The quality of the JPEG of a thumbnail, 1 to 100.
 let thumbnailQuality: CInt = 80
 
 /// Decodes a picture to a thumbnail, and writes it as JPEG to a pipe.
 ///
-/// - Parameter size: The side of the square that it fits, in pixels.
+/// - Parameter size: The side of the square into which the thumbnail fits, in pixels.
 func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(HelperFailure) -> ExchangeFrame {
     guard let size = CInt(exactly: size), size > 0 else {
         throw HelperFailure(.library, "the size of the thumbnail is invalid")
@@ -25,7 +25,7 @@ func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(HelperFailu
 
 /// Decodes a JPEG to a thumbnail without libvips, if possible, and writes it to a pipe.
 ///
-/// - Parameter orientation: 1 to 8, as in TIFF 6.0, tag 274.
+/// - Parameter orientation: The orientation of the picture, 1 to 8, as in TIFF 6.0, tag 274.
 func makeJPEGThumbnail(size: Int64, orientation: Int64, of file: CInt, to pipe: CInt) -> ExchangeFrame {
     var (width, height): (CInt, CInt) = (0, 0)
     guard let size = CInt(exactly: size), size > 0, (1...8).contains(orientation),

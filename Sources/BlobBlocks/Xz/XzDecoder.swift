@@ -223,6 +223,6 @@ package final class BranchDecoder {
         guard isWhole else { throw BlobError(.internalError, "A branch filter did not consume its input.") }
     }
 
-    /// A bound on the bytes that a filter holds back.
+    /// An upper bound on the number of bytes that a filter holds back.
     private static let heldByteCount = 64
 }

@@ -4,7 +4,7 @@ import BlobIndex
 import CLzma
 
 extension BlockTable {
-    /// The length of a stream's header, and of its footer.
+    /// The length of a stream's header, and of its footer, in bytes.
     private static let frameByteCount: Int64 = Int64(LZMA_STREAM_HEADER_SIZE)
     /// The maximum size of a stream's index, in bytes, and the maximum number of streams.
     private static let (maximumIndexByteCount, maximumStreamCount) = (UInt64(16 << 20), 4096)
@@ -110,6 +110,6 @@ extension BlockTable {
         return records
     }
 
-    /// The largest number in an index, which leaves room for the padding.
+    /// The maximum value of a number in an index, to which the padding can be added without overflow.
     private static let largest = UInt64(Int64.max) - 4
 }

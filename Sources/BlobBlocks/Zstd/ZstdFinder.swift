@@ -3,7 +3,7 @@ import BlobIndex
 
 /// A finder that reads Zstandard frames one after another; the header of each must state its decoded length.
 final class ZstdFinder: BlockFinder {
-    /// The largest decoded frame that counts as a block, in bytes: 32 MiB.
+    /// The maximum size of a decoded frame that is treated as a block, in bytes: 32 MiB.
     static let maximumByteCount: UInt64 = 32 << 20
     /// The largest length of a block within a frame, as decoded (RFC 8878, section 3.1.1.2).
     private static let maximumBlockByteCount = 128 * 1024
@@ -15,8 +15,8 @@ final class ZstdFinder: BlockFinder {
 
     /// Creates a finder.
     ///
-    /// - Returns: Nil if the first frame does not count as a block: its length is unknown or too large, or it is the
-    ///   only frame.
+    /// - Returns: Nil if the first frame is not treated as a block, because its length is unknown or too large, or
+    ///   because it is the only frame.
     init?(_ base: BlockBase, _ scan: BlockScan) throws {
         self.scan = scan
         self.maximumWindowByteCount = min(
@@ -102,7 +102,7 @@ final class ZstdFinder: BlockFinder {
                 throw self.unsuitableDataError
             }
             end += 3 + (kind == 1 ? 1 : blockByteCount)
-            // A frame of many empty blocks does not count as a block.
+            // A frame of many empty blocks is not treated as a block.
             guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitableDataError }
         }
         return try self.whole(

@@ -18,13 +18,14 @@ package struct ZstdFrame {
     /// The largest window, in bytes: 128 MiB.
     static let maximumWindowByteCount: UInt64 = 128 << 20
 
-    /// The first number of a frame with data.
+    /// The magic number of a frame with data.
     package static let magic: UInt64 = 0xFD2F_B528
 
-    /// Returns true for the first number of a skippable frame; its length follows in 4 bytes (section 3.1.2).
+    /// Returns true for the magic number of a skippable frame, whose length follows in 4 bytes (section 3.1.2).
     package static func isSkippable(_ magic: UInt64) -> Bool { magic & ~0xF == 0x184D_2A50 }
 
-    /// Returns the length of a skippable frame in bytes, with its header; nil if the bytes begin another frame.
+    /// Returns the length of a skippable frame in bytes, with its header; nil if the bytes are the beginning of another
+    /// kind of frame.
     package static func skippableByteCount(_ bytes: ArraySlice<UInt8>) -> UInt64? {
         guard bytes.count >= Self.skippableHeaderByteCount, Self.isSkippable(bytes.prefix(4).littleEndian) else {
             return nil
@@ -32,7 +33,8 @@ package struct ZstdFrame {
         return UInt64(Self.skippableHeaderByteCount) + bytes.dropFirst(4).prefix(4).littleEndian
     }
 
-    /// Parses the first bytes of a frame; nil if they are not a frame header, or not a whole one.
+    /// Parses the header of a frame from its first bytes; returns nil if they do not begin with a complete frame
+    /// header.
     package init?(_ bytes: ArraySlice<UInt8>) {
         func number(_ place: Int, _ count: Int) -> UInt64 { bytes.dropFirst(place).prefix(count).littleEndian }
         guard bytes.count >= 5, number(0, 4) == Self.magic else { return nil }

@@ -7,7 +7,8 @@ import BlobPlatform
 /// pixel is at (0.5, 0.5). Samples are 8 bits, encoded as in sRGB (IEC 61966-2-1), regardless of the picture's profile;
 /// results are rounded to the nearest number, halves up, and clamped to 0...255. Transparent pixels are black.
 package enum AdjustmentOperation: Hashable, Sendable, Codable {
-    /// Turns and mirrors the picture so that a picture with this number, 1 to 8 (TIFF 6.0, tag 274), becomes upright.
+    /// Turns and mirrors the picture so that a picture with this orientation number, 1 to 8 (TIFF 6.0, tag 274),
+    /// becomes upright.
     case orientation(Int)
     /// Rotates the content clockwise by degrees, -180 to 180, about the centre of the picture, whose size does not
     /// change. Bicubic interpolation; pixels from outside the picture are black.
@@ -15,19 +16,19 @@ package enum AdjustmentOperation: Hashable, Sendable, Codable {
     /// Moves the content at (x, y) to (a x + c y + tx, b x + d y + ty), in a new picture of the given size. Bicubic
     /// interpolation; pixels from outside the picture are black.
     case affine(AffineMatrix, width: Int, height: Int)
-    /// Keeps a rectangle, which must be within the picture.
+    /// Crops the picture to a rectangle, which must be within it.
     case crop(PictureRectangle)
     /// Multiplies linear light by 2 to the power of the value, -10 to 10.
     case exposure(Double)
 
     /// The length of the longest edge in pixels, as in JPEG.
     package static let maximumEdgeLength = 65_535
-    /// The largest number in a matrix.
+    /// The maximum absolute value of a number in a matrix.
     private static let numberLimit = 1e6
 
     /// Checks the ranges of the values.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if a value is out of range.
     package func check() throws(BlobError) {
         let edges = 1...Self.maximumEdgeLength
         let isValid =

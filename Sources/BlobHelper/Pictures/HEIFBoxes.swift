@@ -26,7 +26,7 @@ package struct HEIFBoxes {
             var associations = self.meta.cursor(self.meta.box("ipma", in: all))
         else { return [] }
         let boxes = Array(FileBoxes(self.meta, in: container))
-        // Indices count from 1; 0 means no property.
+        // Indices start at 1; 0 means no property.
         return Self.indices(of: item, &associations).filter { boxes.indices.contains($0 - 1) }.compactMap { index in
             self.meta.cursor(boxes[index - 1].content).map { (boxes[index - 1].type, $0) }
         }

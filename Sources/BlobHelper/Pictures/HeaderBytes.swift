@@ -17,7 +17,7 @@ package final class HeaderBytes {
     /// Creates an accessor of the bytes of a file.
     ///
     /// - Parameter readAt: A closure that fills a buffer from an offset within the file, and returns the number of
-    ///   bytes read; fewer than its length if the bytes are unavailable.
+    ///   bytes read, which is less than the buffer's length if the bytes are unavailable.
     package init(byteCount: Int64, readAt: @escaping (Int64, UnsafeMutableRawBufferPointer) -> Int) {
         self.byteCount = byteCount
         self.readAt = readAt
@@ -64,7 +64,7 @@ package final class HeaderBytes {
     }
 }
 
-/// A cursor that reads numbers from the front of bytes; returns nil past the end.
+/// A cursor that reads numbers from the front of bytes, and returns nil past the end.
 package struct ByteCursor {
     package private(set) var rest: ArraySlice<UInt8>
 

@@ -16,7 +16,8 @@ package struct PictureOrientation: Hashable {
         (self.transposes, self.mirrorsColumns, self.mirrorsRows) = (transposes, mirrorsColumns, mirrorsRows)
     }
 
-    /// Creates the transformation that shows a picture with this number upright; nil unless it is 1 to 8.
+    /// Creates the transformation that shows a picture with this orientation number upright; returns nil unless the
+    /// number is 1 to 8.
     package init?(_ number: Int) {
         guard Self.numbered.indices.contains(number - 1) else { return nil }
         self = Self.numbered[number - 1]
@@ -59,7 +60,7 @@ package struct PictureOrientation: Hashable {
     }
 }
 
-/// The size of a picture in pixels, from 1.
+/// The size of a picture in pixels; the width and the height are at least 1.
 package struct PictureSize: Hashable, Sendable {
     package var width: Int
     package var height: Int

@@ -3,8 +3,9 @@ package import BlobCore
 /// The header of a rendered JPEG, whose metadata is adapted to the rendered pixels as it passes.
 ///
 /// The orientation becomes 1, and the size becomes the size of the picture. The thumbnail and the properties of
-/// adjustments are removed, so that no other program applies them again, and so are references to pictures and films
-/// after the original, which are not rendered. Unreadable XMP and Exif are removed too; all other metadata stays.
+/// adjustments are removed, so that no other program applies them again. References to pictures and videos that follow
+/// the original, which are not rendered, are also removed. Unreadable XMP and Exif are removed too; all other metadata
+/// stays.
 package struct RenderedHeader {
     /// The length of the longest header in bytes; metadata of some megabytes is rare.
     package static let byteLimit = 16 << 20

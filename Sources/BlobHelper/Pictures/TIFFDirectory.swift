@@ -24,7 +24,7 @@ package struct TIFFDirectory {
 
     /// Reads the first directory.
     ///
-    /// - Parameter range: The range of the TIFF in the file. Offsets count from its start.
+    /// - Parameter range: The range of the TIFF in the file. Offsets are relative to its start.
     package init?(_ bytes: HeaderBytes, in range: Range<Int64>) {
         guard range.count >= 8, let order = bytes.bytes(at: range.lowerBound, count: 4) else { return nil }
         switch order {
@@ -37,7 +37,8 @@ package struct TIFFDirectory {
         self.readFields(at: first)
     }
 
-    /// Reads the directory after the first 14 bytes of Apple's maker note. Offsets count from the start of the note.
+    /// Reads the directory after the first 14 bytes of Apple's maker note. Offsets are relative to the start of the
+    /// note.
     package init?(appleNote bytes: HeaderBytes) {
         guard bytes.bytes(at: 0, count: 10) == Array("Apple iOS\0".utf8), let order = bytes.bytes(at: 12, count: 2)
         else { return nil }
@@ -78,13 +79,13 @@ package struct TIFFDirectory {
         return self.number(Array(field.value.prefix(count)))
     }
 
-    /// Returns the place of the number in a field of one SHORT or LONG; nil for any other field.
+    /// Returns the range of the bytes of the number in a field of one SHORT or LONG; nil for any other field.
     package func place(of tag: UInt64) -> Range<Int>? {
         guard let field = self.fields[tag], let count = field.numberByteCount else { return nil }
         return field.place..<(field.place + count)
     }
 
-    /// The offset of the next directory, 0 after the last directory, and the place of that number.
+    /// The offset of the next directory, or 0 after the last directory, and the range of the bytes of that number.
     package var next: (offset: UInt64, place: Range<Int>)? {
         guard let end, let offset = self.data(at: end, count: 4).flatMap(self.number) else { return nil }
         return (offset, Int(end)..<(Int(end) + 4))

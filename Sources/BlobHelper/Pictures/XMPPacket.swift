@@ -104,7 +104,7 @@ package struct XMPPacket {
     private static let trailers: Set = [
         "http://ns.google.com/photos/1.0/container/", "http://ns.adobe.com/hdr-gain-map/1.0/",
     ]
-    /// The namespace of motion photos, and of other facts.
+    /// The namespace of the properties of motion photos, among other properties.
     private static let camera = "http://ns.google.com/photos/1.0/camera/"
 
     /// True for a property that does not apply to a rendered picture.
@@ -137,7 +137,7 @@ extension XMPPacket.Property {
 
 /// The XMP packet in a picture, if it may describe an adjustment.
 package enum EmbeddedXMP {
-    /// The beginnings of APP1 segments of a JPEG with a packet, and with a part of an extended one.
+    /// The beginnings of the APP1 segments of a JPEG that contain a packet, and a part of an extended packet.
     package static let packetName = "http://ns.adobe.com/xap/1.0/\0"
     package static let extensionName = "http://ns.adobe.com/xmp/extension/\0"
 

@@ -12,8 +12,8 @@ public enum BlobStreamMode: Sendable {
 
 /// A seekable, replayable and observable Foundation `InputStream` over any data source.
 ///
-/// A read with room returns 0 only after every byte has arrived and every check at the end has passed; any other end of
-/// the stream makes it return -1, with the ``BlobError`` in `streamError` and ``state``.
+/// A read into a buffer that is not empty returns 0 only after every byte has arrived and every check at the end has
+/// passed; any other end of the stream makes it return -1, with the ``BlobError`` in `streamError` and ``state``.
 ///
 /// ```swift
 /// let stream = BlobInputStream(source)
@@ -39,7 +39,7 @@ public enum BlobStreamMode: Sendable {
 /// `errorOccurred`. Each read that leaves bytes produces `hasBytesAvailable`, and the last read produces
 /// `endEncountered`. A delegate receives the events on the run loops on which the stream is scheduled: each event once,
 /// in this order, on the first run loop that reaches it. Events are delivered only while the stream is scheduled, and
-/// never after closing. Undelivered events are kept until the stream is scheduled; events that were already delivered
+/// never after closing. Undelivered events are held until the stream is scheduled; events that were already delivered
 /// are not repeated for a delegate that is set later.
 ///
 /// Opening again at the end starts over at the offset of the first opening, if the source is repeatable. Opening again
@@ -89,7 +89,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// Reads the next bytes. Any thread may call this; it waits while the stream is opening or has no bytes, and while
     /// another thread reads.
     ///
-    /// - Returns: The number of bytes read, from 1; 0 at the end, and when `length` is 0; -1 after an error, before
+    /// - Returns: The number of bytes read, at least 1; 0 at the end, or if `length` is 0; -1 after an error, before
     ///   opening and after closing.
     open override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
         self.engine.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(length, 0)))

@@ -102,7 +102,8 @@ struct StreamMachine<Reader: AnyObject> {
         var result = Result<BlobReadResult, BlobError>.success(.bytes)
     }
 
-    /// Nil before opening, at the end, after an error and once closed; the published state shows which.
+    /// The current session; nil before opening, at the end, after an error and once closed, which the published state
+    /// distinguishes.
     private(set) var session: Session?
     private var window: Window?
     private(set) var startOffset: Int64 = 0
@@ -110,7 +111,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// The error of the last call, if the call was refused.
     private(set) var refusal: BlobError?
     var events = StreamEvents()
-    /// The lent bytes, kept until the next call of the stream, which may come after the reader has been released.
+    /// The lent bytes, retained until the next call of the stream, which may come after the reader has been released.
     private var lent: BlobBytes?
     private var declaredByteCount: Int64?
     /// The end of the bytes, or an error, which is published once the window is empty.
@@ -213,7 +214,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     // MARK: Events, uses and waiters
 
-    /// Keeps the registration of the cancellation handler, unless one is already kept.
+    /// Stores the registration of the cancellation handler, unless one is already stored.
     mutating func keep(_ registration: BlobRegistration) {
         self.cancellationRegistration = self.cancellationRegistration ?? registration
     }

@@ -170,7 +170,7 @@ struct OutputMachine {
     /// The first ending; every later step passes the same ending to the pipe, regardless of which thread gets there
     /// first.
     private var ending: Ending?
-    /// The limit of the current wait for room.
+    /// The limit of the current wait for free space.
     private var limit: BlobContext.StepLimit?
     /// The registrations of the cancellation handler, until the bytes end, and of the check of the limit.
     var (cancellationRegistration, limitTimer): (BlobRegistration?, BlobRegistration?)
@@ -234,7 +234,7 @@ struct OutputMachine {
         return self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
     }
 
-    /// Updates the state from the room in the pipe.
+    /// Updates the state from the free space in the pipe.
     mutating func updateRoom(
         _ room: PipeBuffer.Room, _ readerClosedError: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
     ) -> [Action] {

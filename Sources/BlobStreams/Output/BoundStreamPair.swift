@@ -122,13 +122,13 @@ package struct BlobOutputStreamState: Equatable, Sendable {
 /// An input stream and an output stream with a bounded buffer between them.
 ///
 /// Bytes written to the output are read from the input, in order, up to a clean end or an error. The counterpart of
-/// `Stream.getBoundStreams` on Apple platforms, which Foundation on Linux lacks. For a producer that writes, by events
-/// or by blocking calls, to a consumer that takes an `InputStream`, especially as the body of an HTTP request.
+/// `Stream.getBoundStreams` on Apple platforms, which Foundation on Linux lacks. Use it for a producer that writes, by
+/// events or by blocking calls, to a consumer that accepts an `InputStream`, such as the body of an HTTP request.
 ///
 /// - Closing the output ends the input cleanly, after the bytes written so far.
-/// - An error passed to ``finish(throwing:)`` becomes an error of the input, after the bytes written so far. So do a
-///   cancellation, the deadline and the idle limit; and so does the release of the output without closing, as
-///   ``BlobError/Code/truncated``, never as a clean end.
+/// - An error passed to ``finish(throwing:)`` becomes an error of the input, after the bytes written so far. A
+///   cancellation, the deadline and the idle limit have the same effect. If the output is released without being
+///   closed, the error is ``BlobError/Code/truncated``; this is never a clean end.
 /// - Closing, failure or release of the input becomes an error of the output, ``BlobError/Code/closed``, and ends a
 ///   waiting write. As in every input stream, closing does nothing before opening.
 /// - The pair retains both streams: neither is released before the pair.
@@ -153,7 +153,7 @@ public struct BoundStreamPair {
 
     /// The stream that accepts the bytes to be read from ``input``; the same object for each access.
     ///
-    /// A write accepts as many of its bytes as fit, and returns their number, from 1; 0 if no bytes are passed; -1
+    /// A write accepts as many of its bytes as fit, and returns their number, at least 1; 0 if no bytes are passed; -1
     /// after an error, before opening and after closing, with a ``BlobError`` in `streamError`. It waits while the pair
     /// is full. `hasSpaceAvailable` is true while the stream is open and a write would not wait, and after an error,
     /// which a write then reports. `streamStatus` is never `atEnd`, and `.fileCurrentOffsetKey` is the number of bytes
@@ -173,8 +173,8 @@ public struct BoundStreamPair {
     /// ## Events
     ///
     /// Opening produces `openCompleted` and `hasSpaceAvailable`, or `errorOccurred`. `hasSpaceAvailable` is sent again
-    /// after each write that leaves room, and when the reader makes room in a full pair; room that is left unused is
-    /// not reported again. If the reader closes before the end, the event is `errorOccurred` and the error
+    /// after each write that leaves free space, and when the reader makes space in a full pair; space that is left
+    /// unused is not reported again. If the reader closes before the end, the event is `errorOccurred` and the error
     /// ``BlobError/Code/closed``, with the reader's own error as its cause (a bound pair on Apple platforms reports
     /// this as `endEncountered`, which is never sent here).
     ///
@@ -184,8 +184,8 @@ public struct BoundStreamPair {
     /// while the stream is scheduled, and never after closing. After the stream is removed from a run loop or assigned
     /// another delegate, a call to the old delegate may still be running on another thread.
     ///
-    /// A delegate should write once for each event, or while `hasSpaceAvailable` is true, because a write without room
-    /// also waits in a delegate: on a run loop that the reader also needs, no room would ever become available.
+    /// A delegate should write once for each event, or while `hasSpaceAvailable` is true, because a write to a full
+    /// pair waits even in a delegate: on a run loop that the reader also needs, no space would ever become available.
     public var output: OutputStream { self.writer }
 
     /// The same stream as ``output``.
@@ -194,10 +194,10 @@ public struct BoundStreamPair {
     /// Creates a pair of unopened streams.
     ///
     /// - Parameters:
-    ///   - capacity: The maximum number of bytes buffered between the streams, from 1. The memory exists only while
+    ///   - capacity: The maximum number of bytes buffered between the streams, at least 1. The memory exists only while
     ///     bytes are buffered.
     ///   - context: The context of both streams. Its deadline and cancellation apply to the whole job, its idle limit
-    ///     to each wait for the next byte or for room, whether in a call or for an event.
+    ///     to each wait for the next byte or for free space, whether in a call or for an event.
     public init(capacity: Int = BlobPipe.defaultCapacity, context: BlobContext = BlobContext()) {
         let buffer = PipeBuffer(capacity: capacity)
         let isTaken = Locked(false)

@@ -107,7 +107,7 @@ struct StreamEvents {
         return self.sources
     }
 
-    /// Drops events that no longer apply.
+    /// Removes events that no longer apply.
     mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
 
     /// Removes and returns the next event that still applies, for the run loop of `source`; nil if no event does, or

@@ -52,6 +52,6 @@ extension [UInt8] {
 }
 
 extension String {
-    /// Returns true if the text contains another text, byte by byte; a zero byte ends either.
+    /// Returns true if the text contains another text, compared byte by byte. Each text ends at its first zero byte.
     package func holds(_ text: String) -> Bool { strstr(self, text) != nil }
 }

@@ -7,7 +7,7 @@ package import CPlatform
 /// - Parameters:
 ///   - name: The name that debuggers show: at most 15 bytes of ASCII.
 ///   - stackByteCount: The size of the stack in bytes; nil for the system's default. Only touched pages cost memory.
-///   - body: The work of the thread, which ends with it.
+///   - body: The closure that the thread runs; the thread ends when it returns.
 /// - Returns: False if the system cannot create a thread; then `body` never runs.
 package func startThread(
     named name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void

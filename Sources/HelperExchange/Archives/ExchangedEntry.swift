@@ -115,7 +115,8 @@ extension ExchangedEntry {
 /// | `data` | a: offset in the member; b: place in the shared memory; c: number of bytes |
 /// | `end` | a: after `block`, length of the member; after `next`, offset of the data after the archive |
 ///
-/// The output is bytes of members. Bytes that libarchive returns verbatim from the archive stay in place.
+/// The output consists of bytes of members. Bytes that libarchive returns verbatim from the archive stay in the input,
+/// and are not copied to the output.
 extension ExchangeFrame.Kind {
     package static let next = Self(rawValue: 2)
     package static let block = Self(rawValue: 3)

@@ -9,7 +9,7 @@ package enum MediaFact: UInt8, CaseIterable, Sendable {
 
 /// The facts about a picture, as texts; untrusted, because they come from a helper.
 package struct MediaFacts: Equatable, Sendable {
-    /// The length of the longest text that is kept, and of the longest maker note, in bytes.
+    /// The maximum length of a stored text, and of a stored maker note, in bytes.
     package static let textByteLimit = 256, noteByteLimit = 64 * 1024
 
     package var texts: [MediaFact: [UInt8]] = [:]

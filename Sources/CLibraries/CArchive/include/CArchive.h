@@ -99,7 +99,7 @@ static inline void *blob_make_utf8_locale(void) {
     return (void *)newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/// Sets the locale of the calling thread, or keeps it if `locale` is null. Returns the previous locale.
+/// Sets the locale of the calling thread, or leaves it unchanged if `locale` is null. Returns the previous locale.
 static inline void *blob_use_locale(void *locale) {
     return (void *)uselocale((locale_t)locale);
 }

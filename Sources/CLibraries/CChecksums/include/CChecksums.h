@@ -15,13 +15,14 @@ const blob_crc *blob_crc32c(void);
 /// CRC-64/NVME (NVM Command Set Specification 1.0, section 5.2.1.3.4).
 const blob_crc *blob_crc64_nvme(void);
 
-/// Returns the check of bytes whose check so far is `value`, 0 for none, followed by `count` more.
+/// Returns the checksum of the bytes so far, whose checksum is `value` (0 if there are none), followed by `count`
+/// bytes.
 uint64_t blob_crc_update(const blob_crc *crc, uint64_t value, const uint8_t *bytes, size_t count);
 
-/// The same without carry-less multiplication, as on processors that lack it; for tests.
+/// Does the same as `blob_crc_update` without carry-less multiplication, as on processors that lack it; for tests.
 uint64_t blob_crc_update_by_table(const blob_crc *crc, uint64_t value, const uint8_t *bytes, size_t count);
 
-/// Returns the check of bytes whose check is `first`, followed by `count` more, whose check is `second`.
+/// Returns the checksum of bytes whose checksum is `first`, followed by `count` bytes whose checksum is `second`.
 uint64_t blob_crc_combine(const blob_crc *crc, uint64_t first, uint64_t second, uint64_t count);
 
 #endif

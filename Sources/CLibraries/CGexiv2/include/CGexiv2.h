@@ -20,7 +20,7 @@ const char *blob_gexiv2_load(void);
 
 /// Reads the metadata of a file, or of a TIFF or an XMP packet within one; NULL if it has no readable metadata.
 ///
-/// - Parameter bytes: Must stay valid until the metadata is freed.
+/// - Parameter bytes: The bytes of the file, which must stay valid until the metadata is freed.
 GExiv2Metadata *blob_gexiv2_read(const uint8_t *bytes, size_t count);
 
 void blob_gexiv2_free(GExiv2Metadata *metadata);
@@ -31,7 +31,7 @@ char *blob_gexiv2_text(GExiv2Metadata *metadata, const char *tag);
 /// Copies at most `room` bytes of a tag; returns their number, 0 if the tag is not found or longer.
 size_t blob_gexiv2_bytes(GExiv2Metadata *metadata, const char *tag, uint8_t *bytes, size_t room);
 
-/// Gets the place in degrees, from Exif or else from XMP; false if not found.
+/// Gets the location in degrees, from Exif or else from XMP; returns false if it is not found.
 bool blob_gexiv2_place(GExiv2Metadata *metadata, double *latitude, double *longitude);
 
 /// Copies a block of metadata of the primary picture of a HEIF, by libheif; NULL if not found, or if it has more than

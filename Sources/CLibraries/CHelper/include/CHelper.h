@@ -42,10 +42,11 @@ int blob_make_pipe(int ends[2]);
 
 enum { blob_pipe_ready = 1, blob_socket_ready = 2 };
 
-/// Waits for at most 100 milliseconds until the pipe or the socket (-1: none) has bytes or its end; returns which.
+/// Waits until the pipe or the socket (-1 for no socket) has bytes or is closed, for at most 100 milliseconds; returns
+/// the flags of those that are ready.
 int blob_await_output(int pipe, int socket);
 
-/// As `read(2)`, repeated after interruptions.
+/// Calls `read(2)`, and retries after an interruption.
 ssize_t blob_read(int descriptor, void *bytes, size_t count);
 
 /// The path of the running executable, or NULL; always valid.
@@ -68,8 +69,8 @@ int blob_send(int socket, const void *bytes, size_t count, const int descriptors
 /// Receives at most `count` bytes; 0 at the end, or a negative `errno`.
 ssize_t blob_receive(int socket, void *bytes, size_t count);
 
-/// Receives as `blob_receive` does, with the descriptors that arrived with the bytes: needs room for the maximum
-/// number.
+/// Does the same as `blob_receive`, and also receives the descriptors that arrived with the bytes. `descriptors` must
+/// have space for the maximum number.
 ssize_t blob_receive_with_descriptors(
     int socket, void *bytes, size_t count, int descriptors[], int *descriptor_count);
 
@@ -87,7 +88,7 @@ void blob_free(void *memory);
 /// The length of a text in bytes.
 size_t blob_length(const char *text);
 
-/// Sets a UTF-8 locale for the calling thread, permanently. A system without one keeps its own.
+/// Sets a UTF-8 locale for the calling thread, permanently. If the system has none, the locale is unchanged.
 void blob_use_utf8(void);
 
 // For the helper.

@@ -11,7 +11,7 @@
 /// Returns NULL on success; otherwise the reason, valid until the thread loads another library.
 const char *blob_jpeg_load(void);
 
-/// A crop of the turned picture; a width of 0 keeps the whole picture.
+/// A crop of the turned picture; a width of 0 means the whole picture.
 struct blob_jpeg_crop {
     int left, top, width, height;
 };
@@ -19,7 +19,7 @@ struct blob_jpeg_crop {
 /// The results of a transformation.
 enum blob_jpeg_result {
     blob_jpeg_done,
-    /// This picture does not allow it, or it takes too much memory. Nothing was written.
+    /// The picture does not allow the operation, or the operation would take too much memory. Nothing was written.
     blob_jpeg_declined,
 };
 
@@ -29,10 +29,10 @@ enum blob_jpeg_result {
 ///
 /// - Parameters:
 ///   - file: The JPEG, open for reading.
-///   - size: The side of the square that it fits, in pixels; smaller pictures keep their size.
-///   - orientation: 1 to 8, as in TIFF 6.0, tag 274.
-///   - quality: 1 to 100.
-///   - width: Receives the width in pixels, as `height` does.
+///   - size: The side of the square into which the thumbnail fits, in pixels; smaller pictures are not enlarged.
+///   - orientation: The orientation, 1 to 8, as in TIFF 6.0, tag 274.
+///   - quality: The quality of the JPEG, 1 to 100.
+///   - width: Set to the width of the thumbnail in pixels; `height` is set to its height.
 enum blob_jpeg_result blob_jpeg_thumbnail(
     int file, int pipe, int size, int orientation, int quality, int *width, int *height);
 
@@ -40,8 +40,8 @@ enum blob_jpeg_result blob_jpeg_thumbnail(
 ///
 /// - Parameters:
 ///   - file: The JPEG, open for reading.
-///   - orientation: 1 to 8, as in TIFF 6.0, tag 274.
-///   - byte_count: The memory for coefficients, in bytes.
+///   - orientation: The orientation, 1 to 8, as in TIFF 6.0, tag 274.
+///   - byte_count: The maximum memory for coefficients, in bytes.
 enum blob_jpeg_result blob_jpeg_transform(
     int file, int pipe, int orientation, struct blob_jpeg_crop crop, size_t byte_count);
 

@@ -58,10 +58,10 @@ VipsImage *blob_vips_thumbnail(VipsSource *source, int size);
 
 /// Encodes a picture as JPEG without metadata except the profile. Returns 0, or another value on failure.
 ///
-/// - Parameter quality: 1 to 100.
+/// - Parameter quality: The quality of the JPEG, 1 to 100.
 int blob_vips_save_jpeg(VipsImage *image, VipsTarget *target, int quality);
 
-// For rendering. Each function returns a new image, or NULL on failure; the caller keeps the given image.
+// For rendering. Each function returns a new image, or NULL on failure; the caller still owns the given image.
 
 /// The interpretations of pixels that need no conversion, and CMYK; the format of 8-bit samples.
 enum { blob_vips_grey = 1, blob_vips_cmyk = 15, blob_vips_srgb = 22, blob_vips_bytes = 0 };
