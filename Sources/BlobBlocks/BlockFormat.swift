@@ -3,7 +3,8 @@ import BlobIndex
 
 /// A format whose blocks can be decoded independently.
 struct BlockFormat: Sendable {
-    /// True to deliver bytes of the first block before all of it is verified: its place is certain, and it may be long.
+    /// True to deliver bytes of the first block before all of it is verified: its position is certain, and it may be
+    /// long.
     let streamsFirst: Bool
     /// Returns the blocks that the compressed data lists; nil without such a list.
     let table: @Sendable (BlockBase) throws -> BlockTable?
@@ -33,7 +34,7 @@ struct BlockScan: Sendable {
     let start: RestartPoint
     /// The decoded offset to reach: blocks that end before it need not be decoded.
     let byteOffset: Int64
-    /// Called with the start of each block that is passed over.
+    /// A closure that is called with the start of each block that is skipped.
     let onRestartPoint: @Sendable (RestartPoint) -> Void
 }
 

@@ -9,7 +9,7 @@ package final class BlockIndex: CacheableIndex, BlockList {
     /// The maximum number of blocks in an index; the section of such an index takes 16 MB.
     static let maximumCount = 1 << 20
 
-    /// The places at which the search for the blocks begins; at least one, the first of them at the start.
+    /// The positions at which a search for the blocks can begin; there is at least one, and the first is at the start.
     package let points: RestartPoints
     /// The CRC-32 of the decoded bytes of each block.
     let checksums: [UInt32]
@@ -89,7 +89,7 @@ package final class BlockIndex: CacheableIndex, BlockList {
         min(Int64(Self.maximumCount), compressedByteCount / Self.minimumBlockByteCount)
     }
 
-    /// The encoded section. The place of each block is relative to the place of the previous one.
+    /// The encoded section. The position of each block is relative to the position of the previous block.
     var encoded: [UInt8] {
         var writer = IndexWriter()
         writer.append(varint: Self.version)

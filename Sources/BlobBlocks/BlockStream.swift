@@ -35,7 +35,7 @@ final class BlockStream: LateStream {
     /// The offset at which the fallback body continues; nil while the blocks are as expected.
     private var fallbackOffset: Int64?
     private let streamsFirst: Bool
-    /// The index that the blocks must match, and the number of the next block in it.
+    /// The index that the blocks must match, and the number of the next block in it; nil without an index.
     private var expected: (index: BlockIndex, number: Int)?
     private var recording: BlockRecording?
     private let onRestartPoint: (RestartPoint) -> Void
@@ -57,7 +57,8 @@ final class BlockStream: LateStream {
     private var held: Block?
     private var isOver = false
     private var takenCount = 0
-    /// The memory of the blocks begun, in order, and of the block being delivered.
+    /// The memory of each block that was begun, in order; the memory of all these blocks; and the memory of the block
+    /// that is being delivered.
     private var begunByteCounts: [Int] = []
     private var memoryByteCount = 0
     private var currentByteCount = 0
@@ -69,7 +70,7 @@ final class BlockStream: LateStream {
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - lookAheadOffset: The offset of the first byte that the consumer receives; earlier bytes are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
-    ///   - expected: The index that found the first block, and its number; nil if its place is certain.
+    ///   - expected: The index that found the first block, and its number; nil if its position is certain.
     ///   - recording: The recording of the blocks for an index; nil to record nothing.
     ///   - onRestartPoint: A closure that is called with the start of each further block, once all blocks before it are
     ///     verified.

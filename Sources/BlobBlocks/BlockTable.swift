@@ -3,7 +3,7 @@ package import BlobIndex
 
 /// The blocks of compressed data, listed by the data or by an index.
 package protocol BlockList: Sendable {
-    /// The places at which the blocks begin.
+    /// The positions at which the blocks begin.
     var points: RestartPoints { get }
     /// The length of the largest block in decoded bytes.
     var largestByteCount: Int64 { get }

@@ -124,7 +124,7 @@ final class ISALEngine: InflateEngine {
         self.isMarked = false
     }
 
-    /// Calls ISA-L once.
+    /// Calls ISA-L once for at most `room` bytes of output, and adds the number of bytes written to `appended`.
     private func step(room: Int, _ appended: inout Int) throws(BlobError) -> Inflater.Stop {
         let room = min(room, Self.maximumCount)
         let pendingByteCount = self.pendingByteCount

@@ -56,7 +56,7 @@ package struct IndexReader: Sendable {
         }
     }
 
-    /// Reads a varint that is an offset or a length: at most `limit`, which is at most `Int.max`.
+    /// Reads a varint that is an offset or a length; a number above `limit` is an error.
     package mutating func count(atMost limit: Int = .max) throws(BlobError) -> Int {
         guard let count = Int(exactly: try self.varint()), count <= limit else {
             throw self.failure("contains a number above its limit")

@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// A place in compressed data at which decoding can begin.
+/// A position in compressed data at which decoding can begin.
 package struct RestartPoint: Equatable, Sendable {
     /// The offset in the compressed data, in bits.
     package var bitOffset: Int64
@@ -13,16 +13,16 @@ package struct RestartPoint: Equatable, Sendable {
         (self.bitOffset, self.byteOffset, self.detail) = (bitOffset, byteOffset, detail)
     }
 
-    /// The place before the first byte.
+    /// The position before the first byte.
     package static let start = RestartPoint(bitOffset: 0, byteOffset: 0)
 
-    /// The offset of the compressed byte that contains the place.
+    /// The offset of the compressed byte that contains the position.
     package var compressedByteOffset: Int64 { self.bitOffset / 8 }
 }
 
-/// The places at which the decoding of compressed data can begin. They divide the decoded bytes into slices.
+/// The positions at which the decoding of compressed data can begin. They divide the decoded bytes into slices.
 package struct RestartPoints: Sendable {
-    /// The places in ascending order; empty, or beginning with a place at the start.
+    /// The positions in ascending order; the array is empty, or its first element is at the start.
     package private(set) var places: [RestartPoint]
     /// The length of the compressed data in bytes.
     package private(set) var compressedByteCount: Int64
@@ -67,8 +67,8 @@ package struct RestartPoints: Sendable {
         return self.places[index].compressedByteOffset..<end
     }
 
-    /// Returns the range of the compressed bytes that decoding a range reads; nil for a range that is empty or out of
-    /// bounds.
+    /// Returns the range of the compressed bytes that are read to decode a range; nil if the range contains no decoded
+    /// bytes.
     package func compressedRange(of decoded: Range<Int64>) -> Range<Int64>? {
         let inside = decoded.clamped(to: 0..<self.byteCount)
         guard !inside.isEmpty else { return nil }
@@ -79,10 +79,10 @@ package struct RestartPoints: Sendable {
     /// Returns the index of the last slice that begins at or before a decoded byte; 0 without slices.
     package func index(of byteOffset: Int64) -> Int { max(self.places.count(upTo: byteOffset) - 1, 0) }
 
-    /// Returns the places nearest to the cuts that would divide the data into `count` parts of the same cost; the first
-    /// is at the start.
+    /// Returns the positions nearest to the cuts that would divide the data into `count` parts of the same cost; the
+    /// first is at the start.
     ///
-    /// Returns fewer places if several cuts are near the same place.
+    /// Returns fewer positions if several cuts are nearest to the same position.
     package func cuts(count: Int) -> [RestartPoint] {
         var cuts = Array(self.places.prefix(1))
         guard self.places.count > 1 else { return cuts }
@@ -100,7 +100,7 @@ package struct RestartPoints: Sendable {
         return cuts
     }
 
-    /// Returns the cost of decoding all data before a place, in units of the time for one decoded byte.
+    /// Returns the cost of decoding all data before a position, in units of the time for one decoded byte.
     ///
     /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as nine
     /// decoded bytes.
@@ -108,7 +108,7 @@ package struct RestartPoints: Sendable {
         Double(byteCount) + 9 * Double(compressedByteCount)
     }
 
-    /// Returns the places in a range of the decoded bytes, with offsets relative to the start of the range.
+    /// Returns the positions in a range of the decoded bytes, with offsets relative to the start of the range.
     package func places(in range: Range<Int64>) -> RestartPoints {
         let first = self.places.last { $0.byteOffset <= range.lowerBound }
         let inside = self.places.filter { $0.byteOffset > range.lowerBound && $0.byteOffset < range.upperBound }
@@ -131,9 +131,9 @@ extension RestartPoint {
 /// point, and so on.
 package final class ReachedPoints: Sendable {
     private struct State {
-        /// The places in ascending order.
+        /// The positions in ascending order.
         var places: [RestartPoint] = []
-        /// The minimum distance between two places in decoded bytes: initially half a block of `bgzip`.
+        /// The minimum distance between two positions in decoded bytes; initially half a block of `bgzip`.
         var spacing: Int64 = 32 * 1024
     }
 
@@ -142,10 +142,10 @@ package final class ReachedPoints: Sendable {
 
     package init(maximumCount: Int = 65_536) { self.maximumCount = maximumCount }
 
-    /// The number of stored places.
+    /// The number of stored positions.
     package var count: Int { self.state.withLock { $0.places.count } }
 
-    /// Adds a place, unless it is before the last place or too near to it.
+    /// Adds a position, unless it is before the last position or too near to it.
     package func append(_ place: RestartPoint) {
         self.state.withLock { state in
             guard place.byteOffset >= (state.places.last?.byteOffset ?? 0) + state.spacing else { return }
@@ -162,22 +162,22 @@ package final class ReachedPoints: Sendable {
         }
     }
 
-    /// Returns the last known place at or before a decoded byte; the start if no place is known.
+    /// Returns the last known position at or before a decoded byte; the start if no position is known.
     package func last(before byteOffset: Int64) -> RestartPoint {
         self.state.withLock { $0.places.prefix($0.places.count(upTo: byteOffset)).last ?? .start }
     }
 }
 
 extension [RestartPoint] {
-    /// Returns the number of places at or before a decoded byte, in an array in ascending order.
+    /// Returns the number of positions at or before a decoded byte; the array must be in ascending order.
     fileprivate func count(upTo byteOffset: Int64) -> Int {
         self.partitioningIndex { $0.byteOffset > byteOffset }
     }
 }
 
-/// A source whose decoding can begin at listed places.
+/// A source whose decoding can begin at listed positions.
 package protocol RestartPointListing: BlobInputStreamDataSource {
-    /// Returns the places; nil if the source has no list.
+    /// Returns the positions; nil if the source has no list of them.
     ///
     /// - Throws: Errors of the base and of reading an index.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?

@@ -7,7 +7,7 @@ struct UserCacheFolder {
 
     private init(path: String, root: String) { (self.path, self.root) = (path, root) }
 
-    /// Finds the user's cache folder; nil if the user has no home folder.
+    /// Finds the user's cache folder; returns nil if the environment determines none.
     ///
     /// - Parameter variable: A closure that returns the value of an environment variable.
     init?(_ variable: (String) -> String? = { getenv($0).map { String(cString: $0) } }) {

@@ -26,14 +26,14 @@ package final class ExchangeMemory {
         UnsafeMutableRawBufferPointer(rebasing: self.bytes[Self.inputByteCount...])
     }
 
-    /// Returns the place of bytes in the memory; nil if they are outside it.
+    /// Returns the offset of bytes in the memory; nil if they are outside it.
     package func place(of bytes: UnsafeRawBufferPointer) -> Int64? {
         guard let start = bytes.baseAddress, let base = self.bytes.baseAddress else { return nil }
         let place = Int(bitPattern: start) &- Int(bitPattern: base)
         return self.bytes(at: Int64(place), count: Int64(bytes.count)) == nil ? nil : Int64(place)
     }
 
-    /// Returns the bytes at a place; nil if they are not in the memory.
+    /// Returns the bytes at an offset; nil if they are not within the memory.
     package func bytes(at place: Int64, count: Int64) -> UnsafeRawBufferPointer? {
         let size = Int64(Self.byteCount)
         guard (0...size).contains(place), (0...(size - place)).contains(count) else { return nil }

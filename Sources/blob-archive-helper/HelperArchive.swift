@@ -157,13 +157,13 @@ final class HelperArchive {
 
 /// The bytes of the archive, which the helper requests and libarchive reads through callbacks.
 final class HelperInput {
-    /// The number of bytes requested after a jump: formats that jump read little at each place.
+    /// The number of bytes requested after a jump, because formats that require jumps read little at each offset.
     private static let jumpByteCount = 64 * 1024
 
     private let channel: ExchangeChannel
     private let memory: ExchangeMemory
     private let library: LibraryInput
-    /// The range of the archive that is in the memory.
+    /// The range of the archive whose bytes are in the shared memory.
     private var known: Range<Int64> = 0..<0
 
     init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, hasRandomAccess: Bool, byteCount: Int64?) {

@@ -98,7 +98,7 @@ extension BlockTable {
         return try start == end && table.hasRightHeaders(base) ? table : nil
     }
 
-    /// Returns true if each frame begins at its place in the table, and its header states the same length.
+    /// Returns true if each frame begins at its offset in the table, and its header states the same length.
     private func hasRightHeaders(_ base: BlockBase) throws -> Bool {
         for index in 0..<self.count {
             let header = try base.bytes(at: self.compressed(index).lowerBound, count: ZstdFrame.maximumHeaderByteCount)

@@ -78,7 +78,7 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
         self.bytes = UnsafeRawBufferPointer(rebasing: self.bytes.dropFirst(count))
     }
 
-    /// Reports that a number of the bytes was delivered.
+    /// Reports that `count` of the bytes were delivered, from the front.
     func didDeliver(_ count: Int) { self.onDelivery?(count) }
 }
 

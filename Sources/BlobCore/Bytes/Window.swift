@@ -36,7 +36,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
         return result
     }
 
-    /// Frees the memory that a short read left unused, if it is more than half.
+    /// Frees the memory that a short read left unused, if it is more than half of the memory.
     package func trim() {
         let end = self.part.upperBound
         guard end < self.memory.count / 2, let memory = realloc(self.memory.baseAddress, max(end, 1)) else { return }

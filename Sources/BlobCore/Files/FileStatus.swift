@@ -15,9 +15,9 @@ package struct FileStatus: Equatable, Sendable {
     package let hasNoBlocks: Bool
     /// The time of the last modification, in nanoseconds since 1970.
     package let modificationTime: Int64
-    /// The time of the last status change, which renaming and removing update too.
+    /// The time of the last status change, in nanoseconds since 1970; renaming and removing the file also update it.
     package let statusChangeTime: Int64
-    /// The time of the last read or write, as far as the file system records it.
+    /// The time of the last read or write, in nanoseconds since 1970, as far as the file system records it.
     package let lastUse: Int64
 
     /// Gets the status of an open file; returns nil, with the reason in `errno`, if the system does not report it.

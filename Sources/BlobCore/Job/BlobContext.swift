@@ -185,8 +185,8 @@ public struct BlobContext: Sendable {
 
     /// Blocks until `condition` returns a value; it is checked again after each signal.
     ///
-    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
-    ///   alike.
+    /// - Throws: ``BlobError/Code/cancelled``; ``BlobError/Code/timedOut`` at the deadline or at the idle limit; the
+    ///   errors of `condition`.
     package func wait<Value>(
         on signal: WaitSignal, until condition: () throws(BlobError) -> Value?
     ) throws(BlobError) -> Value {

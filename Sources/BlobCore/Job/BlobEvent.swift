@@ -34,7 +34,7 @@ public struct BlobEvent: Hashable, Sendable {
     /// The kind of the event.
     public let kind: Kind
 
-    /// A number of bytes or a byte offset, depending on ``kind``.
+    /// The value of the event, such as a number of bytes or a byte offset; its meaning depends on ``kind``.
     public let value: Int64
 
     /// The scheme of the layer that ``Kind/verified`` and ``Kind/unverified`` refer to, such as `gzip` or, for a

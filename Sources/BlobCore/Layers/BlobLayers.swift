@@ -159,6 +159,8 @@ public struct UnchangedBytes: BlobInspector {
     /// Creates an inspector.
     public init() { self.init(keeping: nil) }
 
+    /// Creates an inspector that retains a registration.
+    ///
     /// - Parameter registration: A registration that lasts until the reader is closed.
     init(keeping registration: BlobRegistration?) { self.registration = registration }
 

@@ -21,7 +21,7 @@ public struct BlobLocator: Hashable, Sendable {
         /// The member at this index in the container's order, starting at 0; written `@N`.
         case index(Int)
 
-        /// The member with this name.
+        /// Returns the selector of the member with this name, encoded as UTF-8.
         public static func name(_ name: String) -> Selector { .name(Array(name.utf8)) }
     }
 
@@ -127,7 +127,7 @@ public struct BlobLocator: Hashable, Sendable {
 
 extension BlobLocator: CustomStringConvertible, CustomReflectable {
     /// The text of the locator. `***` replaces the user and password, and the query, which may be a secret, unless the
-    /// scheme is `file` or `assets-library`.
+    /// origin has one of the schemes `assets-library`, `data`, `file` and `stdin`.
     public var description: String { printableLocator(self.text) }
 
     /// A mirror that shows only the description.
@@ -158,7 +158,7 @@ extension BlobLocator.Selector {
     }
 }
 
-/// A parser of the parts of a locator, called in their order.
+/// A parser of the parts of a locator; its methods must be called in the order of the parts.
 struct LocatorParser {
     /// The maximum number of bytes of a locator in a message.
     private static let maximumShownByteCount = 1024

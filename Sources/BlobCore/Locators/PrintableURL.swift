@@ -26,7 +26,7 @@ package func printableLocator(_ text: String, isUnknown: Bool = false) -> String
     return printableURL(bytes[..<end], keepingQuery: isLocal(text)) + String(decoding: bytes[end...], as: UTF8.self)
 }
 
-/// Returns true for the text of a locator whose origin is on this machine: its query identifies objects, while any
+/// Returns true for the text of a locator whose origin is on this machine. Its query identifies an object, while any
 /// other query may be a secret.
 func isLocal(_ text: String) -> Bool {
     let origin = originScheme(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self).lowercased() }

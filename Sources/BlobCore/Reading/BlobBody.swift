@@ -5,8 +5,8 @@ public enum BlobBody {
     ///
     /// - Parameters:
     ///   - info: The facts about exactly these bytes.
-    ///   - now: A closure that reads as `read` does, without waiting; returns false if that is not possible at this
-    ///     offset now, in which case `read` is called on a thread of the pool. Nil if the source cannot determine this.
+    ///   - now: A closure that does the same as `read`, but without waiting. It returns false if that is not possible
+    ///     at this offset now; `read` is then called on a thread of the pool. Nil if the source cannot determine this.
     ///     The two closures are never called at the same time.
     ///   - read: A closure that appends bytes from an offset; it appends none only at the end, where it is called once
     ///     more, for checks. The closures are released when the reader is closed, after any call that is still running.
@@ -22,8 +22,8 @@ public enum BlobBody {
     /// Bytes of a reader that are inspected and pass unchanged: limits, digests, counts, slices, throttles.
     case inspected(BlobReader, any BlobInspector, startingAt: Int64)
 
-    /// A sequence of sources. Infos that are nil are requested first; the last info describes the whole, and is
-    /// computed if it is nil.
+    /// A sequence of sources. An info of a source that is nil is requested first. The second value is the info of the
+    /// whole sequence, which is computed if it is nil.
     case joined([(source: any BlobInputStreamDataSource, info: BlobInfo?)], BlobInfo? = nil)
 
     /// A body that is created once the reader's info and `peeking` bytes, or fewer at its end, are available. The
@@ -74,13 +74,13 @@ public protocol BlobByteStream: AnyObject {
 }
 
 extension BlobByteStream {
-    /// False: calls may block, unless the traits of the source rule that out.
+    /// False by default: calls may block, unless the traits of the source rule that out.
     public var neverBlocks: Bool { false }
 
-    /// Nil: the stream never returns `notYet`.
+    /// Nil by default: the stream never returns `notYet`.
     public var readiness: BlobWakerSlot? { nil }
 
-    /// Nil: the bytes have to be read.
+    /// Returns nil: the bytes must be read.
     public func readBytes(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? { nil }
 
     /// Does nothing.

@@ -73,10 +73,10 @@ public protocol BlobInputStreamDataSource: Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// Repeatable, with concurrent readers, which suits an immutable description of bytes.
+    /// The default traits of an immutable description of bytes: repeatable, with concurrent readers.
     public var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
-    /// Nil: the source exists in memory only.
+    /// Nil by default: the source exists in memory only.
     public var locator: BlobLocator? { nil }
 
     /// Does nothing.
@@ -133,7 +133,7 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
     /// Creates traits from a raw value.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
+    /// Neither opening nor reading ever blocks, as for memory, event-driven origins, and compositions of these.
     ///
     /// A source that cannot determine this before it is opened omits the trait; its readers can still declare it with
     /// ``BlobByteStream/neverBlocks``.

@@ -9,7 +9,7 @@ package protocol LateStream: BlobByteStream {
 
 /// A stream that reads from a reader.
 package protocol StreamOverReader: BlobByteStream {
-    /// The reader that the stream reads now.
+    /// The reader from which the stream reads now; nil if it reads from none.
     var reader: BlobReader? { get }
 }
 

@@ -13,7 +13,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
     }
 
     private struct State {
-        /// The facts once the reader is open.
+        /// The facts; nil until they are known.
         var info: BlobInfo?
         var windows: [BlobBytes] = []
         var ending: Result<Void, BlobError>?
@@ -57,7 +57,7 @@ package final class ReadAheadStream: LateStream, @unchecked Sendable {
 
     // MARK: The consumer's side
 
-    /// The facts once the reader is open.
+    /// The facts; nil until they are known.
     package var info: BlobInfo? {
         get throws {
             try self.state.withLock { state in

@@ -113,7 +113,7 @@ extension BlobReader {
         }
     }
 
-    /// Peeks as ``peek(_:)`` does, waiting until the bytes are available.
+    /// Returns the next `byteCount` bytes as ``peek(_:)`` does, but waits until they are available.
     package func peekBlocking(_ byteCount: Int) throws -> BlobBytes {
         while true {
             if let bytes = try self.peek(byteCount) { return bytes }

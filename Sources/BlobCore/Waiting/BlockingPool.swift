@@ -40,7 +40,7 @@ package final class BlockingPool: Sendable {
     private struct State {
         var jobs = Fifo<(job: Job, start: CompactInstant)>()
         var threadCount = 0
-        /// The threads that have begun and have not left to wait.
+        /// The threads that have started and have not left the pool to wait.
         var threads: Set<ThreadIdentifier> = []
         /// The number of threads that run a job.
         var busyCount = 0
@@ -95,7 +95,7 @@ package final class BlockingPool: Sendable {
 
     private static let waitingCount = Locked(0)
 
-    /// The key under which each thread of a pool finds its pool.
+    /// The thread-specific key under which each thread of a pool stores a reference to its pool.
     private static let current = makeThreadKey()
 
     private let state = Locked(State())

@@ -60,7 +60,7 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
     }
 }
 
-/// A container that hands over a value that is not `Sendable` to the single place that uses it from now on.
+/// A container that hands over a value that is not `Sendable` to the only code that uses it from now on.
 ///
 /// Safe only if the hand-over is ordered (by a lock, or by starting the job that takes it) and the previous owner no
 /// longer uses the value.

@@ -47,7 +47,7 @@ package struct TIFFDirectory {
         self.readFields(at: 14)
     }
 
-    /// Returns another directory of the same TIFF.
+    /// Returns the directory at another offset of the same TIFF.
     package func directory(at offset: UInt64) -> TIFFDirectory {
         var other = self
         (other.fields, other.end) = ([:], nil)

@@ -101,7 +101,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         }
     }
 
-    /// True if bytes are awaited other than by a call, so that limits apply to the wait.
+    /// True if something other than a call waits for bytes, so that limits apply to the wait.
     private var isAwaited: Bool {
         self.mode == .asynchronous || self.machine.withLock { machine, _ in !machine.events.sources.isEmpty }
     }
@@ -193,7 +193,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: vari
         }
     }
 
-    /// The size from which reads go directly to the caller's memory; smaller reads take bytes from a window.
+    /// The minimum size in bytes of a read that goes directly to the caller's memory; smaller reads take bytes from a
+    /// window.
     private static let directByteCount = 16 * 1024
     private static let peekByteCount = 512
 

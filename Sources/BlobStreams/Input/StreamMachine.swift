@@ -68,7 +68,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     enum Action {
         case wake([WaitSignal])
-        /// No more bytes will be read.
+        /// Reports that no more bytes will be read.
         case ended
         case signal([RunLoopSource])
         case invalidate([RunLoopSource])

@@ -277,7 +277,7 @@ CURLSH *blob_curl_share_sessions(void);
 CURLU *blob_curl_url_init(void);
 void blob_curl_url_cleanup(CURLU *url);
 CURLUcode blob_curl_url_set(CURLU *url, CURLUPart part, const char *text, unsigned int flags);
-/// The caller frees `text` with `blob_curl_free`.
+/// Gets a part of a URL; the caller frees `text` with `blob_curl_free`.
 CURLUcode blob_curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags);
 void blob_curl_free(void *pointer);
 

@@ -16,7 +16,7 @@ static const int blob_helper_socket = 3, blob_helper_memory = 4;
 // For the process that starts a helper.
 
 /// Starts a program with three descriptors on /dev/null, and the two of a helper, in its own process group and with
-/// default signal handling. `environment` ends with NULL, as `arguments` does. Returns 0 or an `errno`.
+/// default signal handling. `arguments` and `environment` end with NULL. Returns 0 or an `errno`.
 int blob_start_helper(
     const char *path, char *const arguments[], char *const environment[], int socket, int memory, pid_t *process);
 
@@ -93,7 +93,7 @@ void blob_use_utf8(void);
 
 // For the helper.
 
-/// Ends this process with a text on standard error, and the exit status for wrong usage.
+/// Prints a text on standard error, and ends this process with the exit status for wrong usage.
 _Noreturn void blob_refuse(const char *text);
 
 /// Ends this process without any clean-up.

@@ -39,7 +39,7 @@ const char *blob_explain(const blob_library *library, const char *reason);
 #define BLOB_FIELD(result, name, parameters, arguments) result(*name) parameters;
 #define BLOB_NAME(result, name, parameters, arguments) #name,
 
-/// Defines the structure `functions`, and `load_functions()`, which fills it and returns as `blob_load` does.
+/// Defines the structure `functions`, and `load_functions()`, which fills it and has the same result as `blob_load`.
 #define BLOB_TABLE(library, FUNCTIONS) \
     static struct { \
         FUNCTIONS(BLOB_FIELD) \
