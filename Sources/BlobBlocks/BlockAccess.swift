@@ -10,7 +10,7 @@ package final class BlockAccess: Sendable {
         /// The table of the blocks; nil if the data has none.
         let table: BlockTable?
         let reached = ReachedPoints()
-        /// The block that the last reader left.
+        /// The block that the last reader had not finished when it was closed; nil if there is none.
         let parked = Locked<OpenBlock?>(nil)
 
         init(table: BlockTable?) { self.table = table }

@@ -6,7 +6,8 @@ import BlobIndex
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
 /// no more than necessary. Later blocks are decoded ahead as far as memory allows. If a block is not as expected, the
 /// fallback body continues at the byte reached, and its bytes and errors are authoritative. Until then, no byte of a
-/// block is delivered before the block is verified, except for formats that request it.
+/// block is delivered before the block is verified, except in the first block of a format with
+/// ``BlockFormat/streamsFirst``.
 final class BlockStream: LateStream {
     /// A block decoded by any thread, or the beginning of a block that became too large.
     private struct Decoded: Sendable {

@@ -72,13 +72,13 @@ final class TableFinder: BlockFinder {
     private let base: BlobReader
     private(set) var byteOffset: Int64
     private var index: Int
-    /// The end of the block that is being streamed.
+    /// The offset, in the compressed data, of the end of the block that is being streamed.
     private var end: Int64 = 0
 
     /// Creates a finder of the blocks of `table`.
     ///
     /// - Parameters:
-    ///   - index: The first block to return.
+    ///   - index: The index of the first block to return.
     ///   - makeBlock: A closure that creates a block from its compressed bytes, or from the first of them if it is
     ///     streamed.
     init(_ base: BlockBase, _ table: BlockTable, from index: Int, makeBlock: @escaping MakeBlock) throws {

@@ -101,7 +101,7 @@ package final class NewFile {
     /// The identity of the file, from ``finish()`` on.
     private(set) var identity: FileIdentity?
 
-    /// Creates the file with the permissions of the member, without set-id bits and without the bits in the file mode
+    /// Creates the file with the permissions of the member, without set-ID bits and without the bits in the file mode
     /// creation mask.
     init(_ member: BlobMember, _ path: MemberPath, in folder: Descriptor, staging: Descriptor) throws(BlobError) {
         (self.member, self.path, self.folder, self.staging) = (member, path, folder, staging)

@@ -40,7 +40,7 @@ package final class HelperOutput {
         if self.answer == nil { self.process.abandon() }
     }
 
-    /// Reads the next bytes; returns their number, 0 at the end, when ``answer`` is set.
+    /// Reads the next bytes, and returns their number. At the end, sets ``answer`` and returns 0.
     ///
     /// An error also ends the output: the bytes before it must not be used.
     ///

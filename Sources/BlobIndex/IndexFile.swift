@@ -2,7 +2,7 @@ package import BlobCore
 import BlobDeflate
 import BlobPlatform
 
-/// A file with the indexes of all layers over one origin, stored in sections: restart points, member tables.
+/// A file with the indexes of all layers over one origin, stored in sections, such as restart points and member tables.
 ///
 /// The file is a cache: an index that is stale, damaged, truncated or from another version is treated as missing. The
 /// value holds no open descriptor.
@@ -116,7 +116,8 @@ package struct IndexFile: Sendable {
     ///
     /// The user must have named the file and own it. The file is never changed.
     ///
-    /// - Throws: See ``ToolIndex``.
+    /// - Throws: ``BlobError/Code/corrupted`` for a truncated or inconsistent file; ``BlobError/Code/unsupported`` for
+    ///   a newer version; errors of reading the file.
     package func toolIndex() throws(BlobError) -> ToolIndex? {
         guard self.folder == nil else { return nil }
         let file: IndexDescriptor
@@ -234,9 +235,9 @@ package struct IndexFile: Sendable {
     ///   - content: The content that the sections were made from.
     ///   - isReplacing: True if a file that the user named may be replaced. If false and the file exists, nothing is
     ///     written, unless this process wrote the file with `isReplacing` false.
-    /// - Throws: ``BlobError/Code/inconsistent`` if the file that the user named exists and is not an index,
-    ///   ``BlobError/Code/limitExceeded`` if the file would exceed the limit of its folder; errors of writing. After
-    ///   an error, the previous file is unchanged.
+    /// - Throws: ``BlobError/Code/inconsistent`` if the file that the user named exists and is not an index of this
+    ///   user, ``BlobError/Code/limitExceeded`` if the file would exceed the limit of its folder; errors of writing.
+    ///   After an error, the previous file is unchanged.
     /// - Complexity: O(bytes of the file), in bounded memory.
     package func write(
         _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true

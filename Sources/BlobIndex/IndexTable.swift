@@ -76,7 +76,7 @@ struct IndexTable {
 
     /// Reads the table of an index file.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``; errors of reading the file.
+    /// - Throws: ``BlobError/Code/corrupted`` for a damaged or unsupported file; errors of reading the file.
     init(of file: IndexDescriptor) throws(BlobError) {
         // Most tables are short enough for this one read.
         let guess = Int(min(file.byteCount, Self.usualTailByteCount))

@@ -142,7 +142,7 @@ struct ContentSamples: Equatable, Sendable {
 
     /// Decodes a section.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``.
+    /// - Throws: ``BlobError/Code/corrupted`` for an unsupported version or a wrong length.
     init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version, reader.remaining == Self.count * 4 else {

@@ -78,7 +78,7 @@ package struct ToolIndex: Sendable {
     /// Returns the window of a point: at most 32 KiB, in which unreferenced bytes may be zero; nil if the file has no
     /// window for the point.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``; errors of reading the file.
+    /// - Throws: ``BlobError/Code/corrupted`` for a damaged window; errors of reading the file.
     package func window(of point: Point) throws(BlobError) -> [UInt8]? {
         guard let place = point.window else { return nil }
         let bytes = try self.file.read(at: place.lowerBound, count: place.count)

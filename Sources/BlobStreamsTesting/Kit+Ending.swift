@@ -26,7 +26,8 @@ extension Kit {
         }
     }
 
-    /// Reads to the end on another thread; `interrupt` must stop the reads if they take long.
+    /// Adds a violation of a contract unless reading to the end, on another thread, ends in time with an error of this
+    /// code.
     ///
     /// - Parameter makeTerms: A closure that returns the context of the reads, and the function that interrupts them.
     private func expectPrompt(

@@ -131,7 +131,7 @@ final class RecordingWaker: Sendable {
     private let calls = Locked(0)
     private let signal = WaitSignal()
 
-    /// Called by the waker after the call has been counted.
+    /// A closure that is called after each call of the waker has been counted.
     private let onCall: @Sendable () -> Void
 
     init(onCall: @escaping @Sendable () -> Void = {}) { self.onCall = onCall }

@@ -14,16 +14,16 @@ public import BlobPlatform
 ///   - makeSource: An expression that creates the source. It is evaluated anew for each check, so the source may be one
 ///     that can be read only once.
 ///   - expected: The bytes of the source.
-/// - Returns: The violations, by number; empty if the source breaks no contract. A check that does not return within
-///   five minutes is a violation (C12), and its thread is abandoned.
+/// - Returns: The violations, in the order of their numbers; empty if the source breaks no contract. A check that does
+///   not return within five minutes is a violation (C12), and its thread is abandoned.
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource, expecting expected: Data
 ) -> [BlobViolation] {
     Kit(makeSource, expecting: Expectation(expected)).run()
 }
 
-/// Runs the conformance kit on a source of unknown content: its first pass sets the content that later passes must
-/// match.
+/// Runs the conformance kit on a source of unknown content. The first pass determines the content that later passes
+/// must match.
 ///
 /// Memory does not grow with the source: past 64 MiB, only the beginning and the end of the content are compared.
 ///
@@ -115,7 +115,7 @@ struct Kit: Sendable {
         return self.findings.all
     }
 
-    /// The offsets, without and with a validator, in checks of openings.
+    /// The offsets at which openings are checked, each without and with a validator.
     var openings: [(byteOffset: Int64, isMatching: Bool)] {
         Set([0, self.expected.byteCount / 2]).sorted().flatMap { [($0, false), ($0, true)] }
     }
@@ -186,7 +186,7 @@ final class ViolationLog: Sendable {
     var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
     static let endlessCalls = "times, although no bytes were available."
 
-    /// All violations, by number of contract.
+    /// All violations, sorted by the number of the contract.
     var all: [BlobViolation] {
         self.found.withLock { $0.sorted { ($0.contract, $0.message) < ($1.contract, $1.message) } }
     }

@@ -24,7 +24,7 @@ internal import CHelper
 ///
 /// | question | numbers |
 /// |---|---|
-/// | `need` | a: offset in the input; b: the greatest number of bytes wanted |
+/// | `need` | a: offset in the input; b: the maximum number of bytes wanted |
 ///
 /// | answer to a question | numbers |
 /// |---|---|

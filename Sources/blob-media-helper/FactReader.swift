@@ -4,7 +4,7 @@ internal import HelperExchange
 
 /// Reads the facts of a picture.
 ///
-/// - Parameter byteCount: The length of the file.
+/// - Parameter byteCount: The length of the file in bytes.
 func readFacts(of file: CInt, byteCount: Int64) throws(HelperFailure) -> ExchangeFrame {
     guard let count = Int(exactly: byteCount), count > 0, let bytes = blob_map_file(file, count) else {
         throw HelperFailure(.limit, "the file of \(byteCount) bytes could not be mapped into memory")

@@ -63,13 +63,15 @@ extension BlockTable {
         return table
     }
 
-    /// The detail of a block: the kind of its check, and in the higher bits the length of the padding within the block.
+    /// The position of the lowest bit of the padding length in the detail of a block; the bits below it are the kind of
+    /// the block's check.
     static let paddingShift: UInt64 = 8
 
     /// The number of padding bytes per read, and the maximum number accepted.
     private static let (paddingByteCount, maximumPaddingByteCount) = (Int64(64 * 1024), Int64(16 << 20))
 
-    /// Returns the end of the last group of four bytes that are not all zeros; nil if only zeros are nearby.
+    /// Returns the end of the last group of four bytes that are not all zeros; nil if there is none within
+    /// ``maximumPaddingByteCount``.
     private static func endOfStream(before end: Int64, _ base: BlockBase) throws -> Int64? {
         var start = end
         while start > 0, end - start < Self.maximumPaddingByteCount {

@@ -46,7 +46,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
     /// Removes bytes from the front.
     package func drop(_ count: Int) { self.part = (self.part.lowerBound + count)..<self.part.upperBound }
 
-    /// Moves as many bytes as fit.
+    /// Moves as many bytes as fit from the front of the contents.
     ///
     /// - Returns: The number of bytes moved.
     package func move(to buffer: UnsafeMutableRawBufferPointer) -> Int {
@@ -56,7 +56,7 @@ package final class Window: @unchecked Sendable {  // Safe: has one owner at a t
         return count
     }
 
-    /// Moves as many bytes as fit.
+    /// Moves as many bytes as fit from the front of the contents.
     package func move(to output: inout OutputRawSpan) { self.drop(output.append(contentsOf: self.bytes)) }
 }
 

@@ -86,7 +86,8 @@ extension BlobInputStreamDataSource {
     ///   - url: A file URL (`isFileURL`); its folder must exist.
     ///   - context: The context of the job.
     /// - Returns: The number of bytes written.
-    /// - Throws: ``BlobError``: the errors of reading, or ``BlobError/Code/io`` with the `errno` of the disk.
+    /// - Throws: The errors of reading, and errors of creating and writing the file, with
+    ///   ``BlobError/systemErrorNumber``.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
         precondition(url.isFileURL, "The URL must be a file URL.")

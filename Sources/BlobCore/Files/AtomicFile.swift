@@ -148,8 +148,8 @@ package final class AtomicFile {
 
 /// Writes all bytes, continuing after short writes and interruptions.
 ///
-/// - Throws: ``BlobError/Code/io`` with the `errno`, and for a descriptor in non-blocking mode the error that ends the
-///   context; the number of bytes written before it is unknown.
+/// - Throws: The error of `write(2)`, or, for a descriptor in non-blocking mode, the error that ends the context. The
+///   number of bytes written before the error is unknown.
 package func writeAll(
     _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: @autoclosure () -> String,
     _ context: BlobContext = BlobContext()

@@ -34,8 +34,8 @@ public struct BlobRetry: Hashable, Sendable {
     /// once.
     public var maximumWait: Duration?
 
-    /// The longest delay before the second attempt, and before any attempt: 0.2 and 30 seconds by default, and 1 and 60
-    /// seconds for requests that send bytes.
+    /// The longest delay before the second attempt (the lower bound), and before any later attempt (the upper bound):
+    /// 0.2 and 30 seconds by default, and 1 and 60 seconds for requests that send bytes.
     ///
     /// The limit doubles with each consecutive failure, and the delay is random, from zero to the limit, so that the
     /// clients of a server do not all return at the same moment. A delay that the source requests is honoured. If it

@@ -49,7 +49,8 @@ package struct MarkupElement {
     /// own declarations is an error. Memory use is at most a small multiple of the document's length.
     ///
     /// - Returns: The root element.
-    /// - Throws: ``BlobError/Code/corrupted`` with the offset, ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/corrupted`` with the offset of the fault, for an invalid document;
+    ///   ``BlobError/Code/limitExceeded`` for a document that exceeds a limit of this type.
     /// - Complexity: O(bytes).
     package static func parse(_ bytes: [UInt8]) throws(BlobError) -> MarkupElement {
         guard bytes.count <= self.byteLimit else {
@@ -142,7 +143,7 @@ private struct MarkupParser {
         }
     }
 
-    /// Skips a comment or an instruction; returns false for anything else.
+    /// Skips a comment or a processing instruction; returns false for anything else.
     private mutating func skipAside() throws(BlobError) -> Bool {
         if self.skip("<!--") {
             try self.skip(through: "-->")

@@ -22,8 +22,8 @@ public enum BlobBody {
     /// Bytes of a reader that are inspected and pass unchanged: limits, digests, counts, slices, throttles.
     case inspected(BlobReader, any BlobInspector, startingAt: Int64)
 
-    /// A sequence of sources. An info of a source that is nil is requested first. The second value is the info of the
-    /// whole sequence, which is computed if it is nil.
+    /// A sequence of sources. If the info of a source is nil, it is requested first. The second value is the info of
+    /// the whole sequence, which is computed if it is nil.
     case joined([(source: any BlobInputStreamDataSource, info: BlobInfo?)], BlobInfo? = nil)
 
     /// A body that is created once the reader's info and `peeking` bytes, or fewer at its end, are available. The
@@ -99,7 +99,7 @@ public protocol BlobTransform {
     ///     more bytes.
     ///   - isLast: True if no bytes follow `input`: the base has checked its end.
     ///   - output: The output, which has space for at least 4,096 bytes.
-    /// - Returns: The reason why the step ended. Must be ``BlobStep/end`` only if `isLast` is true and no input is
+    /// - Returns: The reason why the step ended. ``BlobStep/end`` is allowed only if `isLast` is true and no input is
     ///   left: a decoder that finishes earlier throws ``BlobError/Code/trailingData`` for further bytes.
     /// - Throws: Any error. The bytes appended before it are valid, and are delivered first. A byte offset in the error
     ///   refers to the bytes of the base, whose locator the framework adds.

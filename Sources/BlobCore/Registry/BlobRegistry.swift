@@ -27,8 +27,8 @@ public struct BlobRegistry: Sendable {
     /// - Parameters:
     ///   - provider: The provider to add.
     ///   - isReplacing: True to take over schemes from other providers; providers left without a scheme are removed.
-    /// - Throws: ``BlobError/Code/invalidArgument`` if a scheme is already registered and not replaced, or is not
-    ///   valid.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if a scheme is already registered and not replaced, is not valid,
+    ///   or is reserved.
     public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {
         for scheme in provider.schemes {
             guard (try? BlobLocator("\(scheme):"))?.scheme == scheme, scheme != Self.signatureWrapper else {

@@ -29,8 +29,7 @@ public final class BlobPipe: Sendable {
     ///
     /// - Parameters:
     ///   - capacity: The maximum number of bytes in the pipe, at least 1; by default 64 KiB. The memory exists only
-    ///     while
-    ///     the pipe holds bytes.
+    ///     while the pipe holds bytes.
     ///   - info: The info of the source. A declared byte count is binding: the reader throws if the bytes do not match
     ///     it.
     public init(capacity: Int = BlobPipe.defaultCapacity, info: BlobInfo = BlobInfo()) {

@@ -51,7 +51,7 @@ public final class BlobWakerSlot: Sendable {
         if isDue { waker.wake() }
     }
 
-    /// Forgets the calls made before an upcoming read.
+    /// Forgets the calls of ``fire()`` that were made before an upcoming read.
     ///
     /// - Returns: True if there were any calls.
     func takeFired() -> Bool {
@@ -61,7 +61,7 @@ public final class BlobWakerSlot: Sendable {
         }
     }
 
-    /// Removes the waker, and forgets any call.
+    /// Removes and returns the waker, and forgets the calls of ``fire()``.
     @discardableResult
     func clear() -> BlobWaker? { self.state.exchange(State()).waker }
 }

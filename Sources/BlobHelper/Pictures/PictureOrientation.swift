@@ -1,4 +1,4 @@
-/// An orientation of a picture: the eight symmetries of a rectangle, with the numbers of TIFF 6.0, tag 274.
+/// An orientation of a picture: one of the eight symmetries of a rectangle, numbered as in TIFF 6.0, tag 274.
 package struct PictureOrientation: Hashable {
     /// True if rows and columns are exchanged, before any mirroring.
     private let transposes: Bool

@@ -19,7 +19,7 @@ package struct RenderPlan: Equatable {
     /// Creates a plan for the operations of a recipe.
     ///
     /// - Parameter size: The size of the decoded picture.
-    /// - Throws: ``BlobError/Code/invalidArgument`` if a crop is not within the picture.
+    /// - Throws: ``BlobError/Code/invalidArgument`` if a value is out of range, or if a crop is not within the picture.
     package init(_ operations: [AdjustmentOperation], for size: PictureSize) throws(BlobError) {
         self.size = size
         for operation in operations {

@@ -27,7 +27,8 @@ package struct RenderedHeader {
 
     /// Returns the bytes to deliver for the next bytes of the picture.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` if the bytes are not a JPEG, ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/corrupted`` if the bytes are not a JPEG, ``BlobError/Code/limitExceeded`` if the
+    ///   header is longer than ``byteLimit``.
     /// - Complexity: O(bytes).
     package mutating func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> [UInt8] {
         guard var rest = self.rest.take() else { return Array(bytes) }

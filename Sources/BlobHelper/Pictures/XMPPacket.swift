@@ -20,7 +20,8 @@ package struct XMPPacket {
 
     /// Parses a packet.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for an invalid packet, ``BlobError/Code/limitExceeded``.
+    /// - Throws: ``BlobError/Code/corrupted`` for an invalid packet, ``BlobError/Code/limitExceeded`` for a packet that
+    ///   exceeds a limit of ``MarkupElement``.
     package init(_ bytes: [UInt8]) throws(BlobError) {
         var properties: [Property] = []
         Self.read(try MarkupElement.parse(bytes), into: &properties)
@@ -55,7 +56,7 @@ package struct XMPPacket {
 
     // MARK: Adjustments
 
-    /// The namespaces of adjustments: of iOS 5 to 7, and of Adobe's programs
+    /// The namespaces of the adjustments of iOS 5 to 7, and of Adobe's programs
     /// (developer.adobe.com/xmp/docs/XMPNamespaces/crs).
     private static let namespaces = [
         "aas": "http://ns.apple.com/adjustment-settings/", "crs": "http://ns.adobe.com/camera-raw-settings/",

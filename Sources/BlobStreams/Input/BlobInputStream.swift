@@ -309,8 +309,8 @@ public struct BlobStreamState: Equatable, Sendable {
     /// it.
     public var isOpenCompleted = false
 
-    /// True if a read would return bytes without waiting. In synchronous mode over a source that blocks: true until
-    /// the end is reached.
+    /// True if a read would return bytes without waiting. In synchronous mode over a source that blocks, it is true
+    /// until the end is reached.
     public var hasBytesAvailable = false
 
     /// True if all bytes have been read.
@@ -328,8 +328,8 @@ public struct BlobStreamState: Equatable, Sendable {
     /// The number of times that the source recovered after its content was unreachable for a while.
     public var recoveryCount = 0
 
-    /// The stage of an interruption; nil without an interruption, and once the stream has moved, failed, ended or
-    /// closed.
+    /// The stage of the current interruption; nil if there is none. Setting the offset, a failure, the end and closing
+    /// also end an interruption.
     ///
     /// Reported as soon as the source notices it, even if no call is reading.
     public var interruption: Interruption?

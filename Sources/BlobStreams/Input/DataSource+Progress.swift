@@ -40,7 +40,7 @@ private struct ProgressSource: ForwardingSource {
 
 private struct ProgressReport: BlobInspector {
     let progress: Progress
-    /// Kept until the reader is closed.
+    /// The registration that forwards a cancellation of the progress, retained until the reader is closed.
     let registration: BlobRegistration
 
     func info(of base: BlobInfo) -> BlobInfo {

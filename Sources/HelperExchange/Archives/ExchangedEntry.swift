@@ -112,7 +112,7 @@ extension ExchangedEntry {
 /// | answer | numbers |
 /// |---|---|
 /// | `entry` | payload: ``ExchangedEntry`` |
-/// | `data` | a: offset in the member; b: place in the shared memory; c: number of bytes |
+/// | `data` | a: offset in the member; b: offset in the shared memory; c: number of bytes |
 /// | `end` | a: after `block`, length of the member; after `next`, offset of the data after the archive |
 ///
 /// The output consists of bytes of members. Bytes that libarchive returns verbatim from the archive stay in the input,

@@ -73,11 +73,11 @@ extension ExchangeFrame.Kind {
 
 /// The work of a helper process, which loads its libraries before it is confined.
 package enum MediaTask: String, Sendable {
-    /// Pictures, with libvips.
+    /// Thumbnails and rendered pictures, with libvips.
     case pictures
     /// Thumbnails of JPEG files, with libturbojpeg, which saves the time for loading libvips.
     case smallJPEGs
-    /// Facts, with libgexiv2.
+    /// The facts about pictures, with libgexiv2.
     case facts
 
     /// The name of the library.

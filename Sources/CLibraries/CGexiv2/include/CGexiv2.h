@@ -25,7 +25,7 @@ GExiv2Metadata *blob_gexiv2_read(const uint8_t *bytes, size_t count);
 
 void blob_gexiv2_free(GExiv2Metadata *metadata);
 
-/// Returns the text of a tag, `Exif.Photo.LensModel`; NULL if not found. Freed with `free`.
+/// Returns the text of a tag, such as `Exif.Photo.LensModel`; NULL if not found. The caller frees it with `free`.
 char *blob_gexiv2_text(GExiv2Metadata *metadata, const char *tag);
 
 /// Copies at most `room` bytes of a tag; returns their number, 0 if the tag is not found or longer.
@@ -35,7 +35,7 @@ size_t blob_gexiv2_bytes(GExiv2Metadata *metadata, const char *tag, uint8_t *byt
 bool blob_gexiv2_place(GExiv2Metadata *metadata, double *latitude, double *longitude);
 
 /// Copies a block of metadata of the primary picture of a HEIF, by libheif; NULL if not found, or if it has more than
-/// `room` bytes. Freed with `free`.
+/// `room` bytes. The caller frees it with `free`.
 ///
 /// - Parameter type: `Exif` or `mime`, for XMP.
 uint8_t *blob_heif_block(const uint8_t *bytes, size_t count, const char *type, size_t room, size_t *block_count);

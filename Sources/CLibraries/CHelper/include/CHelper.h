@@ -77,7 +77,7 @@ ssize_t blob_receive_with_descriptors(
 /// The `errno` of a receive that would have to wait.
 static inline int blob_again(void) { return EAGAIN; }
 
-/// True if an `errno` means that the other process is gone.
+/// Returns true if an `errno` means that the other process has ended or closed its socket.
 static inline bool blob_is_end(int error) { return error == ECONNRESET || error == EPIPE; }
 
 void blob_close(int descriptor);
@@ -130,8 +130,8 @@ int blob_confine(size_t byte_count, enum blob_needs needs);
 /// Loads the conversion from a character set to UTF-8, whose file is inaccessible once the process is confined.
 void blob_load_conversion(const char *name);
 
-/// Injects `fault`, if it is meant for this moment: `crash:block` crashes at the moment `block`. Only in debug builds.
-/// Returns 1 if all memory is used up.
+/// Injects `fault` if it names this moment: for example, `crash:block` crashes at the moment `block`. Only in debug
+/// builds. Returns 1 if all memory is used up.
 int blob_fault(const char *fault, const char *moment);
 
 #endif

@@ -18,7 +18,7 @@ extern const blob_library blob_libarchive, blob_libbz2, blob_libcurl, blob_libge
 /// Loads a library and finds its functions.
 ///
 /// - Parameters:
-///   - function_names: The names of the functions; `function_count` of them.
+///   - function_names: The names of `function_count` functions.
 ///   - functions: A structure of as many function pointers, which is filled; zeros after a failure.
 /// - Returns: NULL on success; otherwise the reason, which names the packages of the library. It is valid until this
 ///   thread loads another library.

@@ -72,7 +72,7 @@ VipsImage *blob_vips_crop(VipsImage *image, int left, int top, int width, int he
 /// Turns clockwise by 1 to 3 quarter turns.
 VipsImage *blob_vips_turn(VipsImage *image, int quarters);
 VipsImage *blob_vips_mirror(VipsImage *image, bool is_vertical);
-/// Replaces samples by a table: an image of 256 by 1 pixels.
+/// Replaces samples with the values in a table, which is an image of 256 by 1 pixels.
 VipsImage *blob_vips_map(VipsImage *image, VipsImage *table);
 /// Moves (x, y) to (a x + b y + x0, c x + d y + y0), where centres of pixels have integer coordinates; bicubic.
 ///
