@@ -80,7 +80,7 @@ const blob_crc *blob_crc64_nvme(void) {
     return &crc64_nvme;
 }
 
-/// Updates a check that is not inverted.
+/// Updates a checksum whose bits are not inverted.
 static uint64_t by_table(const blob_crc *crc, uint64_t value, const uint8_t *bytes, size_t count) {
     for (; count >= 8; bytes += 8, count -= 8) {
         uint64_t word = 0;
@@ -100,7 +100,7 @@ typedef __m128i lane;
 
 FOLDING static inline lane load(const void *bytes) { return _mm_loadu_si128(bytes); }
 
-/// Moves a lane ahead by the distance of the factors, and adds the lane at that place.
+/// Moves a lane ahead by the distance of the factors, and adds the lane at that position.
 FOLDING static inline lane fold(lane value, lane factors, lane next) {
     lane low = _mm_clmulepi64_si128(value, factors, 0x00), high = _mm_clmulepi64_si128(value, factors, 0x11);
     return _mm_xor_si128(next, _mm_xor_si128(low, high));

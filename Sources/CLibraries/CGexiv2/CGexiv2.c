@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// As in GLib.
+/// Types of GLib.
 typedef struct _GError GError;
 typedef struct _GBytes GBytes;
 

@@ -29,7 +29,7 @@ void *blob_map_file(int descriptor, size_t byte_count) {
 
 void blob_unmap_memory(void *memory, size_t byte_count) { munmap(memory, byte_count); }
 
-/// Room for the descriptors of one message, aligned like its header.
+/// A buffer for the descriptors of one message, aligned like the header of the message.
 union descriptors {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int) * blob_maximum_descriptor_count)];

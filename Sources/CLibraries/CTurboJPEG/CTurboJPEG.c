@@ -72,7 +72,8 @@ static void write_all(int pipe, const unsigned char *bytes, unsigned long count)
     }
 }
 
-/// The bytes of the coefficients of a picture: twice the samples per pixel of 4:4:4, 4:2:2, 4:2:0, grey, 4:4:0, 4:1:1.
+/// An upper bound on the size of the coefficients of a picture, in bytes. The table lists the bytes per pixel, two for
+/// each sample, of 4:4:4, 4:2:2, 4:2:0, grey, 4:4:0 and 4:1:1.
 static size_t coefficient_bytes(int width, int height, int kind) {
     static const size_t samples[] = {6, 4, 3, 2, 4, 3};
     size_t pixels = ((size_t)width + 31) * ((size_t)height + 31);

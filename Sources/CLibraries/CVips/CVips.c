@@ -57,7 +57,7 @@ static struct {
     char text[1000];
 } warnings = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/// Keeps a message of GLib; called by any thread.
+/// Stores a warning of GLib; called on any thread.
 static void keep_warning(const char *domain, int level, const char *message, void *data) {
     // `G_LOG_LEVEL_WARNING`; less severe levels have larger numbers. Bits 0 and 1 are flags.
     enum { level_warning = 1 << 4 };
