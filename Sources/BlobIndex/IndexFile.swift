@@ -381,7 +381,7 @@ extension IndexTable {
     }
 }
 
-/// A use of an index file, reported to the user. ``BlobEvent`` reports new indexes to a job, without paths.
+/// An event of an index file, reported to the user. ``BlobEvent`` reports new indexes to a job, without paths.
 package enum IndexNotice: Hashable, Sendable {
     case built(path: String)
     case used(path: String)

@@ -66,7 +66,7 @@ package struct ExchangeFrame {
     package static let version: Int64 = 2
     /// The length of a frame without its payload, in bytes.
     package static let byteCount = 32
-    /// The maximum length of a payload, in bytes: names, and a message of a library.
+    /// The maximum length of a payload, in bytes: enough for names and for a message of a library.
     package static let maximumPayloadByteCount = 256 * 1024
 
     package var kind: Kind

@@ -16,7 +16,7 @@ package struct DeliveredBytes {
             self.byteCount -= Int64(bytes.count)
         }
 
-        /// False if all bytes were added and they differ from the delivered bytes.
+        /// True unless all bytes were added and differ from the delivered bytes.
         package var holds: Bool { self.byteCount > 0 || self.hash.finalize() == self.expected }
     }
 
